@@ -1,0 +1,22 @@
+"""What solvers, and notebooks, are written against."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Iterate(NamedTuple):
+    """What a solver yields: a live view of its state, valid until the next step.
+
+    w : model, of the problem's shape
+    b : dual variable (n,), or None where the solver has none
+    passes : data touched so far, in units of all stored rows
+    checks : the same for evaluations that the method needs but papers do not count
+    gradient_norm : norm of the prox-gradient map at w where it is known for free, else None
+    """
+
+    w: np.ndarray
+    b: np.ndarray | None = None
+    passes: float = 0.0
+    checks: float = 0.0
+    gradient_norm: float | None = None

@@ -1,0 +1,67 @@
+"""Which code computes a result: digests of source files, and the kernel cache that they key.
+
+numba looks only at the file of a cached kernel, so an edited loss would leave stale machine code behind. The
+cache directory is therefore named after the digest of all mathematics and of the user's plug-in files; it has
+to be set before numba is imported. One set of plug-in files has one directory, since numba's index refers to
+the classes of a plug-in file by name and cannot be read by a process that has not loaded it.
+"""
+
+import ast
+import hashlib
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+MODULES = ("problem", "operators", "kernels", "randomness")
+FOLDERS = ("losses", "regularizers", "solvers", "reductions")
+
+
+@cache
+def digest(*files):
+    """Return 16 hex digits of the sha256 of the files' syntax trees, docstrings and comments left out."""
+    sha = hashlib.sha256()
+    for file in files:
+        sha.update(_meaning(Path(file)))
+    return sha.hexdigest()[:16]
+
+
+def _meaning(file):
+    """The bytes that matter: the dump of the syntax tree for the package's files, all bytes for others."""
+    source = file.read_bytes()
+    if PACKAGE not in file.resolve().parents:
+        return source
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body[0] = ast.Pass()
+    return ast.dump(tree).encode()
+
+
+def core_files():
+    """The files that every run depends on."""
+    return [PACKAGE / f"{name}.py" for name in MODULES]
+
+
+def mathematics_files():
+    """Every file whose text may end up in compiled kernels."""
+    return core_files() + [f for folder in FOLDERS for f in sorted((PACKAGE / folder).glob("*.py"))]
+
+
+def user_cache():
+    """The folder for everything that can be made again: $RRMBENCH_CACHE, or the platform's cache folder."""
+    if "RRMBENCH_CACHE" in os.environ:
+        return Path(os.environ["RRMBENCH_CACHE"])
+    from platformdirs import user_cache_path
+
+    return user_cache_path("rrmbench")
+
+
+def use_kernel_cache(plugins=()):
+    """Point numba's cache to the directory of this mathematics and these plug-in files; before numba's import."""
+    if "numba" in sys.modules:
+        return
+    key = digest(*mathematics_files(), *sorted(str(p) for p in plugins))
+    os.environ["NUMBA_CACHE_DIR"] = str(user_cache() / "kernels" / key)
+    os.environ["RRMBENCH_PLUGINS"] = os.pathsep.join(sorted(str(p) for p in plugins))

@@ -1,0 +1,35 @@
+"""The absolute loss, and Huber's loss as its smoothing."""
+
+from typing import NamedTuple
+
+from rrmbench.kernels import clipped_ratio
+from rrmbench.parameters import Positive
+from rrmbench.registry import loss
+
+
+class Absolute(NamedTuple):
+    """phi(z) = |z - y|,  phi*(b) = y b for |b| <= 1."""
+
+    convexity: float = 0.0
+    lipschitz: float = 1.0
+
+    def value(self, z, y):
+        return abs(z - y)
+
+    def conjugate(self, b, y):
+        return y * b if -1.0 <= b <= 1.0 else float("inf")
+
+    def dual(self, z, y, mu):
+        return clipped_ratio(z - y, mu, -1.0, 1.0)
+
+
+@loss
+def absolute():
+    """|z - y|"""
+    return Absolute()
+
+
+@loss
+def huber(mu: Positive = 1.0):
+    """the absolute loss smoothed by mu"""
+    return Absolute(), mu

@@ -1,0 +1,31 @@
+"""The epsilon-insensitive loss of support vector regression."""
+
+import math
+from typing import NamedTuple
+
+from rrmbench.kernels import clipped_ratio
+from rrmbench.parameters import NonNegative
+from rrmbench.registry import loss
+
+
+class EpsilonInsensitive(NamedTuple):
+    """phi(z) = max(|z - y| - epsilon, 0),  phi*(b) = y b + epsilon |b| for |b| <= 1 (Pdprox, section 3)."""
+
+    epsilon: float
+    convexity: float = 0.0
+    lipschitz: float = 1.0
+
+    def value(self, z, y):
+        return max(abs(z - y) - self.epsilon, 0.0)
+
+    def conjugate(self, b, y):
+        return y * b + self.epsilon * abs(b) if -1.0 <= b <= 1.0 else float("inf")
+
+    def dual(self, z, y, mu):
+        return math.copysign(clipped_ratio(abs(z - y) - self.epsilon, mu, 0.0, 1.0), z - y)
+
+
+@loss
+def epsilon_insensitive(epsilon: NonNegative = 0.1):
+    """max(|z - y| - epsilon, 0)"""
+    return EpsilonInsensitive(epsilon)

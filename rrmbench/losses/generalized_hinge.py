@@ -1,0 +1,34 @@
+"""The generalized hinge loss of classification with a reject option."""
+
+from typing import Annotated, NamedTuple
+
+from annotated_types import Gt
+
+from rrmbench.kernels import clipped_ratio
+from rrmbench.registry import loss
+
+
+class GeneralizedHinge(NamedTuple):
+    """With m = y z: phi = 1 - a m (m <= 0), 1 - m (0 < m < 1), 0 (m >= 1); phi*(b) = -min(s, 1), s = -y b in [0, a]."""
+
+    a: float
+    lipschitz: float
+    convexity: float = 0.0
+
+    def value(self, z, y):
+        m = y * z
+        return max(0.0, 1.0 - m, 1.0 - self.a * m)
+
+    def conjugate(self, b, y):
+        s = -y * b
+        return -min(s, 1.0) if 0.0 <= s <= self.a else float("inf")
+
+    def dual(self, z, y, mu):
+        s = clipped_ratio(1.0 - y * z, mu, 0.0, 1.0)
+        return -y * (s if s < 1.0 else clipped_ratio(-y * z, mu, 1.0, self.a))
+
+
+@loss(needs={"binary"})
+def generalized_hinge(a: Annotated[float, Gt(1)] = 2.0):
+    """1 - a m (m <= 0), 1 - m (0 < m < 1), 0 beyond, m = y z"""
+    return GeneralizedHinge(a, a)

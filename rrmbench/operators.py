@@ -1,0 +1,87 @@
+"""Data operators: the linear map z = X w from models to outputs, and its adjoint.
+
+An operator has `shape` = (n, shape of w...), `forward(w) -> z`, `adjoint(b) -> X^T b`. Full-gradient methods
+use nothing else. The first axis of z counts samples. What the model looks like is the operator's affair: for a
+matrix-valued model w has shape (d, k) and z (n, k), and `CSR` serves both; an operator for tasks, for the
+entries of a low-rank matrix or for label sequences is another class with the same two methods. One that also
+has `rows` gives compiled kernels its samples one by one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.kernels import kernel
+
+
+class Rows(NamedTuple):
+    """The rows of a sparse matrix, as kernels see them.
+
+    Row i is data[indptr[i]:indptr[i+1]] at columns indices[indptr[i]:indptr[i+1]]. Unsigned indices spare numba
+    the test for negative ones, a fifth of the time of an epoch.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    sqnorms: np.ndarray
+
+
+class CSR:
+    """A sparse matrix X (n, d) by rows; float64, never written to.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays of the compressed rows; `indices` uint32, `indptr` int32 or int64
+    shape : (n, d)
+    """
+
+    def __init__(self, data, indices, indptr, shape):
+        from scipy.sparse import csr_array
+
+        self.shape = (int(shape[0]), int(shape[1]))
+        data, indices, indptr = (_frozen(a) for a in (data, indices, indptr))
+        sqnorms = np.empty(self.shape[0])
+        _sqnorms(indptr, data, sqnorms)
+        self.rows = Rows(indptr, indices, data, _frozen(sqnorms))
+        signed = indices.view(np.int32) if indptr.dtype == np.int32 else indices.astype(np.int64)
+        self._matrix = csr_array((data, signed, indptr), shape=self.shape, copy=False)
+        self._transposed = self._matrix.T
+
+    @classmethod
+    def of(cls, X):
+        """Return the operator of a dense array or of any scipy sparse matrix."""
+        from scipy.sparse import csr_array
+
+        X = csr_array(X, dtype=np.float64, copy=True)
+        X.sum_duplicates()
+        kind = np.int32 if X.nnz < 2**31 else np.int64
+        return cls(X.data, X.indices.astype(np.uint32), X.indptr.astype(kind), X.shape)
+
+    @property
+    def nnz(self):
+        return self.rows.data.shape[0]
+
+    def forward(self, w):
+        """z = X w."""
+        return self._matrix @ w
+
+    def adjoint(self, b):
+        """X^T b."""
+        return self._transposed @ b
+
+
+def _frozen(array):
+    # A memory map is a subclass that numba would compile for anew; so is a writable array.
+    array = np.asarray(array).view(np.ndarray)
+    array.flags.writeable = False
+    return array
+
+
+@kernel
+def _sqnorms(indptr, data, out):
+    for i in range(out.shape[0]):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * data[k]
+        out[i] = total

@@ -1,0 +1,284 @@
+"""The regularized empirical risk problem: its two objectives, its constants, and its two transformations.
+
+    P(w) = (1/n) sum_i phi^mu(z_i) + Psi(w),    z = X w
+    D(b) = -(1/n) sum_i (phi^mu)*(b_i) - Psi*(v),    v = -(1/n) X^T b
+    Psi(w) = psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset
+    phi^mu(z) = max_b  b z - phi*(b) - (mu/2) b^2
+
+so P(w) - P(w*) <= P(w) - D(b) for every w and b. Smoothing (mu) and added strong convexity (kappa, center) are
+numbers, so that a solver sees a Problem whatever a reduction did to it.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rrmbench import kernels
+from rrmbench.operators import CSR
+from rrmbench.registry import from_mapping
+
+
+def build_loss(mapping):
+    """Return (loss, mu) of a name or a mapping {"name": ..., parameter: value}."""
+    component, parameters = from_mapping("loss", mapping)
+    built = component.build(**parameters)
+    return built if type(built) is tuple else (built, 0.0)
+
+
+def build_regularizer(mapping):
+    """Return (regularizer, l2) of a name or a mapping {"name": ..., parameter: value}."""
+    component, parameters = from_mapping("regularizer", mapping)
+    built = component.build(**parameters)
+    return built if type(built) is tuple else (built, 0.0)
+
+
+def traits(loss, regularizer, dataset):
+    """The traits of the problem that three mappings describe, without its data.
+
+    Of "smooth", "strongly_convex", "separable" (loss over samples), "coordinate" (regularizer over coordinates),
+    "rows" (the data come as rows of a matrix).
+    """
+    (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
+    return _traits(phi, mu, psi, l2) | {"rows"}
+
+
+def _traits(loss, mu, regularizer, convexity):
+    has = set()
+    if loss.convexity + mu > 0.0:
+        has.add("smooth")
+    if convexity > 0.0:
+        has.add("strongly_convex")
+    if getattr(loss, "separable", True):
+        has.add("separable")
+    if getattr(regularizer, "separable", True):
+        has.add("coordinate")
+    return frozenset(has)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """min over w of (1/n) sum phi^mu(x_i.w; y_i) + psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset.
+
+    Parameters
+    ----------
+    X : data operator, or a dense or scipy sparse matrix (n, d)
+    y : (n,) labels; -1 and +1 for the losses of classification
+    loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
+    l2, mu, kappa : floats >= 0
+    center : (d,) or None for the origin
+    """
+
+    X: object
+    y: np.ndarray
+    loss: object
+    regularizer: object = "none"
+    l2: float = 0.0
+    mu: float = 0.0
+    kappa: float = 0.0
+    center: np.ndarray | None = None
+    offset: float = 0.0
+
+    def __post_init__(self):
+        def put(name, value):
+            object.__setattr__(self, name, value)
+
+        if not hasattr(self.X, "forward"):
+            put("X", CSR.of(self.X))
+        if isinstance(self.loss, str | dict):
+            loss, mu = build_loss(self.loss)
+            put("loss", loss)
+            put("mu", self.mu + mu)
+        if isinstance(self.regularizer, str | dict):
+            regularizer, l2 = build_regularizer(self.regularizer)
+            put("regularizer", regularizer)
+            put("l2", self.l2 + l2)
+        y = np.array(self.y, dtype=np.float64) if not _is_frozen(self.y) else self.y
+        if y.shape[0] != self.n:
+            raise ValueError(f"y has {y.shape[0]} entries, X has {self.n} rows")
+        y.flags.writeable = False
+        put("y", y)
+
+    # sizes, constants, traits
+
+    @property
+    def n(self):
+        """The number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def shape(self):
+        """The shape of the model w."""
+        return self.X.shape[1:]
+
+    @property
+    def strong_convexity(self):
+        """s = l2 + kappa."""
+        return self.l2 + self.kappa
+
+    @property
+    def smoothness(self):
+        """The smoothness 1/(convexity + mu) of one loss phi^mu as a function of z (inf if it is not smooth)."""
+        curvature = self.loss.convexity + self.mu
+        return 1.0 / curvature if curvature > 0.0 else np.inf
+
+    @property
+    def lipschitz(self):
+        """G, the Lipschitz constant of one loss as a function of z."""
+        return self.loss.lipschitz
+
+    @property
+    def R(self):
+        """max_i ||x_i||."""
+        return float(np.sqrt(self.X.rows.sqnorms.max(initial=0.0)))
+
+    @property
+    def L(self):
+        """A bound of the smoothness of (1/n) sum phi^mu(x_i.w): smoothness * (1/n) sum ||x_i||^2."""
+        return self.smoothness * float(self.X.rows.sqnorms.mean())
+
+    @cached_property
+    def traits(self):
+        """What this problem has, as in `traits`."""
+        rows = {"rows"} if hasattr(self.X, "rows") else set()
+        return _traits(self.loss, self.mu, self.regularizer, self.strong_convexity) | rows
+
+    # the two transformations
+
+    def smoothed(self, mu):
+        """The problem with every loss smoothed by `mu` more; P falls by at most mu G^2 / 2."""
+        return replace(self, mu=self.mu + mu)
+
+    def regularized(self, kappa, center=None):
+        """The problem plus (kappa/2) ||w - center||^2; a copy of the centre is kept."""
+        if kappa == 0.0:
+            return self
+        if self.kappa == 0.0:
+            return replace(self, kappa=kappa, center=None if center is None else center.copy())
+        here = np.zeros(self.shape) if self.center is None else self.center
+        there = np.zeros(self.shape) if center is None else center
+        total = self.kappa + kappa
+        constant = self.kappa * kappa * float(np.sum((here - there) ** 2)) / (2.0 * total)
+        return replace(
+            self,
+            kappa=total,
+            center=(self.kappa * here + kappa * there) / total,
+            offset=self.offset + constant,
+        )
+
+    # the primal
+
+    def primal(self, w, z=None):
+        """P(w); pass z = X w where it is known."""
+        return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
+
+    def mean_loss(self, z):
+        """(1/n) sum phi^mu(z_i)."""
+        if getattr(self.loss, "separable", True):
+            return kernels.mean_loss(self.loss, self.mu, z, self.y)
+        if self.mu == 0.0:
+            return self.loss.value(z, self.y)
+        b = self.loss_dual(z)
+        return float(np.vdot(b, z)) / self.n - self.mean_conjugate(b)
+
+    def loss_dual(self, z, mu=None):
+        """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; (n,)."""
+        mu = self.mu if mu is None else mu
+        if not getattr(self.loss, "separable", True):
+            return self.loss.dual(z, self.y, mu)
+        b = np.empty(self.n)
+        kernels.loss_dual(self.loss, mu, z, self.y, b)
+        return b
+
+    def psi(self, w):
+        """psi(w), the part of Psi that is not quadratic."""
+        if getattr(self.regularizer, "separable", True):
+            return kernels.psi_value(self.regularizer, w)
+        return self.regularizer.value(w)
+
+    def Psi(self, w):
+        """psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset."""
+        return self.psi(w) + self._quadratic(w)
+
+    def _quadratic(self, w):
+        value = self.offset + 0.5 * self.l2 * float(np.vdot(w, w))
+        if self.kappa > 0.0:
+            away = w if self.center is None else w - self.center
+            value += 0.5 * self.kappa * float(np.vdot(away, away))
+        return value
+
+    def prox(self, x, t):
+        """argmin_u  t Psi(u) + ||u - x||^2 / 2, a new array."""
+        scale = 1.0 + t * self.strong_convexity
+        if self.kappa > 0.0 and self.center is not None:
+            x = x + (t * self.kappa) * self.center
+        return self._psi_prox(x / scale, t / scale)
+
+    def _psi_prox(self, x, t):
+        if not getattr(self.regularizer, "separable", True):
+            return self.regularizer.prox(x, t)
+        w = np.empty_like(x)
+        kernels.psi_prox(self.regularizer, x, t, w)
+        return w
+
+    # the dual
+
+    def mean_conjugate(self, b):
+        """(1/n) sum (phi^mu)*(b_i)."""
+        if getattr(self.loss, "separable", True):
+            return kernels.mean_conjugate(self.loss, self.mu, b, self.y)
+        return self.loss.conjugate(b, self.y) + 0.5 * self.mu * float(np.vdot(b, b)) / self.n
+
+    def v(self, b):
+        """-(1/n) X^T b."""
+        return self.X.adjoint(b) / -self.n
+
+    def shift(self):
+        """kappa center / s, what the centre adds to v / s in the map from the dual to the primal; an array."""
+        if self.kappa == 0.0 or self.center is None:
+            return np.zeros(self.shape)
+        return (self.kappa / self.strong_convexity) * self.center
+
+    def primal_point(self, v):
+        """grad Psi*(v) = prox_{psi/s}((v + kappa center)/s); needs s > 0."""
+        return self._psi_prox(v / self.strong_convexity + self.shift(), 1.0 / self.strong_convexity)
+
+    def certificate(self, b):
+        """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
+
+        D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and
+        infinite elsewhere.
+        """
+        v = self.v(b)
+        if self.strong_convexity > 0.0:
+            w = self.primal_point(v)
+            return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b
+        t = self.regularizer.feasible(v)
+        if t < 1.0:
+            b = t * b
+            return self.offset - self.mean_conjugate(b), b
+        return self.offset - self._psi_conjugate(v) - self.mean_conjugate(b), b
+
+    def _psi_conjugate(self, v):
+        if getattr(self.regularizer, "separable", True):
+            return kernels.psi_conjugate(self.regularizer, v)
+        return self.regularizer.conjugate(v)
+
+    def dual(self, b):
+        """D(b), b scaled into the domain first; a lower bound of P for every b."""
+        return self.certificate(b)[0]
+
+    def gap(self, w, b):
+        """P(w) - D(b) >= P(w) - P(w*)."""
+        return self.primal(w) - self.dual(b)
+
+    def consistent_gap(self, z, b):
+        """P(w) - D(b) for w = primal_point(v(b)) and z = X w: (1/n) sum phi(z_i) + phi*(b_i) - b_i z_i.
+
+        By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
+        """
+        return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
+
+
+def _is_frozen(y):
+    return isinstance(y, np.ndarray) and type(y) is np.ndarray and y.dtype == np.float64 and not y.flags.writeable

@@ -1,0 +1,201 @@
+"""The names of losses, regularizers, solvers and reductions, and the functions behind them.
+
+A component is a function; its keyword parameters are the parameters of the YAML file. The four decorators
+`loss`, `regularizer`, `solver` and `reduction` add one under the function's name, from the package or from
+a user's own file alike.
+"""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from dataclasses import dataclass, field
+from functools import cache, wraps
+from pathlib import Path
+
+from rrmbench.errors import RrmbenchError, nearest
+
+KINDS = {"loss": "losses", "regularizer": "regularizers", "solver": "solvers", "reduction": "reductions"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One keyword parameter: its annotation (with bounds, from `annotated_types`) and its default."""
+
+    name: str
+    annotation: object
+    default: object = inspect.Parameter.empty
+
+    @property
+    def required(self):
+        return self.default is inspect.Parameter.empty
+
+    def check(self, value, where):
+        """Return `value` as the annotation wants it; `where` names the key in the message."""
+        from pydantic import TypeAdapter, ValidationError
+
+        try:
+            return TypeAdapter(self.annotation).validate_python(value, strict=True)
+        except ValidationError as error:
+            wanted = " or ".join(dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in error.errors()))
+            raise RrmbenchError(f"{where}: found {value!r}, allowed is {wanted}") from None
+
+
+@dataclass(frozen=True)
+class Component:
+    """A named function of the mathematics, with what it needs and gives (sets of traits)."""
+
+    kind: str
+    name: str
+    build: object
+    parameters: dict = field(hash=False)
+    needs: frozenset
+    gives: frozenset
+    source: str
+
+    @property
+    def summary(self):
+        return (inspect.getdoc(self.build) or "").split("\n")[0]
+
+    def check(self, values, where):
+        """Validate the parameter values of a YAML mapping and fill in no defaults."""
+        for key in values:
+            if key not in self.parameters:
+                allowed = ", ".join(self.parameters) or "none"
+                raise RrmbenchError(
+                    f"{where}.{key}: {self.kind} '{self.name}' has no such parameter (it has: {allowed})"
+                    + nearest(key, self.parameters)
+                )
+        for parameter in self.parameters.values():
+            if parameter.required and parameter.name not in values:
+                raise RrmbenchError(f"{where}: {self.kind} '{self.name}' needs the parameter '{parameter.name}'")
+        return {key: self.parameters[key].check(value, f"{where}.{key}") for key, value in values.items()}
+
+
+_components = {kind: {} for kind in KINDS}
+_aliases = {kind: {} for kind in KINDS}
+
+
+def _add(kind, function, needs, gives, aliases, keyword_only):
+    source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
+    name = function.__name__
+    taken = _components[kind].get(name)
+    if taken is not None and taken.source != source:
+        raise RrmbenchError(f"{source}: the {kind} name '{name}' is taken by {taken.source}")
+    parameters = {}
+    for p in inspect.signature(function).parameters.values():
+        if keyword_only and p.kind is not inspect.Parameter.KEYWORD_ONLY:
+            continue
+        annotation = p.annotation
+        if annotation is inspect.Parameter.empty:
+            annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
+        parameters[p.name] = Parameter(p.name, annotation, p.default)
+    component = Component(kind, name, function, parameters, frozenset(needs), frozenset(gives), source)
+    _components[kind][name] = component
+    for alias in aliases:
+        _aliases[kind][alias] = name
+    function.needs, function.gives = component.needs, component.gives
+    return function
+
+
+def _decorator(kind, keyword_only):
+    def decorate(function=None, *, needs=(), gives=(), aliases=()):
+        if function is None:
+            return lambda f: _add(kind, f, needs, gives, aliases, keyword_only)
+        return _add(kind, function, needs, gives, aliases, keyword_only)
+
+    decorate.__name__ = kind
+    decorate.__doc__ = f"Register a {kind} under the function's name; see the README, Extending."
+    return decorate
+
+
+loss = _decorator("loss", keyword_only=False)
+regularizer = _decorator("regularizer", keyword_only=False)
+solver = _decorator("solver", keyword_only=True)
+reduction = _decorator("reduction", keyword_only=True)
+
+
+@cache
+def load():
+    """Import every shipped component and every installed plug-in (entry points `rrmbench.plugins`)."""
+    from importlib.metadata import entry_points
+
+    for package in KINDS.values():
+        importlib.import_module(f"rrmbench.{package}")
+    for entry in entry_points(group="rrmbench.plugins"):
+        entry.load()
+
+
+@cache
+def load_plugin(path):
+    """Import a user's own file; the components that it registers are named like shipped ones."""
+    path = Path(path)
+    if not path.is_file():
+        raise RrmbenchError(f"{path}: no such plug-in file")
+    name = "rrmbench_plugin_" + path.stem
+    if name in sys.modules:
+        raise RrmbenchError(f"{path}: a plug-in file called {path.name} is loaded already; rename one of the two")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except RrmbenchError:
+        raise
+    except Exception as error:
+        raise RrmbenchError(f"{path}: the plug-in cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def names(kind):
+    """The sorted names of all components of one kind."""
+    load()
+    return sorted(_components[kind])
+
+
+def lookup(kind, name, where=None):
+    """Return the Component called `name` (or an alias of it); raise RrmbenchError with the nearest match."""
+    load()
+    name = _aliases[kind].get(name, name)
+    if name not in _components[kind]:
+        raise RrmbenchError(
+            f"{where or kind}: unknown {kind} '{name}'{nearest(name, names(kind))} (allowed: {', '.join(names(kind))})"
+        )
+    return _components[kind][name]
+
+
+def from_mapping(kind, mapping, where=None):
+    """Return (component, checked parameters) of {"name": ..., "path": ..., parameter: value}, or of a bare name."""
+    where = where or kind
+    mapping = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
+    if "path" in mapping:
+        load_plugin(str(mapping.pop("path")))
+    component = lookup(kind, mapping.pop("name"), where)
+    return component, component.check(mapping, where)
+
+
+def build_solver(solver_spec, reduction_spec="none"):
+    """Return the solver f(problem, start, rng) of two mappings: the solver's, and the reduction around it."""
+    component, parameters = from_mapping("solver", solver_spec)
+    return reduce_solver(_bind(component, parameters), reduction_spec)
+
+
+def reduce_solver(solve, reduction_spec, where="reduction"):
+    """Wrap `solve` in a reduction; `inside:` is applied first, so that the outer one sees a reduced solver."""
+    reduction_spec = {"name": reduction_spec} if isinstance(reduction_spec, str) else dict(reduction_spec)
+    inside = reduction_spec.pop("inside", None)
+    if inside is not None:
+        solve = reduce_solver(solve, inside, f"{where}.inside")
+    component, parameters = from_mapping("reduction", reduction_spec, where)
+    reduced = component.build(solve, **parameters)
+    reduced.needs = solve.needs - component.gives
+    reduced.gives = solve.gives
+    return reduced
+
+
+def _bind(component, parameters):
+    @wraps(component.build)
+    def solve(problem, start, rng):
+        return component.build(problem, start, rng, **parameters)
+
+    solve.needs, solve.gives = component.needs, component.gives
+    return solve

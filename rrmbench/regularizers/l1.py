@@ -1,0 +1,43 @@
+"""The l1 norm, alone and with the squared Euclidean norm (elastic net)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.parameters import NonNegative
+from rrmbench.registry import regularizer
+
+
+class L1(NamedTuple):
+    """psi(w) = strength ||w||_1,  psi*(v) = 0 for ||v||_inf <= strength."""
+
+    strength: float
+
+    def value(self, w):
+        return self.strength * abs(w)
+
+    def conjugate(self, v):
+        return 0.0 if abs(v) <= self.strength else float("inf")
+
+    def prox(self, w, t):
+        tau = self.strength * t
+        return w - min(max(w, -tau), tau)
+
+    def feasible(self, v):
+        """min(1, strength / ||v||_inf), a little less, so that rounding does not matter."""
+        largest = np.max(np.abs(v), initial=0.0)
+        if largest <= self.strength:
+            return 1.0
+        return self.strength / largest * (1.0 - 4.0 * np.finfo(float).eps)
+
+
+@regularizer
+def l1(strength: NonNegative):
+    """strength ||w||_1"""
+    return L1(strength)
+
+
+@regularizer
+def elastic_net(l1: NonNegative, l2: NonNegative):
+    """l1 ||w||_1 + (l2/2) ||w||_2^2"""
+    return L1(l1), l2

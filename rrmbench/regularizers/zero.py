@@ -1,0 +1,36 @@
+"""No regularizer, and the squared Euclidean norm, which is a number on the problem."""
+
+from typing import NamedTuple
+
+from rrmbench.parameters import NonNegative
+from rrmbench.registry import regularizer
+
+
+class Zero(NamedTuple):
+    """psi = 0,  psi*(v) = 0 at v = 0 and +inf elsewhere."""
+
+    strength: float = 0.0
+
+    def value(self, w):
+        return 0.0
+
+    def conjugate(self, v):
+        return 0.0 if v == 0.0 else float("inf")
+
+    def prox(self, w, t):
+        return w
+
+    def feasible(self, v):
+        return 1.0
+
+
+@regularizer
+def none():
+    """no regularizer"""
+    return Zero()
+
+
+@regularizer
+def l2(strength: NonNegative):
+    """(strength/2) ||w||_2^2"""
+    return Zero(), strength

@@ -1,0 +1,17 @@
+"""Solvers, one file each: generators of iterates.
+
+    @solver(needs={"smooth", "rows"})
+    def mine(problem, start, rng, *, step_scale=1.0):
+        ...                                            # set-up is part of the clock
+        yield Iterate(w, b, passes=0, checks=0)        # once before any work
+        while True: ...; yield Iterate(w, b, passes, checks)   # at least once per pass
+
+A solver never stops, times, prints or evaluates the objective. `start` is None or an Iterate to continue from.
+`gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b).
+"""
+
+import importlib
+import pkgutil
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

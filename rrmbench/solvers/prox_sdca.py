@@ -1,0 +1,62 @@
+"""Proximal stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2014)."""
+
+from itertools import count
+from typing import Literal
+
+import numpy as np
+
+from rrmbench.api import Iterate
+from rrmbench.kernels import axpy, kernel, prefetch_rows
+from rrmbench.registry import solver
+
+
+@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
+def prox_sdca(problem, start, rng, *, sampling: Literal["permutation", "uniform"] = "permutation"):
+    """Prox-SDCA with option I, the exact maximization of D in one b_i per step.
+
+    With p = x_i.w and q = ||x_i||^2 / (s n), s = l2 + kappa, the maximizer is b_i = dual(p + q b_i, y_i, mu + q):
+    the derivative of the loss smoothed by q more. [Accelerated Prox-SDCA, Figure 1]
+
+    sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
+    Yields three times per pass, where the reductions look at the gap.
+    """
+    n, s = problem.n, problem.strong_convexity
+    b = np.zeros(n) if start is None or start.b is None else start.b.copy()
+    v = problem.v(b) if b.any() else np.zeros(problem.shape)
+    u = v / s + problem.shift()
+    draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
+    thirds = [n * k // 3 for k in range(4)]
+    w = np.empty(problem.shape)
+    link(problem.regularizer, s, u, w)
+    yield Iterate(w, b)
+    for epoch in count():
+        order = draw(n)
+        for first, last in zip(thirds, thirds[1:], strict=False):
+            steps(problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, order[first:last], b, u)
+            link(problem.regularizer, s, u, w)
+            yield Iterate(w, b, passes=epoch + last / n)
+
+
+@kernel
+def link(regularizer, s, u, w):
+    """w = prox_{psi/s}(u), the map from the dual to the primal in u = (v + kappa center)/s."""
+    for j in range(u.shape[0]):
+        w[j] = regularizer.prox(u[j], 1.0 / s)
+
+
+@kernel
+def steps(rows, y, loss, mu, regularizer, s, order, b, u):
+    """One step for each sample of `order`."""
+    scale = 1.0 / (s * y.shape[0])
+    for k in range(order.shape[0]):
+        prefetch_rows(rows, y, order, k)
+        i = order[k]
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        p = 0.0
+        for j in range(begin, end):
+            p += rows.data[j] * regularizer.prox(u[rows.indices[j]], 1.0 / s)
+        q = rows.sqnorms[i] * scale
+        new = loss.dual(p + q * b[i], y[i], mu + q)
+        if new != b[i]:
+            axpy(rows.indices, rows.data, begin, end, (b[i] - new) * scale, u)
+            b[i] = new

@@ -1,0 +1,205 @@
+"""YAML made strict and kind: `1e-4` is a number, `no` is text, duplicate keys are errors, keys know their line.
+
+PyYAML parses; only the meaning of plain scalars and the building of the values are ours: the scalars are those
+of the YAML 1.2 core schema (without octal numbers), and merge keys (`<<`) work as in YAML 1.1.
+"""
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from rrmbench.errors import RrmbenchError
+
+MAX_VALUES = 100_000  # aliases of aliases can stand for more values than fit in memory
+
+_TAG = "tag:yaml.org,2002:"
+_MERGE = _TAG + "merge"
+_SCALARS = {
+    _TAG + "null": lambda text: None,
+    _TAG + "bool": lambda text: text.lower() == "true",
+    _TAG + "int": lambda text: int(text, 16 if "x" in text else 10),
+    _TAG + "float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text.lower())),
+    _TAG + "str": str,
+}
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers = {}  # noqa: RUF012  (PyYAML's own name; emptied: none of YAML 1.1's readings of text)
+
+
+for _name, _pattern, _first in (
+    ("null", r"~|null|Null|NULL|", [*"~nN", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+(_[0-9]+)*|0x[0-9a-fA-F]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(_[0-9]+)*(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", "-+."),
+    ("merge", "<<", "<"),
+):
+    _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), list(_first))
+
+
+def dotted(path):
+    """Return the key path ("solver", 1, "step_scale") as `solver[1].step_scale`."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).removeprefix(".")
+
+
+class Places(dict):
+    """Key path (tuple of keys and list positions) -> where it is written: "FILE:LINE" or "--set KEY=VALUE"."""
+
+    def place(self, path):
+        """Return "FILE:LINE" of the closest part of `path` that is written."""
+        return next(self[path[:length]] for length in range(len(path), -1, -1) if path[:length] in self)
+
+    def where(self, path):
+        """Return "FILE:LINE: key.path"."""
+        return f"{self.place(path)}: {dotted(path)}" if path else self.place(path)
+
+    @contextmanager
+    def located(self, path):
+        """Put "FILE:LINE: " before a message raised inside; if it starts with a key below `path`, that key's line."""
+        try:
+            yield dotted(path)
+        except RrmbenchError as error:
+            key = re.match(re.escape(dotted(path)) + r"\.(\w+)", str(error))
+            below = (*path, key[1]) if key else path
+            raise RrmbenchError(f"{self.place(below)}: {error}") from error.__cause__
+
+    def replace(self, path, place):
+        """Say that the value at `path` now comes from `place`, with everything inside it."""
+        for inner in [p for p in self if p[: len(path)] == path]:
+            del self[inner]
+        self[path] = place
+
+
+@dataclass(frozen=True)
+class Document:
+    """A value of dicts, lists and scalars, and the place of each of its keys."""
+
+    value: object
+    places: Places
+
+
+def load(path):
+    """Read one YAML file into a Document; RrmbenchError "FILE:LINE:COLUMN: ..." if it is not proper YAML."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise RrmbenchError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise RrmbenchError(f"{path}: found a directory, allowed is a YAML file") from None
+    except UnicodeDecodeError as error:
+        raise RrmbenchError(f"{path}: not UTF-8 text (byte {error.start + 1})") from None
+    except OSError as error:
+        raise RrmbenchError(f"{path}: cannot be read: {error.strerror}") from None
+    return parse(text, str(path), has_lines=True)
+
+
+def parse(text, source, has_lines=False):
+    """Read YAML text from `source` into a Document; with `has_lines` the places are "SOURCE:LINE"."""
+    builder = _Builder(source, has_lines)
+    try:
+        node = _Loader(text).get_single_node()
+        value = None if node is None else builder.build(node, ())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise RrmbenchError(f"{builder.place(mark, column=True)}: {_explain(error, mark)}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        at = f"{source}:{line}" if has_lines else source
+        raise RrmbenchError(f"{at}: the character {chr(error.character)!r} is not allowed") from None
+    except RecursionError:
+        raise RrmbenchError(f"{source}: nested too deeply") from None
+    builder.places[()] = source
+    return Document(value, builder.places)
+
+
+def _explain(error, mark):
+    if mark.buffer is not None and mark.buffer[mark.pointer : mark.pointer + 1] == "\t":
+        return "found a tab, allowed for indentation are spaces"
+    context = f" ({error.context})" if error.context else ""
+    return f"{error.problem}{context}"
+
+
+class _Builder:
+    """Builds plain values from PyYAML's nodes and keeps the place of every key and list entry."""
+
+    def __init__(self, source, has_lines):
+        self.source, self.has_lines = source, has_lines
+        self.places = Places()
+        self.count = 0
+        self.open = set()  # the nodes around the present one
+
+    def place(self, mark, column=False):
+        if not self.has_lines:
+            return self.source
+        return f"{self.source}:{mark.line + 1}" + (f":{mark.column + 1}" if column else "")
+
+    def fail(self, node, message):
+        raise RrmbenchError(f"{self.place(node.start_mark, column=True)}: {message}")
+
+    def build(self, node, path):
+        self.count += 1
+        if self.count > MAX_VALUES:
+            self.fail(node, f"more than {MAX_VALUES} values")
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node)
+        kind = "map" if isinstance(node, yaml.MappingNode) else "seq"
+        if node.tag != _TAG + kind:
+            self.fail(node, f"the tag {node.tag} is not supported")
+        if id(node) in self.open:
+            self.fail(node, "an alias stands inside its own anchor")
+        self.open.add(id(node))
+        value = self.mapping(node, path) if kind == "map" else self.sequence(node, path)
+        self.open.discard(id(node))
+        return value
+
+    def scalar(self, node):
+        if node.tag not in _SCALARS:
+            self.fail(node, f"the tag {node.tag} is not supported")
+        try:
+            return _SCALARS[node.tag](node.value)
+        except ValueError:
+            return self.fail(node, f"{node.value!r} is not a value of {node.tag}")
+
+    def sequence(self, node, path):
+        values = []
+        for index, item in enumerate(node.value):
+            self.places[(*path, index)] = self.place(item.start_mark)
+            values.append(self.build(item, (*path, index)))
+        return values
+
+    def mapping(self, node, path):
+        keys = self.keys(node)
+        value = {}
+        for key, value_node in node.value:
+            if key.tag == _MERGE:
+                value.update(self.merged(value_node, path))
+        for key, value_node in node.value:
+            if key.tag != _MERGE:
+                self.places[(*path, key.value)] = self.place(keys[key.value])
+                value[key.value] = self.build(value_node, (*path, key.value))
+        return value
+
+    def keys(self, node):
+        """Return the mark of every key; a key that is not text or is written twice is an error."""
+        marks = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self.fail(key, "a key must be text")
+            if key.value in marks:
+                self.fail(key, f"duplicate key '{key.value}' (first on line {marks[key.value].line + 1})")
+            marks[key.value] = key.start_mark
+        return marks
+
+    def merged(self, node, path):
+        """Return what `<<: *alias` or `<<: [*one, *two]` adds; earlier mappings win."""
+        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        value = {}
+        for source in reversed(sources):
+            if not isinstance(source, yaml.MappingNode):
+                self.fail(source, "'<<' merges mappings only")
+            value.update(self.build(source, path))
+        return value
