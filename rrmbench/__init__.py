@@ -1,1 +1,29 @@
-"""rrmbench."""
+"""Benchmark first-order solvers on regularized empirical risk minimization, with certified duality gaps."""
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "solver": "registry",
+    "reduction": "registry",
+    "loss": "registry",
+    "regularizer": "registry",
+    "Iterate": "api",
+    "solve": "notebook",
+    "Problem": "problem",
+    "load_results": "results",
+    "RrmbenchError": "errors",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    """Import public names at their first use: `rrmbench --help` needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rrmbench' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(f"rrmbench.{_HOMES[name]}"), name)
+
+
+def __dir__():
+    return [*__all__, "__version__"]

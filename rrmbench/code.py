@@ -14,8 +14,9 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-MODULES = ("problem", "operators", "kernels", "randomness")
+CORE = ("problem", "operators", "kernels", "randomness", "certificate")
 FOLDERS = ("losses", "regularizers", "solvers", "reductions")
+NOT_COMPUTING = ("registry", "parameters", "errors", "code", "__init__")
 
 
 @cache
@@ -41,12 +42,32 @@ def _meaning(file):
 
 def core_files():
     """The files that every run depends on."""
-    return [PACKAGE / f"{name}.py" for name in MODULES]
+    return [PACKAGE / f"{name}.py" for name in CORE]
 
 
 def mathematics_files():
     """Every file whose text may end up in compiled kernels."""
-    return core_files() + [f for folder in FOLDERS for f in sorted((PACKAGE / folder).glob("*.py"))]
+    return sources_of(*[f for folder in FOLDERS for f in (PACKAGE / folder).glob("*.py")])
+
+
+def sources_of(*files):
+    """The core files, `files`, and the mathematics that they import, sorted."""
+    found, waiting = set(), [*core_files(), *(Path(f) for f in files)]
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting.extend(_imported(file))
+    return sorted(found)
+
+
+@cache
+def _imported(file):
+    modules = [
+        node.module for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom) and node.module
+    ]
+    paths = [PACKAGE.joinpath(*m.split(".")[1:]).with_suffix(".py") for m in modules if m.startswith("rrmbench.")]
+    return [p for p in paths if p.is_file() and p.stem not in NOT_COMPUTING]
 
 
 def user_cache():

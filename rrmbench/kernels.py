@@ -148,6 +148,17 @@ def loss_dual(loss, mu, z, y, b):
 
 
 @kernel
+def into_domain(loss, y, b):
+    """Move back each b_i that rounding has pushed over an end of the domain of phi*.
+
+    b_i becomes argmin phi*(t) + (M/2) (t - b_i)^2 for a large M.
+    """
+    for i in range(b.shape[0]):
+        if loss.conjugate(b[i], y[i]) == math.inf:
+            b[i] = loss.dual(1e14 * b[i], y[i], 1e14)
+
+
+@kernel
 def psi_value(regularizer, w):
     """Sum of psi(w_j)."""
     total = 0.0

@@ -62,6 +62,10 @@ class CSR:
     def nnz(self):
         return self.rows.data.shape[0]
 
+    def columns(self):
+        """A copy of X by columns (scipy's CSC)."""
+        return self._matrix.tocsc()
+
     def forward(self, w):
         """z = X w."""
         return self._matrix @ w

@@ -134,8 +134,8 @@ class Problem:
 
     @property
     def L(self):
-        """A bound of the smoothness of (1/n) sum phi^mu(x_i.w): smoothness * (1/n) sum ||x_i||^2."""
-        return self.smoothness * float(self.X.rows.sqnorms.mean())
+        """A bound of the smoothness of (1/n) sum phi^mu(x_i.w): smoothness * (1/n) sum ||x_i||^2; 1 for X = 0."""
+        return self.smoothness * (float(self.X.rows.sqnorms.mean()) or 1.0)
 
     @cached_property
     def traits(self):
@@ -221,6 +221,16 @@ class Problem:
         kernels.psi_prox(self.regularizer, x, t, w)
         return w
 
+    def prox_gradient(self, w, z):
+        """The prox-gradient map (w - prox(w - g/L, 1/L)) L with g the gradient of the losses at z = X w; needs mu or
+        convexity > 0. It vanishes at the optimum, and is the gradient itself where Psi = 0.
+        """
+        return self.prox_gradient_from(w, self.X.adjoint(self.loss_dual(z)) / self.n)
+
+    def prox_gradient_from(self, w, g):
+        """As `prox_gradient`, with g = (1/n) X^T phi'(X w) known."""
+        return (w - self.prox(w - g / self.L, 1.0 / self.L)) * self.L
+
     # the dual
 
     def mean_conjugate(self, b):
@@ -249,7 +259,10 @@ class Problem:
         D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and
         infinite elsewhere.
         """
-        v = self.v(b)
+        return self.dual_at(self.v(b), b)
+
+    def dual_at(self, v, b):
+        """As `certificate`, with v = -(1/n) X^T b known."""
         if self.strong_convexity > 0.0:
             w = self.primal_point(v)
             return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b

@@ -16,8 +16,6 @@ import socket
 import threading
 import time
 import uuid
-import zipfile
-import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -31,7 +29,6 @@ STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
 FINAL = frozenset({"done", "diverged", "timeout"})
 
 _LOCK_PATIENCE = 2.0  # seconds; the children of a killed writer need about one to notice and let go
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, OSError)
 _improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
 
 
@@ -121,7 +118,7 @@ class Experiment:
         """Store a result under its run id, replacing an earlier record of the same run."""
         if result.status not in STATUSES:
             raise ValueError(f"status {result.status!r} is none of {', '.join(STATUSES)}")
-        header = json.dumps(result.header(), sort_keys=True).encode()
+        header = json.dumps(result.header()).encode()
         entries = {"header": np.frombuffer(header, dtype=np.uint8)}
         entries |= {f"trace.{name}": np.asarray(column, dtype=float) for name, column in result.trace.items()}
         entries |= {name: np.asarray(a) for name, a in (("w", result.w), ("b", result.b)) if a is not None}
@@ -298,12 +295,18 @@ def _opened(path):
             yield archive
     except FileNotFoundError:
         raise UnreadableFile(f"{path}: no such result") from None
-    except _UNREADABLE as error:
+    except RrmbenchError:
+        raise
+    except Exception as error:  # damaged bytes make zipfile and numpy raise nearly anything
         raise UnreadableFile(f"{path}: not a readable result ({_cause(error)})") from error
 
 
 def _header(archive, path):
-    return _check_schema(json.loads(archive["header"].tobytes()), path)
+    header = _check_schema(json.loads(archive["header"].tobytes()), path)
+    missing = [name for name in _HEADER if name not in header]
+    if missing:
+        raise KeyError(missing[0])
+    return header
 
 
 def _final(path, name):
@@ -314,7 +317,7 @@ def _final(path, name):
 def _read_json(path):
     try:
         return _check_schema(json.loads(path.read_text(encoding="utf-8")), path)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UnreadableFile(f"{path}: not a readable file ({_cause(error)})") from error
 
 

@@ -1,7 +1,7 @@
-"""YAML made strict and kind: `1e-4` is a number, `no` is text, duplicate keys are errors, keys know their line.
+"""YAML made strict and kind: `1e-4` is a number, `no` is text, duplicate keys are errors, keys have lines.
 
-PyYAML parses; only the meaning of plain scalars and the building of the values are ours: the scalars are those
-of the YAML 1.2 core schema (without octal numbers), and merge keys (`<<`) work as in YAML 1.1.
+PyYAML parses; only the meaning of plain scalars and the building of values are ours: the scalars are those of
+the YAML 1.2 core schema (without octal numbers), and merge keys (`<<`) work as in YAML 1.1.
 """
 
 import re
@@ -47,7 +47,7 @@ def dotted(path):
 
 
 class Places(dict):
-    """Key path (tuple of keys and list positions) -> where it is written: "FILE:LINE" or "--set KEY=VALUE"."""
+    """Key path (tuple of keys and positions) -> where it is written: "FILE:LINE" or "--set KEY=VALUE"."""
 
     def place(self, path):
         """Return "FILE:LINE" of the closest part of `path` that is written."""
@@ -59,7 +59,7 @@ class Places(dict):
 
     @contextmanager
     def located(self, path):
-        """Put "FILE:LINE: " before a message raised inside; if it starts with a key below `path`, that key's line."""
+        """Put "FILE:LINE: " before a message raised inside: the line of the key that it starts with."""
         try:
             yield dotted(path)
         except RrmbenchError as error:

@@ -19,26 +19,20 @@ def sigmoid(t):
 
 @register_jitable
 def shifted_logit(m, mu):
-    """The root t of F(t) = t + m + mu sigmoid(t), for mu > -4: Newton's method kept inside a bracket.
+    """The root t of F(t) = t + m + mu sigmoid(t), for mu > -4, by Newton's method.
 
-    F increases (its slope is 1 + mu s (1 - s) > 0) and the root lies between -m - mu and -m.
+    F increases (its slope is 1 + mu s (1 - s) > 0) and is convex on one side of 0 and concave on the other. From 0,
+    or from the end of [-m - mu+, -m - mu-] that lies nearer, all iterates stay on the root's side of 0 and
+    approach it from one side (for mu < 0 after the first). As |F''| <= F' for mu >= 0, a step below 1e-8 is the
+    last one.
     """
-    low, high = -m - max(mu, 0.0), -m - min(mu, 0.0)
-    t = -m - mu * sigmoid(-m - 0.5 * mu)
+    t = min(0.0, -m - min(mu, 0.0)) if m + 0.5 * mu > 0.0 else max(0.0, -m - max(mu, 0.0))
     for _ in range(100):
         s = sigmoid(t)
-        f = t + m + mu * s
-        if f > 0.0:
-            high = t
-        else:
-            low = t
-        step = f / (1.0 + mu * s * (1.0 - s))
-        new = t - step
-        if not low <= new <= high:
-            new = 0.5 * (low + high)
-        if abs(new - t) <= 2e-16 * abs(t):
-            return new
-        t = new
+        step = (t + m + mu * s) / (1.0 + mu * s * (1.0 - s))
+        t -= step
+        if abs(step) < 1e-8:
+            break
     return t
 
 

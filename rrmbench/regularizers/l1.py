@@ -12,6 +12,7 @@ class L1(NamedTuple):
     """psi(w) = strength ||w||_1,  psi*(v) = 0 for ||v||_inf <= strength."""
 
     strength: float
+    soft_threshold = True
 
     def value(self, w):
         return self.strength * abs(w)

@@ -10,6 +10,7 @@ class Zero(NamedTuple):
     """psi = 0,  psi*(v) = 0 at v = 0 and +inf elsewhere."""
 
     strength: float = 0.0
+    soft_threshold = True
 
     def value(self, w):
         return 0.0

@@ -6,8 +6,8 @@
         yield Iterate(w, b, passes=0, checks=0)        # once before any work
         while True: ...; yield Iterate(w, b, passes, checks)   # at least once per pass
 
-A solver never stops, times, prints or evaluates the objective. `start` is None or an Iterate to continue from.
-`gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b).
+A solver never stops, times, prints or evaluates the objective. `start` is None or an Iterate to continue
+from. `gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b).
 """
 
 import importlib

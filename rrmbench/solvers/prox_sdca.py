@@ -1,12 +1,12 @@
 """Proximal stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2014)."""
 
-from itertools import count
+from itertools import count, pairwise
 from typing import Literal
 
 import numpy as np
 
 from rrmbench.api import Iterate
-from rrmbench.kernels import axpy, kernel, prefetch_rows
+from rrmbench.kernels import axpy, kernel, prefetch_rows, psi_prox
 from rrmbench.registry import solver
 
 
@@ -14,8 +14,9 @@ from rrmbench.registry import solver
 def prox_sdca(problem, start, rng, *, sampling: Literal["permutation", "uniform"] = "permutation"):
     """Prox-SDCA with option I, the exact maximization of D in one b_i per step.
 
-    With p = x_i.w and q = ||x_i||^2 / (s n), s = l2 + kappa, the maximizer is b_i = dual(p + q b_i, y_i, mu + q):
-    the derivative of the loss smoothed by q more. [Accelerated Prox-SDCA, Figure 1]
+    With p = x_i.w and q = ||x_i||^2 / (s n), s = l2 + kappa, the maximizer is
+    b_i = dual(p + q b_i, y_i, mu + q): the derivative of the loss smoothed by q more.
+    [Accelerated Prox-SDCA, Figure 1]
 
     sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
     Yields three times per pass, where the reductions look at the gap.
@@ -26,22 +27,16 @@ def prox_sdca(problem, start, rng, *, sampling: Literal["permutation", "uniform"
     u = v / s + problem.shift()
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     thirds = [n * k // 3 for k in range(4)]
+    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s)
     w = np.empty(problem.shape)
-    link(problem.regularizer, s, u, w)
+    psi_prox(problem.regularizer, u, 1.0 / s, w)
     yield Iterate(w, b)
     for epoch in count():
         order = draw(n)
-        for first, last in zip(thirds, thirds[1:], strict=False):
-            steps(problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, order[first:last], b, u)
-            link(problem.regularizer, s, u, w)
+        for first, last in pairwise(thirds):
+            steps(*fixed, order[first:last], b, u)
+            psi_prox(problem.regularizer, u, 1.0 / s, w)
             yield Iterate(w, b, passes=epoch + last / n)
-
-
-@kernel
-def link(regularizer, s, u, w):
-    """w = prox_{psi/s}(u), the map from the dual to the primal in u = (v + kappa center)/s."""
-    for j in range(u.shape[0]):
-        w[j] = regularizer.prox(u[j], 1.0 / s)
 
 
 @kernel

@@ -1,0 +1,59 @@
+"""Lower bounds of P on the original problem, for iterates with and without a dual variable."""
+
+import numpy as np
+
+GRID = 4.0 ** np.arange(-2, 3)
+
+
+class Certifier:
+    """Keeps the greatest dual value seen, and the b that attains it.
+
+    A solver's own b is used where it has one, together with the losses' derivatives at X w where the problem is not
+    strongly convex: b of a regularized problem has then to be scaled, by more than these. Otherwise candidates are made: the losses' derivatives at X w,
+    smoothed by a geometric grid of mu around the one that served best so far; and the average of past candidates,
+    weighted by passes, which is what converges for subgradient methods.
+    """
+
+    def __init__(self, problem):
+        self.problem = problem
+        self.dual = -np.inf
+        self.b = None
+        self._mu = max(problem.mu, 1.0)
+        self._average = None
+        self._passes = 0.0
+
+    def update(self, x, z):
+        """Return the greatest dual value so far, the Iterate `x` with z = X w included."""
+        if x.b is None:
+            self._construct(x, z)
+        else:
+            self._offer(x.b)
+            if self.problem.strong_convexity == 0.0:
+                self._offer(self.problem.loss_dual(z))
+        return self.dual
+
+    def _offer(self, b):
+        value, scaled = self.problem.certificate(b)
+        if value > self.dual:
+            self.dual = value
+            self.b = scaled.copy()
+            return True
+        return False
+
+    def _construct(self, x, z):
+        problem = self.problem
+        self._offer(problem.loss_dual(z))
+        if "smooth" in problem.traits:
+            return
+        candidates = [(mu, problem.loss_dual(z, mu)) for mu in self._mu * GRID]
+        values = [problem.certificate(b)[0] for _, b in candidates]
+        best = int(np.argmax(values))
+        self._mu, b = candidates[best]
+        self._offer(b)
+        weight = x.passes - self._passes
+        self._passes = x.passes
+        if self._average is None:
+            self._average = problem.loss_dual(z)
+        elif weight > 0.0:
+            self._average += (weight / x.passes) * (problem.loss_dual(z) - self._average)
+            self._offer(self._average)

@@ -1,0 +1,126 @@
+"""Running tasks in child processes: one fork server, a hard time limit, and nothing left behind."""
+
+import multiprocessing
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+
+GRACE = 2.0  # seconds between asking a child to end and killing it
+TICK = 0.05  # seconds between looks at the interrupt flag
+SINGLE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+@dataclass
+class Outcome:
+    """How a child ended: status and reason as in the store, the rows that it sent, and its last facts."""
+
+    status: str
+    reason: str
+    rows: list = field(default_factory=list)
+    facts: dict = field(default_factory=dict)
+    concurrent_runs: int = 1
+
+
+class Children:
+    """Starts children one per call, from any thread of this process.
+
+    The fork server has imported everything, so that a child costs milliseconds; it is started at the first use, with one
+    thread for every numerical library.
+    """
+
+    def __init__(self):
+        self.interrupted = threading.Event()
+        self._active = {}
+        self._lock = threading.Lock()
+        for name in SINGLE_THREAD:
+            os.environ[name] = "1"
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["rrmbench.preload"])
+
+    def run(self, main, task, limit, on_row=lambda row: None):
+        """Run `main(task, connection)` in a child for at most `limit` seconds; return its Outcome.
+
+        Returns None at once where the interrupt flag is set before the start.
+        """
+        if self.interrupted.is_set():
+            return None
+        outcome = Outcome("killed", "")
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=main, args=(task, theirs), daemon=True)
+        with self._counted(outcome):
+            with self._lock:  # starting is not safe from several threads
+                process.start()
+            theirs.close()
+            try:
+                self._listen(ours, outcome, time.monotonic() + limit, limit, on_row)
+                if outcome.status == "killed":
+                    process.join(GRACE)
+                    outcome.reason = _end_of(process.exitcode)
+            finally:
+                _stop(process, GRACE if outcome.status in ("done", "diverged", "failed") else 0.0)
+                ours.close()
+        return outcome
+
+    def _listen(self, connection, outcome, deadline, limit, on_row):
+        """Take messages until the end of the run, of its pipe, of its time, or an interrupt."""
+        while True:
+            if self.interrupted.is_set():
+                outcome.status, outcome.reason = "interrupted", "interrupted by the user"
+                return
+            if time.monotonic() > deadline:
+                outcome.status, outcome.reason = "timeout", f"killed after the limit of {limit:g} s"
+                return
+            try:
+                message = connection.recv() if connection.poll(TICK) else None
+            except (EOFError, OSError):
+                return
+            if message is None:
+                continue
+            if message[0] == "row":
+                outcome.rows.append(message[1])
+                on_row(message[1])
+            elif message[0] == "start":
+                outcome.facts |= message[1]
+            else:
+                outcome.status, outcome.reason = message[1:3]
+                outcome.facts |= message[3]
+                return
+
+    def _counted(self, outcome):
+        return _Count(self._active, self._lock, outcome)
+
+
+class _Count:
+    """Writes into every outcome the greatest number of runs that were active with it."""
+
+    def __init__(self, active, lock, outcome):
+        self.active, self.lock, self.outcome = active, lock, outcome
+
+    def __enter__(self):
+        with self.lock:
+            self.active[id(self.outcome)] = self.outcome
+            for outcome in self.active.values():
+                outcome.concurrent_runs = max(outcome.concurrent_runs, len(self.active))
+
+    def __exit__(self, *error):
+        with self.lock:
+            del self.active[id(self.outcome)]
+
+
+def _stop(process, patience):
+    process.join(patience)
+    if process.is_alive():
+        process.terminate()
+        process.join(GRACE)
+    if process.is_alive():
+        process.kill()
+        process.join()
+
+
+def _end_of(exitcode):
+    if exitcode is None:
+        return "the process closed its pipe and went on"
+    if exitcode < 0:
+        return f"the process was killed by signal {-exitcode}"
+    return f"the process ended with exit code {exitcode} in the middle of the run"

@@ -1,0 +1,189 @@
+"""What commands print: tables and closing lines. The work is done elsewhere."""
+
+import math
+from pathlib import Path
+
+from rrmbench.errors import RrmbenchError, nearest
+
+NANOSECONDS_PER_NONZERO = 6.0  # a typical stochastic epoch, for estimates only
+BACKENDS = {"local": "threading"}  # names of the command line to joblib's
+
+
+def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, quiet):
+    """Run all plans and print the summary; return the exit code."""
+    from joblib import cpu_count
+
+    from rrmbench import show
+    from rrmbench.progress import progress_on
+    from rrmbench.runner import run_experiment
+    from rrmbench.store import STATUSES
+
+    if backend not in BACKENDS:
+        raise RrmbenchError(f"--backend: found '{backend}', allowed is {', '.join(BACKENDS)}{nearest(backend, BACKENDS)}")
+    for status in retry:
+        if status not in STATUSES:
+            raise RrmbenchError(f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}")
+    exit_code = 0
+    for plan in plans:
+        progress = progress_on(console, quiet)
+        try:
+            report = run_experiment(
+                plan,
+                output,
+                jobs=jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)),
+                whole=whole,
+                retry=retry,
+                fresh=fresh,
+                backend=BACKENDS[backend],
+                progress=progress,
+            )
+        finally:
+            if progress:
+                progress.close()
+        if report.interrupted:
+            console.print(
+                f"interrupted; finished runs are kept in {report.directory}, the same command runs the rest",
+                highlight=False,
+            )
+            return 130
+        summary.print(show.summary(report.directory))
+        for line in _closing(report):
+            summary.print(line, highlight=False, soft_wrap=True)
+        print(report.directory)
+        exit_code = max(exit_code, int(not report.ok))
+    return exit_code
+
+
+def _closing(report):
+    if report.kept:
+        yield f"{report.kept} of {len(report.statuses)} runs were done before and were kept (--fresh runs them again)"
+    if report.older:
+        yield f"{report.older} results belong to older code; they are kept, and run again"
+    reasons = dict.fromkeys(reason for _, reason in report.skipped)
+    for reason in reasons:
+        count = sum(reason == other for _, other in report.skipped)
+        yield f"skipped {count}: {reason}"
+
+
+def dry_run(plans, console):
+    """Print the runs, the skipped combinations with reasons, and an estimate of the cost."""
+    from rich.table import Table
+
+    from rrmbench import labels
+    from rrmbench.results import keys
+
+    for plan in plans:
+        table = Table("#", "problem", "method", "seed", "estimate", box=None, title=plan.name, title_justify="left")
+        total = 0.0
+        for number, spec in enumerate(plan.runs, 1):
+            seconds = _estimate(spec)
+            total += seconds
+            names = keys(spec)
+            table.add_row(
+                str(number), labels.problem(names), labels.method(names), str(spec["seed"]), _seconds(seconds)
+            )
+        console.print(table)
+        for spec, reason in plan.skipped:
+            names = keys(spec)
+            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", highlight=False)
+        unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
+        console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
+
+
+def _estimate(spec):
+    """Seconds of one run: passes times stored entries at a typical rate, at most `stop.seconds`; NaN if unknown."""
+    from rrmbench import data
+
+    stop = spec["stop"]
+    if "passes" not in stop:
+        return stop.get("seconds", math.nan)
+    try:
+        prepared = data.load(spec["dataset"], "any")
+    except RrmbenchError:
+        return stop.get("seconds", math.nan)
+    seconds = stop["passes"] * prepared.X_parts[0].size * NANOSECONDS_PER_NONZERO * 1e-9
+    return min(seconds, stop.get("seconds", math.inf))
+
+
+def _seconds(value):
+    return "?" if math.isnan(value) else f"{value:.2g} s"
+
+
+def listing(kind, console):
+    """Print the components of one kind, or of all, with their parameters; or the data sets."""
+    from rich.table import Table
+
+    from rrmbench import registry
+
+    kinds = {plural: singular for singular, plural in registry.KINDS.items()}
+    allowed = ["datasets", *kinds]
+    if kind is not None and kind not in allowed:
+        raise RrmbenchError(f"list: found '{kind}', allowed is {', '.join(allowed)}{nearest(kind, allowed)}")
+    for plural in [kind] if kind else allowed:
+        table = Table(title=plural, title_justify="left", box=None, pad_edge=False)
+        if plural == "datasets":
+            _list_datasets(table)
+        else:
+            _list_components(table, kinds[plural])
+        console.print(table)
+        console.print()
+
+
+def _list_components(table, kind):
+    from rrmbench import registry
+
+    table.add_column("name", no_wrap=True)
+    table.add_column("parameters")
+    table.add_column("what", overflow="fold")
+    for name in registry.names(kind):
+        component = registry.lookup(kind, name)
+        parameters = ", ".join(
+            p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values()
+        )
+        needs = f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
+        table.add_row(name, parameters, _escaped(component.summary + needs))
+
+
+def _list_datasets(table):
+    from rrmbench.data.commands import listing as datasets
+
+    for column in ("name", "task", "n", "d", "where"):
+        table.add_column(column, justify="right" if column in "nd" else "left", no_wrap=column == "name")
+    for row in datasets():
+        table.add_row(row["name"], row["task"], f"{row['n']:,}", f"{row['d']:,}", row["here"])
+
+
+def _escaped(text):
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def verify(path, console):
+    """Print a line per result; return 1 if one differs from its recorded values."""
+    from rrmbench.verify import TOLERANCE
+    from rrmbench.verify import verify as verdicts
+
+    worst, count, wrong = 0.0, 0, 0
+    for verdict in verdicts(Path(path)):
+        count += 1
+        wrong += not verdict.ok
+        worst = max(worst, verdict.error)
+        state = "ok" if verdict.ok else f"WRONG {verdict.problem}"
+        console.print(
+            f"{state:5} {verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    console.print(f"{count} results, {wrong} beyond {TOLERANCE:g}, greatest relative difference {worst:.1e}", highlight=False)
+    return int(wrong > 0)
+
+
+def facts(mapping, console):
+    """Print a mapping as two columns."""
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for key, value in mapping.items():
+        table.add_row(str(key), _escaped(str(value)))
+    console.print(table)

@@ -1,0 +1,12 @@
+"""The configuration: YAML files to the list of runs, in two phases.
+
+`read` needs no component and tells which plug-in files there are (kernels are cached per set of those,
+so they must be known before the components are imported); `resolve` imports the components and makes the
+runs; `select` keeps those that `--only` asks for.
+"""
+
+from rrmbench.config.only import select
+from rrmbench.config.plan import Plan, resolve, validate
+from rrmbench.config.raw import Raw, read
+
+__all__ = ["Plan", "Raw", "read", "resolve", "select", "validate"]

@@ -1,0 +1,59 @@
+"""One mapping of a component checked against the registries: real name, valid parameters."""
+
+from pathlib import Path
+
+from rrmbench import registry
+from rrmbench.errors import RrmbenchError
+
+
+def check(kind, mapping, path, places):
+    """Return {"name": real name, "path": plug-in file if any, parameter: value, ...} of one component."""
+    if kind == "dataset":
+        from rrmbench.data import spec
+
+        with places.located(path) as where:
+            return spec.check(mapping, where)
+    mapping = dict(mapping)
+    inside = mapping.pop("inside", None) if kind == "reduction" else None
+    with places.located(path) as where:
+        if "path" in mapping:
+            mapping["name"] = _plugin_name(kind, mapping, where)
+    with places.located((*path, "name")):
+        registry.lookup(kind, mapping["name"], where)
+    with places.located(path):
+        component, parameters = registry.from_mapping(kind, mapping, where)
+    checked = {"name": component.name} | _plugin(component) | parameters
+    if inside is not None:
+        checked["inside"] = check(kind, inside, (*path, "inside"), places)
+    return checked
+
+
+def _plugin(component):
+    """The file of a component that the worker must load too, also where the YAML gives the name only."""
+    if component.build.__module__.startswith("rrmbench_plugin_"):
+        return {"path": component.source}
+    return {}
+
+
+def _plugin_name(kind, mapping, where):
+    mine = [name for name in registry.names(kind) if _is_from(registry.lookup(kind, name), mapping["path"])]
+    if "name" in mapping:
+        real = registry.lookup(kind, mapping["name"], where).name
+    elif len(mine) == 1:
+        real = mine[0]
+    else:
+        found = f"{mapping['path']} registers {_listed(kind, mine)}"
+        raise RrmbenchError(f"{where}: {found}; needed is the name of one")
+    if real not in mine:
+        raise RrmbenchError(
+            f"{where}.name: found '{real}', but {mapping['path']} registers {_listed(kind, mine)}"
+        )
+    return real
+
+
+def _is_from(component, path):
+    return Path(component.source).resolve() == Path(path).resolve()
+
+
+def _listed(kind, mine):
+    return f"the {kind} " + ", ".join(mine) if mine else f"no {kind}"

@@ -1,0 +1,78 @@
+"""`--set KEY=VALUE`: replace a key of the file, and of every case that has its own value for it."""
+
+from rrmbench.config import entries
+from rrmbench.config.schema import COMPONENTS, TOP_KEYS
+from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.yaml_loader import dotted, parse
+
+
+def split(option, text, allowed):
+    """Return (keys, value) of KEY=VALUE, whose first key is one of `allowed`."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise RrmbenchError(f"{option} {text}: found {text!r}, allowed is KEY=VALUE such as solver=apcg")
+    keys = tuple(key.strip().split("."))
+    if keys[0] not in allowed:
+        hint = f"{nearest(keys[0], allowed)} (allowed: {', '.join(allowed)})"
+        raise RrmbenchError(f"{option} {text}: unknown key '{keys[0]}'{hint}")
+    return keys, parse(value, f"{option} {text}").value
+
+
+def apply(tree, places, folder, text):
+    """Change `tree` and `places` as `--set text` says; components may be names after it."""
+    keys, value = split("--set", text, TOP_KEYS)
+    setting = _Setting(keys, value, f"--set {text}", places, folder)
+    for path, block in _targets(tree, keys[0]):
+        setting.into(block, 0, path)
+
+
+def _targets(tree, key):
+    """Yield the blocks to change: those that have the key, and the top level if some case lacks it."""
+    cases = [(("cases", i), case) for i, case in enumerate(tree.get("cases", []))]
+    having = [(path, case) for path, case in cases if key in case]
+    if key in tree or len(having) < max(len(cases), 1):
+        yield (), tree
+    yield from having
+
+
+class _Setting:
+    """One KEY=VALUE on its way into nested mappings."""
+
+    def __init__(self, keys, value, place, places, folder):
+        self.keys, self.value, self.place = keys, value, place
+        self.places, self.folder = places, folder
+
+    def into(self, holder, depth, path):
+        """Set the key of this depth in the mapping `holder`, which stands at `path`."""
+        key = self.keys[depth]
+        path = (*path, key)
+        if depth == len(self.keys) - 1:
+            holder[key] = self._leaf(holder.get(key), path)
+            return
+        inner = holder.setdefault(key, {})
+        if isinstance(inner, list) and self._is_component(depth):
+            for index, entry in enumerate(inner):
+                self.into(entry, depth + 1, (*path, index))
+        elif isinstance(inner, dict):
+            self.into(inner, depth + 1, path)
+        else:
+            key = self.keys[depth + 1]
+            raise RrmbenchError(f"{self.place}: {dotted(path)} is {inner!r} and has no key '{key}'")
+
+    def _is_component(self, depth):
+        return self.keys[depth] in COMPONENTS if depth == 0 else self.keys[depth] == "inside"
+
+    def _leaf(self, old, path):
+        bare_name = isinstance(self.value, str) and self._is_component(len(self.keys) - 1)
+        if bare_name and old is not None:
+            return self._renamed(old, path)
+        self.places.replace(path, self.place)
+        return self.value
+
+    def _renamed(self, old, path):
+        """A bare name takes the place of the name or path of every entry, whose parameters stay."""
+        if isinstance(old, list):
+            return [self._renamed(entry, (*path, i)) for i, entry in enumerate(old)]
+        name = entries.named(self.keys[0], self.value, self.folder)
+        self.places.replace((*path, *name), self.place)
+        return name | {key: value for key, value in old.items() if key not in ("name", "path")}

@@ -1,0 +1,146 @@
+"""Phase two: the tree of a configuration to its runs."""
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+from rrmbench import registry
+from rrmbench.config import components, schema
+from rrmbench.config.grids import expand
+from rrmbench.config.raw import DEFAULTS, read
+from rrmbench.config.validity import reason
+from rrmbench.errors import RrmbenchError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment: its runs (resolved specs, plain JSON) and those that the mathematics excludes."""
+
+    path: Path
+    name: str
+    runs: list  # of specs
+    skipped: list  # of (spec, reason)
+    plot: dict
+    reference: dict | None  # {"seconds": s}
+    limit: float  # wall-clock seconds after which a run is killed
+    plugins: tuple  # absolute paths
+    config: dict  # the tree with defaults and overrides, for the manifest
+
+    @property
+    def serial(self):
+        """Whether runs should not share the machine, because the plot is over seconds."""
+        return self.plot["x"] == "seconds"
+
+
+class Count(NamedTuple):
+    """How many runs a configuration file has and how many combinations it skips."""
+
+    path: Path
+    runs: int
+    skipped: int
+
+
+def resolve(raw):
+    """Return the Plan of a Raw configuration; imports the components and the plug-ins.
+
+    Raises RrmbenchError, with file, line and key, for unknown names, keys and parameters, bad values, empty
+    grids, and if every combination is skipped.
+    """
+    registry.load()
+    for file in raw.plugins:  # all of them first: one may be named before the mapping that gives its file
+        registry.load_plugin(file)
+    tree, places = raw.tree, raw.places
+    _check_tune(tree, places)
+    plot = schema.check(schema.Plot, tree.get("plot", {}), ("plot",), places).model_dump(exclude_none=True)
+    name, reference = _name(raw), _reference(tree, places)
+    combinations = {}
+    for block, at in raw.blocks():
+        for spec, why in _combinations(block, at, places):
+            combinations.setdefault(json.dumps(spec, sort_keys=True), (spec, why))
+    runs = [spec for spec, why in combinations.values() if why is None]
+    skipped = [(spec, why) for spec, why in combinations.values() if why is not None]
+    if not runs:
+        raise RrmbenchError(f"{raw.path}: every combination is skipped:\n{_listed(skipped)}")
+    limit = _limit(tree, places, runs)
+    config = DEFAULTS | tree | {"name": name, "plot": plot, "reference": reference, "limit": limit}
+    return Plan(raw.path, name, runs, skipped, plot, reference, limit, raw.plugins, config)
+
+
+def validate(paths):
+    """Return the Count of each configuration file."""
+    plans = [resolve(raw) for raw in [read(path) for path in paths]]
+    return [Count(plan.path, len(plan.runs), len(plan.skipped)) for plan in plans]
+
+
+def _combinations(block, at, places):
+    """Yield (spec, reason or None) for the product of one block, in the order of `schema.AXES`."""
+    from rrmbench.problem import traits
+
+    axes = [
+        [
+            components.check(kind, mapping, path, places)
+            for mapping, path in expand(block[kind], at[kind], places)
+        ]
+        for kind in schema.COMPONENTS
+    ]
+    seeds = _seeds(block["seed"], at["seed"], places)
+    stop = schema.check(schema.Stop, block["stop"], at["stop"], places).model_dump(exclude_none=True)
+    trace = schema.check(schema.Trace, block["trace"], at["trace"], places).model_dump()
+    for dataset, loss, regularizer in product(*axes[:3]):
+        with places.located(at["regularizer"]):  # a bad pair of parameters shows when the thing is built
+            has = traits(loss, regularizer, dataset)
+        for solver, reduction in product(*axes[3:]):
+            parts = (dataset, loss, regularizer, solver, reduction)
+            spec = dict(zip(schema.COMPONENTS, parts, strict=True))
+            why = reason(spec, has)
+            for seed in seeds:
+                yield spec | {"seed": seed, "stop": stop, "trace": trace}, why
+
+
+def _seeds(value, path, places):
+    if value == []:
+        raise RrmbenchError(f"{places.where(path)}: the list is empty; needed is at least one seed")
+    allowed = "a whole number of at least 0, or a list of those"
+    seeds = value if isinstance(value, list) else [value]
+    return schema.check_value(list[schema.Seed], seeds, path, places, allowed)
+
+
+def _check_tune(tree, places):
+    if "tune" in tree:
+        schema.check(schema.Tune, tree["tune"], ("tune",), places)
+        raise RrmbenchError(f"{places.where(('tune',))}: not available yet")
+
+
+def _name(raw):
+    name = raw.tree.get("name", re.sub(r"[^A-Za-z0-9._-]", "_", raw.path.stem))
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise RrmbenchError(
+            f"{raw.places.where(('name',))}: found {name!r}, allowed are letters, digits, '.', '_' and '-', "
+            "starting with a letter or digit (it names a directory)"
+        )
+    return name
+
+
+def _reference(tree, places):
+    value = tree.get("reference", {})
+    if value is False or value in (None, "none"):
+        return None
+    return schema.check(schema.Reference, value, ("reference",), places).model_dump()
+
+
+def _limit(tree, places, runs):
+    """The file's `limit`, by default the longest max(60, 3 stop.seconds + 60), an hour without seconds."""
+    if "limit" in tree:
+        allowed = f"{schema.POSITIVE} (seconds)"
+        return schema.check_value(schema.Number, tree["limit"], ("limit",), places, allowed)
+    seconds = [spec["stop"].get("seconds") for spec in runs]
+    return 3600.0 if None in seconds else max(60.0, 3.0 * max(seconds) + 60.0)
+
+
+def _listed(skipped):
+    return "\n".join(f"  {why}" for why in dict.fromkeys(why for _, why in skipped))

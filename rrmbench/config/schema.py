@@ -1,0 +1,124 @@
+"""The fixed parts of a configuration: which keys there are and what each may hold."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from rrmbench.errors import RrmbenchError, nearest
+
+COMPONENTS = ("dataset", "loss", "regularizer", "solver", "reduction")
+AXES = (*COMPONENTS, "seed")
+CASE_KEYS = (*AXES, "stop", "trace")
+TOP_KEYS = ("name", *CASE_KEYS, "limit", "reference", "tune", "plot", "cases")
+
+POSITIVE = "a number greater than 0"
+Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Key = Annotated[str, Field(pattern=rf"^({'|'.join(COMPONENTS)})(\.\w+)*$|^seed$")]
+MEASURES = (
+    *("suboptimality", "gap", "objective", "dual", "nonzeros"),
+    *("train_error", "test_error", "test_accuracy", "test_rmse"),
+)
+Limits = Annotated[list[float], Field(min_length=2, max_length=2)]
+KEY = "a component (" + ", ".join(COMPONENTS) + "), one of its parameters (regularizer.strength) or seed"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Stop(_Part):
+    """When a run is done: whichever comes first."""
+
+    passes: Number | None = Field(None, description=POSITIVE)
+    gap: Number | None = Field(None, description=POSITIVE)
+    relative_gap: Number | None = Field(None, description=POSITIVE)
+    seconds: Number | None = Field(None, description=POSITIVE)
+
+    @model_validator(mode="after")
+    def _not_empty(self):
+        if not self.model_dump(exclude_none=True):
+            raise ValueError(f"found no rule, needed is at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class Trace(_Part):
+    """Points are max(every, (growth - 1) * passes) passes apart."""
+
+    every: Number = Field(1.0, description=POSITIVE)
+    growth: float = Field(1.0, ge=1, allow_inf_nan=False, description="a number of at least 1")
+
+
+class Reference(_Part):
+    """The seconds of the extra high-accuracy solve that pins the optimum."""
+
+    seconds: Number = Field(60.0, description=POSITIVE)
+
+
+class Plot(_Part):
+    """What figures show; `figure` makes one file for each of its values."""
+
+    rows: Key | None = Field(None, description=KEY)
+    columns: Key | None = Field(None, description=KEY)
+    figure: Key | list[Key] | None = Field(None, description=KEY + ", or a list of those")
+    x: Literal["passes", "work", "seconds"] = Field("passes", description="passes, work or seconds")
+    y: Literal[MEASURES] = Field("suboptimality", description="one of " + ", ".join(MEASURES))
+    title: str | None = Field(None, description="text")
+    xlim: Limits | None = Field(None, description="two numbers [low, high]")
+    ylim: Limits | None = Field(None, description="two numbers [low, high]")
+
+
+class Tune(_Part):
+    """Grids searched for the best value of parameters."""
+
+    grid: dict[Key, str | list[float]] = Field(description="a mapping of parameters to grids")
+    keep: Literal["best"] = Field("best", description="best")
+    by: Literal["objective", "passes_to_gap"] = Field("objective", description="objective or passes_to_gap")
+
+
+def check(model, value, path, places):
+    """Return `value` as the pydantic `model`; every fault is one line of a RrmbenchError."""
+    try:
+        return model.model_validate(value, strict=True)
+    except ValidationError as error:
+        lines = dict.fromkeys(_line(model, fault, path, places) for fault in error.errors())
+        raise RrmbenchError("\n".join(lines)) from None
+
+
+def check_value(annotation, value, path, places, allowed):
+    """Return `value` as the annotation of one key wants it; `allowed` says so in words."""
+    try:
+        return TypeAdapter(annotation).validate_python(value, strict=True)
+    except ValidationError:
+        raise RrmbenchError(f"{places.where(path)}: found {value!r}, allowed is {allowed}") from None
+
+
+def check_keys(mapping, allowed, path, places):
+    """Refuse anything but a mapping whose keys are all in `allowed`."""
+    if not isinstance(mapping, dict):
+        raise RrmbenchError(
+            f"{places.where(path)}: found {mapping!r}, allowed is a mapping of the keys {', '.join(allowed)}"
+        )
+    for key in mapping:
+        if key not in allowed:
+            raise RrmbenchError(f"{places.where((*path, key))}: {_unknown(allowed, key)}")
+
+
+def _unknown(allowed, key):
+    return f"unknown key{nearest(key, allowed)} (allowed: {', '.join(allowed)})"
+
+
+def _line(model, fault, path, places):
+    fields = model.model_fields
+    if not fault["loc"]:
+        if fault["type"] == "value_error":
+            return f"{places.where(path)}: {fault['msg'].removeprefix('Value error, ')}"
+        allowed = f"a mapping of the keys {', '.join(fields)}"
+        return f"{places.where(path)}: found {fault['input']!r}, allowed is {allowed}"
+    key = fault["loc"][0]
+    where = places.where((*path, key))
+    if key not in fields:
+        return f"{where}: {_unknown(fields, key)}"
+    if fault["type"] == "missing":
+        return f"{where}: missing, needed is {fields[key].description}"
+    return f"{where}: found {fault['input']!r}, allowed is {fields[key].description}"

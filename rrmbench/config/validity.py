@@ -1,0 +1,44 @@
+"""Which combinations are possible: what a solver needs, the problem has or the reduction gives."""
+
+from rrmbench import registry
+
+# trait -> (what the solver needs, whose trait it is, how it is said of that part)
+_WORDS = {
+    "smooth": ("a smooth loss", "loss", "smooth"),
+    "strongly_convex": ("a strongly convex regularizer", "regularizer", "strongly convex"),
+    "separable": ("a loss that is a sum over samples", "loss", "such a sum"),
+    "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
+    "rows": ("data stored in rows", "dataset", "stored in rows"),
+}
+
+
+def reason(spec, has):
+    """Return why the solver of `spec` cannot run on a problem that `has` those traits, or None if it can."""
+    solver = registry.lookup("solver", spec["solver"]["name"])
+    missing = solver.needs - has - _gives(spec["reduction"])
+    if not missing:
+        return None
+    return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
+
+
+def _gives(reduction):
+    inside = reduction.get("inside")
+    given = registry.lookup("reduction", reduction["name"]).gives
+    return given if inside is None else given | _gives(inside)
+
+
+def _sentence(trait, spec):
+    needed, part, said = _WORDS.get(trait, (f"the trait '{trait}'", "loss", f"'{trait}'"))
+    owner = spec[part].get("name") or spec[part]["path"]
+    return (
+        f"{spec['solver']['name']} needs {needed}; {owner} is not {said} "
+        f"and reduction '{spec['reduction']['name']}' does not make it so"
+    )
+
+
+def _advice(missing):
+    remedies = [n for n in registry.names("reduction") if missing <= registry.lookup("reduction", n).gives]
+    if not remedies:
+        return ""
+    *others, last = remedies
+    return f" (try {', '.join(others)} or {last})" if others else f" (try {last})"

@@ -1,0 +1,109 @@
+"""The registry of data sets: one YAML file each, shipped in `datasets/` or the user's own.
+
+The file's stem is the name. Adding a data set is adding one such file.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from rrmbench.data import places
+from rrmbench.errors import RrmbenchError, nearest
+
+Count = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class File(_Strict):
+    """A LibSVM file: its usual name, maybe a url or a path, and the sha256 of the uncompressed content."""
+
+    name: str
+    url: Annotated[str, StringConstraints(pattern=r"^https?://")] | None = None
+    path: Path | None = None
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+
+
+class Bundled(_Strict):
+    """A small real data set inside scikit-learn, by the name of its loader."""
+
+    loader: Literal["load_breast_cancer", "load_diabetes"]
+
+
+class Synthetic(_Strict):
+    """A generated sparse text-like set; `rrmbench.data.sources.synthetic` says how."""
+
+    n: Count
+    d: Count
+    words_per_row: Count
+    relevant: Count
+    noise: Fraction
+    seed: Annotated[int, Field(ge=0)]
+
+
+class Entry(_Strict):
+    """One data set. `labels` maps two labels to -1 and 1; `positive` takes one label against the rest."""
+
+    title: str
+    task: Literal["binary", "regression", "multiclass", "multilabel"]
+    n: Count
+    d: Count
+    file: File | None = None
+    bundled: Bundled | None = None
+    synthetic: Synthetic | None = None
+    zero_based: bool = False
+    labels: dict[int, Literal[-1, 1]] | None = None
+    positive: int | None = None
+    licence: str | None = None
+    citation: str | None = None
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self):
+        if sum(s is not None for s in (self.file, self.bundled, self.synthetic)) != 1:
+            raise ValueError("exactly one of 'file', 'bundled' and 'synthetic' is needed")
+        if self.labels is not None and sorted(self.labels.values()) != [-1, 1]:
+            raise ValueError("'labels' maps one label to -1 and one to 1")
+        return self
+
+
+def _files():
+    """All registry files by name; a user's own comes before a shipped one of the same name."""
+    folders = [places.shipped_registry(), places.own_registry()]
+    return {file.stem: file for folder in folders for file in sorted(folder.glob("*.yaml"))}
+
+
+def names():
+    """The sorted names of all data sets."""
+    return sorted(_files())
+
+
+def get(name, where="dataset"):
+    """Return the Entry called `name`; raise RrmbenchError with the nearest match if there is none."""
+    files = _files()
+    if name not in files:
+        raise RrmbenchError(
+            f"{where}: unknown data set '{name}'{nearest(name, files)} "
+            "('rrmbench list datasets' shows the names)"
+        )
+    return _read(files[name], files[name].stat().st_mtime_ns)
+
+
+@cache
+def _read(file, _mtime_ns):
+    try:
+        return Entry.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+    except yaml.YAMLError as error:
+        raise RrmbenchError(f"{file}: not valid YAML: {error}") from None
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc'])) or 'entry'}: found {e['input']!r}, {e['msg']}"[:300]
+            for e in error.errors()
+        )
+        raise RrmbenchError(f"{file}: {problems}") from None

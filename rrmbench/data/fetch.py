@@ -1,0 +1,174 @@
+"""From the name of a data set to a file on this machine, and the checksum of its content."""
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import sys
+import tempfile
+
+from rrmbench.data import cache, places
+from rrmbench.data.libsvm import COMPRESSED
+from rrmbench.errors import RrmbenchError
+
+log = logging.getLogger("rrmbench.data")
+
+
+def downloads():
+    """The folder of downloaded files."""
+    return places.cache_root() / "downloads"
+
+
+def obtain(name, entry):
+    """Return the path of a data set's file: found, made or downloaded; RrmbenchError if none works."""
+    if entry.file is None:
+        return _made(name, entry)
+    return locate(entry) or _downloaded(name, entry)
+
+
+def locate(entry):
+    """Return the path of a file that is here already, or None.
+
+    The order: the entry's own path, the folders of `$RRMBENCH_DATA`, the cache; with or without compression.
+    """
+    if entry.file is None:
+        return None
+    if entry.file.path is not None and entry.file.path.is_file():
+        return entry.file.path
+    for folder in [*places.search_folders(), downloads()]:
+        for suffix in ["", *COMPRESSED]:
+            path = folder / (entry.file.name + suffix)
+            if path.is_file():
+                return path
+    return None
+
+
+def content_checksum(name, entry, path):
+    """The sha256 of the content; RrmbenchError if the entry or the first download's record says another."""
+    found = cache.checksum_of(path)
+    expected, source = expected_checksum(entry, path)
+    if expected not in (None, found):
+        raise RrmbenchError(
+            f"{path}: the content has sha256 {found}, but {source} of '{name}' says {expected}: the file is "
+            f"damaged or another version; remove it and run 'rrmbench data get {name}', or use it by its path"
+        )
+    return found
+
+
+def expected_checksum(entry, path):
+    """(sha256, who says so) for the content of `path`; (None, "") if nothing is known."""
+    if entry.file is not None and entry.file.sha256:
+        return entry.file.sha256, "the registry entry"
+    record = _record(path)
+    if path.parent == downloads() and record.is_file():
+        return record.read_text(encoding="utf-8").strip(), "the record of the first download"
+    return None, ""
+
+
+def _record(path):
+    return path.with_name(path.name + ".sha256")
+
+
+def _made(name, entry):
+    from rrmbench.data import sources
+
+    write, settings = (
+        (sources.write_bundled, entry.bundled)
+        if entry.bundled
+        else (sources.write_synthetic, entry.synthetic)
+    )
+    recipe = hashlib.sha256(json.dumps(settings.model_dump(), sort_keys=True).encode()).hexdigest()
+    path = places.cache_root() / "made" / f"{name}-{recipe[:8]}"
+    if not path.is_file():
+        with places.writing_to(path.parent) as folder:
+            handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+            os.close(handle)
+            write(settings, temporary)
+            os.replace(temporary, path)
+    return path
+
+
+def _downloaded(name, entry):
+    if entry.file.url is None:
+        raise RrmbenchError(_not_here(name, entry) + "; it has no public url")
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel(logging.ERROR)
+    file = entry.file.url.rsplit("/", 1)[1]
+    with places.writing_to(downloads()) as folder:
+        try:
+            # the hash that we know is of the uncompressed content, and is checked by content_checksum
+            path = pooch.retrieve(
+                entry.file.url, known_hash=None, fname=file, path=folder, downloader=_resuming
+            )
+        except requests.RequestException as error:
+            raise RrmbenchError(
+                f"{_not_here(name, entry)}; downloading {entry.file.url} failed ({_reason(error)}): "
+                f"with a network, 'rrmbench data get {name}' downloads it and goes on where it stopped"
+            ) from error
+    path = downloads() / os.path.basename(path)
+    if entry.file.sha256 is None:
+        found = cache.checksum_of(path)
+        cache.write_text(_record(path), found + "\n")
+        log.warning(
+            "%s: no checksum is known for '%s'; recorded sha256 %s of this first download", path, name, found
+        )
+    return path
+
+
+def _reason(error):
+    """`HTTP 404` if a server answered, else the kind of failure."""
+    return type(error).__name__ if error.response is None else f"HTTP {error.response.status_code}"
+
+
+def _not_here(name, entry):
+    own = [entry.file.path] if entry.file.path else []
+    searched = ", ".join(str(folder) for folder in [*own, *places.search_folders(), downloads()])
+    return (
+        f"data set '{name}': the file '{entry.file.name}' (or .gz, .bz2, .xz) is not here "
+        f"(searched: {searched}); RRMBENCH_DATA may name a folder that has it"
+    )
+
+
+def _resuming(url, output_file, _pooch):
+    """A downloader for pooch that keeps what has arrived, so that the next attempt goes on from there."""
+    import requests
+
+    part = downloads() / (url.rsplit("/", 1)[1] + ".part")
+    with part.open("ab") as out:
+        try:
+            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RrmbenchError(f"{part}: another process is downloading this file") from None
+        have = out.tell()
+        ask = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        with requests.get(url, headers=ask, stream=True, timeout=(10, 60)) as response:
+            if response.status_code != requests.codes.partial_content:
+                out.truncate(0)
+                have = 0
+            if response.status_code == requests.codes.requested_range_not_satisfiable:
+                raise requests.ConnectionError(
+                    "the part that was kept does not fit; it is dropped, try again"
+                )
+            response.raise_for_status()
+            _copy(response, out, have, url)
+        os.replace(part, output_file)
+
+
+def _copy(response, out, have, url):
+    import requests
+    from rich.console import Console
+    from rich.progress import DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    size = response.headers.get("Content-Length")
+    total = have + int(size) if size else None
+    columns = (TextColumn("{task.description}"), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(url.rsplit("/", 1)[1], total=total, completed=have)
+        for chunk in response.iter_content(1 << 16):
+            out.write(chunk)
+            progress.advance(task, len(chunk))
+    if total is not None and out.tell() != total:
+        raise requests.ConnectionError(f"{out.tell()} of {total} bytes arrived")

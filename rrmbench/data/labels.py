@@ -1,0 +1,76 @@
+"""From the labels of a file to y: two values, one class against the rest, or the numbers as they are."""
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+
+
+def rule(labels, entry, positive, mode, where):
+    """Return (convert, description) for the training labels; `convert` turns labels of either part into y.
+
+    mode 'binary': y in {-1, 1}. mode 'any': also there if the registry says binary or `positive` is given,
+    else the labels as they are. Raises RrmbenchError listing the values found if the rule does not fit.
+    """
+    if positive is None and entry is not None:
+        positive = entry.positive
+    if positive is not None:
+        return _one_against_rest(labels, positive, where)
+    if isinstance(labels, list):
+        raise RrmbenchError(
+            f"{where}: the rows have lists of labels ({values_found(labels)}); "
+            "say which one is wanted with 'positive:'"
+        )
+    if entry is not None and entry.labels:
+        return _two_values(labels, {float(k): float(v) for k, v in entry.labels.items()}, where)
+    if mode == "binary" or (entry is not None and entry.task == "binary"):
+        values = np.unique(labels)
+        if len(values) != 2:
+            raise RrmbenchError(
+                f"{where}: a binary loss needs two label values, found {values_found(labels)}; "
+                "'positive: LABEL' takes one class against the rest"
+            )
+        return _two_values(labels, {float(values[0]): -1.0, float(values[1]): 1.0}, where)
+    return (lambda given: np.array(given, dtype=np.float64)), "as in the file"
+
+
+def values_found(labels):
+    """The distinct label values, as text."""
+    values = np.unique(flat(labels))
+    shown = ", ".join(f"{v:.15g}" for v in values[:10])
+    return shown if len(values) <= 10 else f"{shown}, ... ({len(values)} values)"
+
+
+def flat(labels):
+    """All label values of all rows as one float array."""
+    if isinstance(labels, list):
+        return np.concatenate([np.asarray(row, dtype=np.float64) for row in labels])
+    return labels
+
+
+def _one_against_rest(labels, positive, where):
+    def convert(given):
+        if isinstance(given, list):
+            return np.array([1.0 if positive in row else -1.0 for row in given])
+        return np.where(given == positive, 1.0, -1.0)
+
+    if len(np.unique(convert(labels))) < 2:
+        share = "every row" if (convert(labels) > 0).all() else "no row"
+        raise RrmbenchError(
+            f"{where}: {share} has the label {positive} (positive); found {values_found(labels)}"
+        )
+    return convert, f"{positive} -> 1, others -> -1"
+
+
+def _two_values(labels, signs, where):
+    def convert(given):
+        wrong = isinstance(given, list) or not np.isin(given, list(signs)).all()
+        if wrong:
+            allowed = ", ".join(f"{v:.15g}" for v in signs)
+            raise RrmbenchError(f"{where}: found the labels {values_found(given)}, allowed are {allowed}")
+        return np.where(given == next(iter(signs)), *signs.values())
+
+    if len(np.unique(convert(labels))) < 2:
+        raise RrmbenchError(
+            f"{where}: all rows have the same label {values_found(labels)}; a binary loss needs two"
+        )
+    return convert, ", ".join(f"{k:.15g} -> {v:.0f}" for k, v in signs.items())

@@ -1,0 +1,209 @@
+"""The LibSVM text format: one row per line, `label [qid:q] index:value ... [# comment]`.
+
+scikit-learn parses. It lets NaN, infinities and digits with underscores through, and its errors name no
+line; so the arrays are checked, and when anything is wrong our own reading finds the first bad token.
+"""
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import re
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rrmbench.errors import RrmbenchError
+
+COMPRESSED = {
+    ".gz": (b"\x1f\x8b", gzip.open),
+    ".bz2": (b"BZh", bz2.open),
+    ".xz": (b"\xfd7zXZ\x00", lzma.open),
+}
+LARGEST_INDEX = 2**31 - 1
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The rows of a file: X (CSR, columns from 0), labels (float array or list of tuples), index base."""
+
+    X: object
+    labels: object
+    zero_based: bool
+
+    @property
+    def multilabel(self):
+        return isinstance(self.labels, list)
+
+
+@contextmanager
+def open_text(path):
+    """Open a plain or compressed file for bytes; corrupt or truncated compression is an RrmbenchError."""
+    path = Path(path)
+    try:
+        with path.open("rb") as raw:
+            start = raw.read(6)
+        kind = next((suffix for suffix, (magic, _) in COMPRESSED.items() if start.startswith(magic)), None)
+        if path.suffix in COMPRESSED and kind != path.suffix:
+            raise RrmbenchError(
+                f"{path}: named {path.suffix} but the content is not {path.suffix} compressed"
+            )
+        with COMPRESSED[kind][1](path, "rb") if kind else path.open("rb") as stream:
+            yield stream
+    except (EOFError, lzma.LZMAError, zlib.error) as error:
+        raise RrmbenchError(f"{path}: the compressed file is truncated or corrupt ({error})") from error
+    except OSError as error:
+        # gzip and bz2 report corrupt data as an OSError without an errno
+        reason = error.strerror or f"the compressed file is truncated or corrupt ({error})"
+        raise RrmbenchError(f"{path}: cannot be read: {reason}") from error
+
+
+def checksum(path):
+    """The sha256 of the uncompressed content, as hex."""
+    digest = hashlib.sha256()
+    with open_text(path) as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def read(path, zero_based=None):
+    """Read a LibSVM file. `zero_based=None`: indices count from 0 if and only if an index 0 occurs.
+
+    Raises RrmbenchError 'FILE:LINE: found 'TOKEN': ...' at the first bad token.
+    """
+    try:
+        X, labels = _parse(path, multilabel=False)
+    except (ValueError, OverflowError):
+        X, labels = _parse_lists(path, zero_based)
+    if X.shape[0] == 0:
+        raise RrmbenchError(f"{path}: no data row in the file")
+    if X.nnz == 0:
+        raise RrmbenchError(f"{path}: no row of the file has a feature")
+    smallest = X.indices.min()
+    _check_finite(path, X, labels, zero_based)
+    if X.indices.max() > LARGEST_INDEX or (smallest == 0 and zero_based is False):
+        _examine(path, zero_based)
+    if zero_based is None:
+        zero_based = bool(smallest == 0)
+    return Parsed(X if zero_based else _from_zero(X), labels, zero_based)
+
+
+def write(path, rows, labels):
+    """Write rows (iterables of (column from 0, value)) as LibSVM text, indices from 1, floats in full."""
+    with Path(path).open("w", encoding="ascii", newline="\n") as out:
+        for row, label in zip(rows, labels, strict=True):
+            out.write(" ".join([f"{label:.17g}", *(f"{j + 1}:{float(v)!r}" for j, v in row)]) + "\n")
+
+
+class _Lines:
+    """The lines of a stream, noting underscores: Python, and so scikit-learn, reads `1_0` as a number."""
+
+    def __init__(self, stream):
+        self.read = stream.read
+        self.stream = stream
+        self.underscore = False
+
+    def __iter__(self):
+        for line in self.stream:
+            self.underscore |= b"_" in line
+            yield line
+
+
+def _parse(path, multilabel):
+    from sklearn.datasets import load_svmlight_file
+
+    with open_text(path) as stream:
+        lines = _Lines(stream)
+        X, labels, _ = load_svmlight_file(lines, zero_based=True, multilabel=multilabel, query_id=True)
+    if lines.underscore:
+        _examine(path, None)
+    return X, labels
+
+
+def _parse_lists(path, zero_based):
+    """Parse again what is no single-label file: it has lists of labels, or a bad token."""
+    try:
+        X, labels = _parse(path, multilabel=True)
+    except (ValueError, OverflowError) as error:
+        _examine(path, zero_based)
+        raise RrmbenchError(f"{path}: {error}") from error
+    if not all(labels):
+        _examine(path, zero_based)
+    return X, labels
+
+
+def _from_zero(X):
+    from scipy.sparse import csr_array
+
+    return csr_array((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], X.shape[1] - 1))
+
+
+def _check_finite(path, X, labels, zero_based):
+    import numpy as np
+
+    flat = np.concatenate([np.asarray(row, float) for row in labels]) if isinstance(labels, list) else labels
+    if not (np.isfinite(X.data).all() and np.isfinite(flat).all()):
+        _examine(path, zero_based)
+
+
+def _examine(path, zero_based):
+    """Raise RrmbenchError at the first bad token, if there is one."""
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, 1):
+            tokens = line.partition(b"#")[0].split()
+            if tokens:
+                problem = _problem(tokens, zero_based)
+                if problem:
+                    token = problem[0].decode("utf-8", "backslashreplace")
+                    shown = token if len(token) <= 60 else token[:60] + "..."
+                    raise RrmbenchError(f"{path}:{number}: found '{shown}': {problem[1]}")
+
+
+def _problem(tokens, zero_based):
+    """The first bad token of a line and what is wrong with it, or None."""
+    label, *features = tokens
+    if b":" in label:
+        return label, "the line has no label (expected: label index:value ...)"
+    for part in label.split(b","):
+        if wrong := _wrong_number(part):
+            return label, f"the label {wrong}"
+    if features and features[0].startswith(b"qid:"):
+        query = features.pop(0)
+        if not query[4:].isdigit():
+            return query, "qid is not a whole number"
+    previous = -1
+    for token in features:
+        index, colon, value = token.partition(b":")
+        if not colon or not index.isdigit():
+            return token, "expected index:value with a whole number as index"
+        column = int(index)
+        if wrong := _wrong_index(column, previous, zero_based):
+            return token, wrong
+        if wrong := _wrong_number(value):
+            return token, f"the value {wrong}"
+        previous = column
+    return None
+
+
+def _wrong_index(column, previous, zero_based):
+    if column > LARGEST_INDEX:
+        return f"the index is greater than {LARGEST_INDEX}"
+    if column == 0 and zero_based is False:
+        return "index 0, but the indices of this file count from 1"
+    if column == previous:
+        return f"the index {column} occurs twice in the row"
+    if column < previous:
+        return f"the index {column} comes after {previous}; indices must increase"
+    return None
+
+
+def _wrong_number(text):
+    if NOT_FINITE.fullmatch(text):
+        return "is not finite"
+    if not NUMBER.fullmatch(text):
+        return "is not a number"
+    return "is too large for a float" if abs(float(text)) == float("inf") else None

@@ -1,0 +1,49 @@
+"""The folders of data: where files are looked for, and the cache that rrmbench writes to."""
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+from platformdirs import user_cache_path, user_config_path
+
+from rrmbench.errors import RrmbenchError
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def cache_root():
+    """`$RRMBENCH_CACHE`, or the user's cache folder for rrmbench."""
+    chosen = os.environ.get("RRMBENCH_CACHE")
+    return Path(chosen).expanduser().absolute() if chosen else user_cache_path("rrmbench")
+
+
+def search_folders():
+    """The folders named in `$RRMBENCH_DATA`, in order; they need not exist."""
+    named = os.environ.get("RRMBENCH_DATA", "")
+    return [Path(folder).expanduser().absolute() for folder in named.split(os.pathsep) if folder]
+
+
+def own_registry():
+    """The user's own registry folder, to which `rrmbench data add` writes."""
+    if os.environ.get("RRMBENCH_CACHE"):
+        return cache_root() / "datasets"
+    return user_config_path("rrmbench") / "datasets"
+
+
+def shipped_registry():
+    """The folder of the shipped `datasets/*.yaml`: inside an installed package, beside it in a checkout."""
+    installed = PACKAGE / "datasets"
+    return installed if installed.is_dir() else PACKAGE.parent / "datasets"
+
+
+@contextmanager
+def writing_to(folder):
+    """Make `folder` and let the caller write to it; say plainly when that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+    except OSError as error:
+        raise RrmbenchError(
+            f"{folder}: cannot write to the data cache ({error.strerror or error}); "
+            "set RRMBENCH_CACHE to a folder that is writable and has space"
+        ) from error

@@ -1,0 +1,42 @@
+"""What a figure over seconds depends on: machine, versions, load. Recorded once per call of `run`."""
+
+import hashlib
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("rrmbench", "numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn")
+
+
+def environment(jobs):
+    """Return (id, facts) of this machine and these versions; the id leaves the momentary load out."""
+    from joblib import cpu_count
+
+    facts = {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "physical_cores": cpu_count(only_physical_cores=True),
+        "jobs": jobs,
+        "threads_per_run": 1,
+        "versions": {name: _version(name) for name in PACKAGES},
+    }
+    key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
+    return key, facts | {"load_average": os.getloadavg()[0]}
+
+
+def _processor():
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def _version(package):
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,48 @@
+"""What a result is the result of: the data, the resolved spec, and the code that computes it."""
+
+import hashlib
+import json
+
+from rrmbench import registry
+from rrmbench.code import digest, sources_of
+from rrmbench.store import SCHEMA_VERSION
+
+
+def canonical(value):
+    """The JSON text of plain values that is the same for equal values."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def spec_id(spec, data):
+    """16 hex digits that name a run spec on data with the checksum `data`."""
+    return _short(canonical({"spec": spec, "data": data, "schema_version": SCHEMA_VERSION}))
+
+
+def run_id(spec, data):
+    """The id of a result: spec id and code digest."""
+    return f"{spec_id(spec, data)}-{code_of(spec)[:8]}"
+
+
+def problem_id(spec, data):
+    """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
+    parts = {kind: spec[kind] for kind in ("dataset", "loss", "regularizer")}
+    code = digest(*sources_of(*(_source(kind, spec[kind]) for kind in ("loss", "regularizer"))))
+    return _short(canonical({"parts": parts, "data": data, "code": code}))
+
+
+def code_of(spec):
+    """The digest of the code that computes a run: the core and the file of each component, docstrings left out."""
+    files = [_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver")]
+    reduction = spec["reduction"]
+    while reduction is not None:
+        files.append(_source("reduction", reduction))
+        reduction = reduction.get("inside")
+    return digest(*sources_of(*files))
+
+
+def _source(kind, mapping):
+    return registry.from_mapping(kind, {k: v for k, v in mapping.items() if k != "inside"})[0].source
+
+
+def _short(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

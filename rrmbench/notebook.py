@@ -1,0 +1,71 @@
+"""Solving one problem in this process, for notebooks and scripts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rrmbench import registry
+from rrmbench.randomness import Rng
+from rrmbench.trace import Schedule, Stop, Trace
+
+
+@dataclass(eq=False)
+class Solution:
+    """What `solve` returns: the last iterate, the best certificate, and the trace.
+
+    w : final model; b : dual variable with the greatest dual value, or None
+    gap : P(w) - D(b); status, reason : as in the results of a run
+    trace : DataFrame, one row per trace point
+    """
+
+    w: np.ndarray
+    b: np.ndarray | None
+    gap: float
+    status: str
+    reason: str
+    trace: object
+
+
+def solve(
+    problem,
+    solver,
+    *,
+    reduction="auto",
+    seed=0,
+    passes=np.inf,
+    gap=-np.inf,
+    relative_gap=-np.inf,
+    seconds=np.inf,
+    every=1.0,
+    growth=1.0,
+):
+    """Run a solver on a Problem until a stopping rule is met; return a Solution.
+
+    solver, reduction : a name, or a mapping such as {"name": "svrg", "step_scale": 0.1}, as in the YAML file
+    passes, gap, relative_gap, seconds : stopping rules; without any, 100 passes
+    every, growth : trace points are `every` passes apart, or a factor `growth` where that is more
+
+    Raises RrmbenchError for unknown names, or if the problem lacks what the solver needs.
+    """
+    import pandas as pd
+    from threadpoolctl import threadpool_limits
+
+    from rrmbench.errors import RrmbenchError
+
+    run = registry.build_solver(solver, reduction)
+    if lacking := run.needs - problem.traits:
+        raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")
+    if passes == seconds == np.inf and gap == relative_gap == -np.inf:
+        passes = 100.0
+    stop = Stop(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
+    with threadpool_limits(1):
+        trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth))
+        rows = pd.DataFrame(list(trace))
+    return Solution(
+        w=trace.w.copy(),
+        b=None if trace.b is None else trace.b.copy(),
+        gap=float(rows["gap"].iloc[-1]),
+        status=trace.status,
+        reason=trace.reason,
+        trace=rows,
+    )

@@ -1,0 +1,121 @@
+"""`rrmbench plot`: the papers' grids of panels, from result files to image files.
+
+runs -> layout (which panel) -> curves (which line) -> draw (matplotlib) -> files: a module each.
+"""
+
+import hashlib
+import re
+from pathlib import Path
+
+from rrmbench import labels
+from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.plots import curves, layout, style
+from rrmbench.plots.notes import notes
+from rrmbench.results import METRICS, runs_of
+from rrmbench.store import experiments, replacing
+
+X = ("passes", "work", "seconds", "cpu_seconds")
+Y = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)
+FORMATS = ("png", "pdf", "svg")
+
+
+def plot(path, x=None, y=None, formats=("png", "pdf"), out=None):
+    """Draw the experiments at `path` and return the paths of the files written.
+
+    `x` and `y` override the experiment's `plot:` section. Files go to `out`, or to `figures/` of each
+    experiment; each is named after the experiment, the values of its `figure:` keys, and its axes. Raises
+    RrmbenchError for an unknown axis or format and where no run has ended yet.
+    """
+    _check("--x", x, (None, *X))
+    _check("--y", y, (None, *Y))
+    for one in formats:
+        _check("--format", one, FORMATS)
+    read = experiments(path)
+    written = [file for experiment in read for file in _experiment(experiment, x, y, formats, out)]
+    if not written:
+        raise RrmbenchError(f"{path}: no run has ended yet, there is nothing to plot")
+    return written
+
+
+def _check(option, value, allowed):
+    if value not in allowed:
+        names = [name for name in allowed if name]
+        raise RrmbenchError(
+            f"{option}: found '{value}', allowed is {', '.join(names)}{nearest(value, names)}"
+        )
+
+
+def _experiment(experiment, x, y, formats, out):
+    folder = experiment.figures if out is None else Path(out)
+    taken = set()
+    for where, sheet in sheets(experiment, x, y):
+        stem = _stem(experiment.name, where, sheet.axes, taken)
+        yield from _save(sheet, folder, stem, formats)
+
+
+def sheets(experiment, x=None, y=None):
+    """Yield (where, Sheet) for each figure; `where` names the values of the `figure:` keys."""
+    manifest = experiment.manifest()
+    asked = manifest.get("plot") or {}
+    found = runs_of(experiment)
+    pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
+    axes = curves.Axes(
+        x or asked.get("x", "passes"),
+        y or asked.get("y", "suboptimality"),
+        asked.get("xlim"),
+        asked.get("ylim"),
+    )
+    facets = layout.facets(found, asked)
+    placed = facets["rows"] + facets["columns"]
+    for runs in layout.groups(found, facets["figure"]).values():
+        where = layout.title(runs[0], facets["figure"])
+        title = asked.get("title") or _title(experiment.name, runs, where, placed + facets["figure"])
+        yield where, _sheet(title, runs, facets, placed, axes, pending)
+
+
+def _sheet(title, runs, facets, placed, axes, pending):
+    from rrmbench.plots.draw import Sheet
+
+    cells, rows, columns = layout.grid(runs, facets["rows"], facets["columns"])
+    series = curves.series_of(list(cells.values()), placed)
+    panels = {
+        at: curves.panel_of(layout.title(members[0], placed), members, series, axes)
+        for at, members in cells.items()
+    }
+    shown = {one for panel in panels.values() for one in panel.curves}
+    drawn = [one for one in dict.fromkeys(series.values()) if one in shown]
+    several = len({one.solver for one in drawn}) > 1
+    names = {one: layout.series_label(one, several) for one in drawn}
+    small_print = notes(runs, list(panels.values()), pending, axes)
+    return Sheet(title, panels, rows, columns, axes, style.styles(drawn), names, small_print)
+
+
+def _title(name, runs, where, placed):
+    """Return what all panels share: the experiment, the figure's values, loss, regularizer, a lone solver."""
+    differ = labels.varying(run.keys for run in runs)
+    kinds = [kind for kind in (*labels.PROBLEM, "solver") if kind not in differ and kind not in placed]
+    return ", ".join(part for part in (name, where, *(runs[0].keys[kind] for kind in kinds)) if part)
+
+
+def _save(sheet, folder, stem, formats):
+    import matplotlib
+
+    from rrmbench.plots.draw import RC, draw
+
+    figure = draw(sheet)
+    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": None}
+    for kind in formats:
+        file = folder / f"{stem}.{kind}"
+        with matplotlib.rc_context(RC), replacing(file) as stream:
+            figure.savefig(stream, format=kind, dpi=200, metadata=undated[kind])
+        yield file
+
+
+def _stem(name, where, axes, taken):
+    """Return a file name without suffix that no other figure of the experiment has."""
+    slug = re.sub(r"[^a-zA-Z0-9.=_-]+", "-", where.replace(" = ", "=")).strip("-")
+    stem = "_".join(part for part in (name, slug, axes.y, "over", axes.x) if part)
+    if stem in taken:
+        stem = f"{stem}_{hashlib.sha256(where.encode()).hexdigest()[:6]}"
+    taken.add(stem)
+    return stem

@@ -1,0 +1,9 @@
+"""Imported once by the fork server, so that every child starts with numba and the components in memory."""
+
+import numpy as np
+
+from rrmbench import registry, worker  # noqa: F401
+from rrmbench.kernels import is_finite
+
+registry.load()
+is_finite(np.zeros(1))  # numba sets its registries up at the first call, 0.2 s that children then inherit

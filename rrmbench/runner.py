@@ -1,0 +1,226 @@
+"""Running an experiment: what is missing is run, every result is stored as soon as it is there."""
+
+import math
+import signal
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from rrmbench import data, identity, reference, registry
+from rrmbench.children import Children
+from rrmbench.environment import environment
+from rrmbench.store import FINAL, Experiment, Result
+from rrmbench.worker import Task, child
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of an experiment: its spec, its ids, and its prepared data."""
+
+    spec: dict
+    run: str
+    spec_id: str
+    problem: str
+    code: str
+    prepared: object = field(repr=False)
+
+    @property
+    def entry(self):
+        """Its line in the manifest."""
+        return {"run": self.run, "spec_id": self.spec_id, "problem": self.problem, "spec": self.spec}
+
+    @property
+    def asked(self):
+        """The part of the spec that names the problem."""
+        return {kind: self.spec[kind] for kind in ("dataset", "loss", "regularizer")}
+
+
+@dataclass
+class Report:
+    """What a call of `run_experiment` did: the statuses of its runs, and what it found."""
+
+    directory: Path
+    statuses: dict = field(default_factory=dict)
+    kept: int = 0
+    older: int = 0
+    skipped: list = field(default_factory=list)
+    interrupted: bool = False
+
+    @property
+    def ok(self):
+        return not self.interrupted and all(status == "done" for status in self.statuses.values())
+
+
+def identify(spec):
+    """Prepare the data of a spec and return its Run; RrmbenchError where the data cannot be had."""
+    loss, _ = registry.from_mapping("loss", spec["loss"])
+    prepared = data.load(spec["dataset"], "binary" if "binary" in loss.needs else "any")
+    checksum = prepared.checksum
+    return Run(
+        spec,
+        identity.run_id(spec, checksum),
+        identity.spec_id(spec, checksum),
+        identity.problem_id(spec, checksum),
+        identity.code_of(spec),
+        prepared,
+    )
+
+
+def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None):
+    """Run what is missing of a Plan under `output`/<name>; return a Report.
+
+    whole : False keeps the manifest's other runs (the plan was cut down by `--only`)
+    retry : statuses to run again beside failed, killed and interrupted ones
+    fresh : run everything again
+    backend : a joblib backend; its workers wait on children of this machine's fork server
+    progress : a display as in `rrmbench.progress`, or None
+    """
+    experiment = Experiment(Path(output) / plan.name)
+    runs = [identify(spec) for spec in plan.runs]
+    report = Report(experiment.directory, skipped=plan.skipped)
+    with experiment.lock():
+        where, facts = environment(jobs)
+        experiment.write_manifest(_manifest(experiment, plan, runs, whole, {where: facts}))
+        known = {} if fresh else experiment.statuses()
+        final = FINAL - set(retry)
+        missing = [run for run in runs if known.get(run.run) not in final]
+        report.statuses = {run.run: known[run.run] for run in runs if known.get(run.run) in final}
+        report.kept = len(report.statuses)
+        report.older = _older(experiment, missing)
+        scheduler = Scheduler(experiment, plan, jobs, backend, where, progress)
+        with scheduler.interruptible():
+            scheduler.execute(missing, report.statuses, plan.name)
+            if plan.reference is not None:
+                scheduler.refer(runs, plan.reference["seconds"])
+        report.interrupted = scheduler.children.interrupted.is_set()
+    return report
+
+
+def _manifest(experiment, plan, runs, whole, environments):
+    entries = {run.spec_id: run.entry for run in runs}
+    try:
+        old = experiment.manifest()
+    except Exception:  # none yet, or damaged: it is only a list of what was asked for
+        old = {}
+    if not whole:
+        entries = {entry["spec_id"]: entry for entry in old.get("runs", [])} | entries
+    return {
+        "name": plan.name,
+        "config": plan.config,
+        "plot": plan.plot,
+        "runs": list(entries.values()),
+        "skipped": [{"spec": spec, "reason": reason} for spec, reason in plan.skipped],
+        "environments": old.get("environments", {}) | environments,
+    }
+
+
+def _older(experiment, missing):
+    """How many of the missing runs have a result of other code."""
+    stored = {run.partition("-")[0] for run in experiment.run_ids()}
+    ids = experiment.run_ids()
+    return sum(run.spec_id in stored and run.run not in ids for run in missing)
+
+
+class Scheduler:
+    """Runs in parallel by joblib, results written by this one thread."""
+
+    def __init__(self, experiment, plan, jobs, backend, environment_id, progress):
+        self.experiment, self.plan, self.jobs, self.backend = experiment, plan, jobs, backend
+        self.environment = environment_id
+        self.progress = progress
+        self.children = Children()
+
+    @contextmanager
+    def interruptible(self):
+        """Ctrl-C and SIGTERM set the flag that ends all children; a second Ctrl-C acts at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def interrupt(number, frame):
+            self.children.interrupted.set()
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def execute(self, runs, statuses, what):
+        """Run all of `runs`, store each result, and note its status; `what` is said of them on the display."""
+        from joblib import Parallel, delayed, parallel_config
+
+        if not runs:
+            return
+        if self.progress:
+            self.progress.begin(runs, what)
+        with parallel_config(backend=self.backend):
+            outcomes = Parallel(n_jobs=self.jobs, return_as="generator_unordered")(
+                delayed(self._one)(run) for run in runs
+            )
+            for run, outcome in outcomes:
+                if outcome is None:
+                    continue
+                result = self._result(run, outcome)
+                self.experiment.write(result)
+                self._improve(run, outcome.rows)
+                statuses[run.run] = result.status
+                if self.progress:
+                    self.progress.end(run, result)
+
+    def _one(self, run):
+        progress = self.progress
+
+        def on_row(row):
+            if progress:
+                progress.row(run, row)
+
+        if progress and not self.children.interrupted.is_set():
+            progress.start(run)
+        task = Task(run.spec, run.prepared.key, self.plan.plugins)
+        return run, self.children.run(child, task, self.plan.limit, on_row)
+
+    def _result(self, run, outcome):
+        facts = dict(outcome.facts)
+        w, b = facts.pop("w", None), facts.pop("b", None)
+        columns = dict.fromkeys(key for row in outcome.rows for key in row)
+        return Result(
+            run=run.run,
+            spec_id=run.spec_id,
+            problem=run.problem,
+            data=run.prepared.checksum,
+            code=run.code,
+            spec=run.spec,
+            status=outcome.status,
+            reason=outcome.reason,
+            created=datetime.now(UTC).isoformat(),
+            info=facts | {"concurrent_runs": outcome.concurrent_runs, "environment": self.environment},
+            trace={key: np.array([row.get(key, math.nan) for row in outcome.rows]) for key in columns},
+            w=w,
+            b=b,
+        )
+
+    def _improve(self, run, rows):
+        """Bounds of the optimum are certificates, so those of a failed run count as well."""
+        finite = [row for row in rows if math.isfinite(row["primal"])]
+        if not finite:
+            return
+        primal = min(row["primal"] for row in finite)
+        dual = max((row["dual"] for row in finite if math.isfinite(row["dual"])), default=-math.inf)
+        self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run)
+
+    def refer(self, runs, seconds):
+        """Pin the optimum of every problem by an extra run where the experiment's own do not."""
+        open_problems = {
+            run.problem: run for run in runs if not reference.pinned(self.experiment.reference(run.problem))
+        }
+        extra = [identify(reference.spec(run.spec, seconds)) for run in open_problems.values()]
+        known = self.experiment.statuses()
+        extra = [run for run in extra if known.get(run.run) not in FINAL]
+        self.execute(extra, {}, f"{self.plan.name}, reference optima")

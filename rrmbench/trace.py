@@ -1,0 +1,141 @@
+"""The trace: an iterator around a solver whose clock runs only inside the solver."""
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from rrmbench.certificate import Certifier
+from rrmbench.kernels import is_finite
+
+COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
+STALLED = 1000  # iterates without work after which a solver is given up
+
+
+class Failure(Exception):
+    """The solver broke its contract; the message says how."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a run is done; the first rule that is met gives its name to the result."""
+
+    passes: float = math.inf
+    gap: float = -math.inf
+    relative_gap: float = -math.inf
+    seconds: float = math.inf
+
+    def reached(self, row, first_primal):
+        """The name of the rule that this row of the trace meets, or None."""
+        if row["gap"] <= self.gap:
+            return "gap"
+        if row["gap"] <= self.relative_gap * abs(first_primal):
+            return "relative_gap"
+        if row["passes"] >= self.passes - 1e-9:
+            return "passes"
+        return "seconds" if row["seconds"] >= self.seconds else None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Trace points are `every` passes apart, or a factor `growth` where that is more."""
+
+    every: float = 1.0
+    growth: float = 1.0
+
+    def after(self, passes):
+        """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
+        return max(passes + self.every, passes * self.growth) - 1e-9
+
+
+class Trace:
+    """Measure the iterates of a solver on `problem`, whatever problem the solver itself was given.
+
+    Iterating yields one row (a dict) per trace point. Afterwards `status` is "done" or "diverged", `reason` says why,
+    and `w`, `b` are the last iterate and the best certificate. Raises Failure where the solver breaks its contract, and
+    whatever the solver raises.
+
+    problem : the original Problem
+    iterates : the running solver
+    stop, schedule : Stop and Schedule
+    metrics : f(w) -> dict of further columns
+    """
+
+    def __init__(self, problem, iterates, stop, schedule, metrics=lambda w: {}):
+        self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
+        self.status, self.reason = None, None
+        self.w, self.b = None, None
+        self.evaluation_seconds = 0.0
+        self._iterates = iter(iterates)
+        self._certifier = Certifier(problem)
+        self._seconds = self._cpu = 0.0
+
+    def __iter__(self):
+        due, last, first_primal, still = 0.0, None, None, 0
+        while True:
+            x = self._next()
+            if x is None:
+                if last is None:
+                    raise Failure("the solver ended without yielding an iterate")
+                self.status, self.reason = "done", "ended"
+                return
+            self._check(x, last)
+            still = still + 1 if last is not None and x.passes + x.checks <= last else 0
+            if still >= STALLED:
+                raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
+            last = x.passes + x.checks
+            if x.passes < due and x.passes < self.stop.passes and self._seconds < self.stop.seconds:
+                continue
+            due = self.schedule.after(x.passes)
+            row = self._measure(x)
+            yield row
+            first_primal = row["primal"] if first_primal is None else first_primal
+            if not math.isfinite(row["primal"]):
+                self.status, self.reason = "diverged", f"the objective is {row['primal']} after {x.passes:g} passes"
+                return
+            self.reason = self.stop.reached(row, first_primal)
+            if self.reason:
+                self.status = "done"
+                return
+
+    def _next(self):
+        wall, cpu = time.perf_counter(), time.thread_time()
+        try:
+            return next(self._iterates, None)
+        finally:
+            self._seconds += time.perf_counter() - wall
+            self._cpu += time.thread_time() - cpu
+
+    def _check(self, x, last):
+        shape = getattr(getattr(x, "w", None), "shape", None)
+        if shape != self.problem.shape:
+            raise Failure(f"the solver yielded {type(x).__name__} with w of shape {shape}, not {self.problem.shape}")
+        if x.b is not None and x.b.shape != self.problem.y.shape:
+            raise Failure(f"the solver yielded b of shape {x.b.shape}, not {self.problem.y.shape}")
+        if not (x.passes >= 0.0 and x.checks >= 0.0) or (last is not None and x.passes + x.checks < last - 1e-6):
+            raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
+
+    def _measure(self, x):
+        started = time.perf_counter()
+        primal = dual = math.nan
+        extra = {}
+        if is_finite(x.w):
+            z = self.problem.X.forward(x.w)
+            primal = float(self.problem.primal(x.w, z))
+            if math.isfinite(primal) and (x.b is None or is_finite(x.b)):
+                dual = float(self._certifier.update(x, z))
+            extra = self.metrics(x.w)
+        self.w, self.b = x.w, self._certifier.b
+        self.evaluation_seconds += time.perf_counter() - started
+        return {
+            "passes": float(x.passes),
+            "checks": float(x.checks),
+            "seconds": self._seconds,
+            "cpu_seconds": self._cpu,
+            "primal": primal,
+            "dual": dual,
+            "gap": primal - dual,
+            "nonzeros": float(np.count_nonzero(x.w)),
+            **extra,
+        }

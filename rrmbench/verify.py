@@ -1,0 +1,101 @@
+"""Recomputing final objectives and certificates from the stored arrays, without any compiled kernel.
+
+Sums are exact (`math.fsum`), products are scipy's, and losses and regularizers are called as plain Python.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rrmbench import data, labels, registry
+from rrmbench.results import runs_of
+from rrmbench.store import experiments
+
+TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One result: the recorded and the recomputed values, and their relative difference."""
+
+    label: str
+    primal: float
+    dual: float
+    error: float
+    problem: str = ""
+
+    @property
+    def ok(self):
+        return not self.problem and self.error <= TOLERANCE
+
+
+def verify(path):
+    """Yield a Verdict for every result with final arrays at `path`, one that differs more than 1e-12 not ok."""
+    for experiment in experiments(path):
+        for run in runs_of(experiment):
+            if run.result.w is not None:
+                yield _verdict(run)
+
+
+def _verdict(run):
+    result = run.result
+    primal, dual = (float(result.trace[name][-1]) for name in ("primal", "dual"))
+    label = labels.run(run.keys)
+    loss_component, _ = registry.from_mapping("loss", result.spec["loss"])
+    prepared = data.load(result.spec["dataset"], "binary" if "binary" in loss_component.needs else "any")
+    if prepared.checksum != result.data:
+        return Verdict(label, primal, dual, math.inf, "the data file has changed since")
+    P, size = _primal(prepared, result.spec, result.w)
+    error = _difference(primal, P, size)
+    if result.b is not None:
+        D, size = _dual(prepared, result.spec, result.b)
+        error = max(error, _difference(dual, D, size))
+    return Verdict(label, primal, dual, error)
+
+
+def _difference(recorded, computed, size):
+    if recorded == computed:
+        return 0.0
+    error = abs(recorded - computed) / size if size > 0.0 else math.inf
+    return error if math.isfinite(error) else math.inf
+
+
+def _parts(prepared, spec):
+    from scipy.sparse import csr_array
+
+    from rrmbench.problem import build_loss, build_regularizer
+
+    values, indices, indptr = prepared.X_parts
+    X = csr_array((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=prepared.shape)
+    return X, build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
+
+
+def _primal(prepared, spec, w):
+    """(P(w), the sum of the magnitudes of its terms)."""
+    X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
+    terms = []
+    for z, y in zip((X @ w).tolist(), prepared.y.tolist(), strict=True):
+        if mu == 0.0:
+            terms.append(loss.value(z, y) / X.shape[0])
+        else:
+            b = loss.dual(z, y, mu)
+            terms.append((b * z - loss.conjugate(b, y) - 0.5 * mu * b * b) / X.shape[0])
+    terms += [regularizer.value(x) + 0.5 * l2 * x * x for x in w.tolist()]
+    return math.fsum(terms), math.fsum(map(abs, terms))
+
+
+def _dual(prepared, spec, b):
+    """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible to 1e-12."""
+    X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
+    n = X.shape[0]
+    terms = [
+        -(loss.conjugate(u, y) + 0.5 * mu * u * u) / n for u, y in zip(b.tolist(), prepared.y.tolist(), strict=True)
+    ]
+    for v in (-(X.T @ b) / n).tolist():
+        if l2 > 0.0:
+            x = regularizer.prox(v / l2, 1.0 / l2)
+            terms += [regularizer.value(x) + 0.5 * l2 * x * x, -v * x]
+        else:
+            terms.append(-regularizer.conjugate(v * (1.0 - TOLERANCE)))
+    return math.fsum(terms), math.fsum(map(abs, terms))

@@ -1,0 +1,119 @@
+"""One run in one child process: build the problem, warm the kernels up, trace the solver, send it all home.
+
+The child sends ("row", dict) for every trace point as it is measured, so that a run that is killed leaves its partial
+curve, and at the end ("end", status, reason, facts). It ends by itself when its parent dies.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from itertools import takewhile
+from multiprocessing.connection import wait
+
+import numpy as np
+
+from rrmbench import registry
+from rrmbench.api import Iterate
+from rrmbench.data.cache import open_cached
+from rrmbench.metrics import metrics_of
+from rrmbench.operators import CSR
+from rrmbench.problem import Problem
+from rrmbench.randomness import Rng
+from rrmbench.trace import Failure, Schedule, Stop, Trace
+
+WARM_UP_ROWS = 8
+WARM_UP_PASSES = 3.0
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a child needs to know: the resolved spec, and where its prepared data are."""
+
+    spec: dict
+    data_key: str
+    plugins: tuple = ()
+
+
+def problem_of(spec, prepared):
+    """The Problem of a resolved spec on prepared data."""
+    return Problem(CSR(*prepared.X_parts, prepared.shape), prepared.y, spec["loss"], spec["regularizer"])
+
+
+def child(task, connection):
+    """The main function of a child process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its children
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        for plugin in task.plugins:
+            registry.load_plugin(plugin)
+        status, reason, facts = _run(task, connection)
+    except Failure as failure:
+        status, reason, facts = "failed", str(failure), {}
+    except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
+        status, reason = "failed", f"{type(error).__name__}: {error}"
+        facts = {"traceback": traceback.format_exc()}
+    connection.send(("end", status, reason, facts))
+    connection.close()
+    sys.stdout.flush()
+    os._exit(0)  # whatever threads and exit handlers a plug-in left behind
+
+
+def _end_with_parent():
+    wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _run(task, connection):
+    started = time.perf_counter()
+    spec = task.spec
+    prepared = open_cached(task.data_key)
+    problem = problem_of(spec, prepared)
+    metrics = metrics_of(prepared)
+    solve = registry.build_solver(spec["solver"], spec["reduction"])
+    loaded = time.perf_counter()
+    warm_up(problem, solve)
+    warmed = time.perf_counter()
+    facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
+    connection.send(("start", facts))
+    trace = Trace(
+        problem,
+        solve(problem, None, Rng(spec["seed"])),
+        Stop(**spec["stop"]),
+        Schedule(**spec["trace"]),
+        metrics,
+    )
+    for row in trace:
+        connection.send(("row", row))
+    facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
+    if trace.b is not None:
+        facts["b"] = np.array(trace.b)
+    return trace.status, trace.reason, facts
+
+
+def warm_up(problem, solve):
+    """Compile, or load from the cache, every kernel that the run will call, by a few passes over a few rows.
+
+    An error here is not reported: the run itself meets it again, with its partial curve.
+    """
+    rows = problem.X.rows
+    n = min(problem.n, WARM_UP_ROWS)
+    end = rows.indptr[n]
+    X = CSR(rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy(), (n, *problem.shape))
+    tiny = Problem(X, problem.y[:n].copy(), problem.loss, problem.regularizer, problem.l2, problem.mu)
+    try:
+        iterates = solve(tiny, None, Rng(0))
+        for _ in Trace(tiny, takewhile(_is_short, iterates), Stop(passes=WARM_UP_PASSES), Schedule(0.0)):
+            pass
+        start = Iterate(np.zeros(tiny.shape), np.zeros(n))
+        tiny.certificate(start.b)
+    except Exception:  # noqa: S110
+        pass
+
+
+def _is_short(x):
+    return x.passes <= 2.0 * WARM_UP_PASSES

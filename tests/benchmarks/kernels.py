@@ -1,0 +1,132 @@
+"""Time an epoch of the compiled kernels next to liblinear's, in ns per nonzero of X.
+
+    python tests/benchmarks/kernels.py [rounds]
+
+liblinear is scikit-learn's LinearSVC, dual coordinate descent on the hinge loss, the slope between 1 and 6
+passes at a large C, where next to nothing is shrunk. All take turns in the same run, and the least CPU time
+counts, so that a busy machine disturbs all alike. The data are synthetic: text-like (long sparse rows over
+many features) and table-like (short rows over 54 features); if RRMBENCH_DATA names a folder with
+rcv1_subsets.binary and covtype_sample20k.binary.scale (.xz or not), these are taken, the second ten times
+over so that no cache holds it.
+"""
+
+import lzma
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import load_svmlight_file
+from sklearn.svm import LinearSVC
+
+from rrmbench import registry
+from rrmbench.problem import Problem
+from rrmbench.randomness import Rng
+
+SETTINGS = [
+    ("prox_sdca", "hinge", 1.0),
+    ("prox_sdca", "smoothed_hinge", 1.0),
+    ("apcg", "smoothed_hinge", 1.0),
+    ("svrg", "smoothed_hinge", 3.0),
+    ("sgd", "smoothed_hinge", 1.0),
+    ("fista", "smoothed_hinge", 1.0),
+]
+EPOCHS = 5
+
+
+def synthetic(n, d, per_row, skew):
+    """A sparse matrix with unit rows whose columns have frequencies ~ 1/rank^skew, and labels."""
+    rng = np.random.default_rng(0)
+    frequency = 1.0 / np.arange(1, d + 1) ** skew
+    columns = rng.choice(d, size=n * per_row, p=frequency / frequency.sum())
+    data = rng.random(n * per_row) + 0.1
+    X = sp.csr_array((data, columns, np.arange(0, n * per_row + 1, per_row)), shape=(n, d))
+    X.sum_duplicates()
+    return X, np.where(X @ rng.standard_normal(d) > 0.0, 1.0, -1.0)
+
+
+def from_file(name, copies):
+    """The data set `name` of the folder RRMBENCH_DATA, `copies` times over."""
+    path = Path(os.environ["RRMBENCH_DATA"]) / name
+    with lzma.open(f"{path}.xz") if not path.exists() else path.open("rb") as file:
+        X, y = load_svmlight_file(file)
+    return sp.csr_array(sp.vstack([X] * copies)), np.tile(np.where(y == y.max(), 1.0, -1.0), copies)
+
+
+def unit_rows(X):
+    norms = np.sqrt(X.multiply(X).sum(axis=1))
+    return sp.csr_array(sp.diags_array(1.0 / np.maximum(norms, 1e-12)) @ X)
+
+
+def data_sets():
+    if "RRMBENCH_DATA" in os.environ:
+        yield "rcv1_subsets.binary", *from_file("rcv1_subsets.binary", 1)
+        yield "covtype x 10", *from_file("covtype_sample20k.binary.scale", 10)
+    else:
+        yield "text-like", *synthetic(20_000, 47_000, 75, 0.8)
+        yield "table-like", *synthetic(200_000, 54, 12, 0.5)
+
+
+def epoch_seconds(iterates, passes):
+    """The CPU seconds per `passes` over EPOCHS times so many passes, after a first one that is not timed."""
+    for it in iterates:
+        if it.passes >= passes:
+            break
+    begin, first = time.thread_time(), it.passes
+    for it in iterates:
+        if it.passes >= first + passes * EPOCHS:
+            return (time.thread_time() - begin) / EPOCHS
+    raise RuntimeError("the solver ended")
+
+
+def liblinear_seconds(X, y):
+    """The CPU seconds of one pass of liblinear."""
+
+    def fit(passes):
+        begin = time.thread_time()
+        LinearSVC(loss="hinge", C=100.0, fit_intercept=False, tol=1e-30, max_iter=passes).fit(X, y)
+        return time.thread_time() - begin
+
+    return (fit(1 + EPOCHS) - fit(1)) / EPOCHS
+
+
+def contestants(X, y):
+    """Pairs of a label and a function that measures one epoch in seconds."""
+    yield "liblinear hinge", lambda: liblinear_seconds(X, y)
+    n = X.shape[0]
+    for regularizer in (
+        {"name": "l2", "strength": 1.0 / n},
+        {"name": "elastic_net", "l1": 1e-5, "l2": 1.0 / n},
+    ):
+        for solver, loss, passes in SETTINGS:
+            problem, solve = Problem(X, y, loss, regularizer), registry.build_solver(solver)
+            label = f"{solver} {loss} {regularizer['name']}"
+            if passes > 1.0:
+                label += f" ({passes:.0f} passes)"
+            yield (
+                label,
+                lambda problem=problem, solve=solve, passes=passes: epoch_seconds(
+                    solve(problem, None, Rng(0)), passes
+                ),
+            )
+
+
+def main(rounds=3):
+    warnings.simplefilter("ignore")
+    for name, X, y in data_sets():
+        X = unit_rows(X)
+        entries = list(contestants(X, y))
+        best = dict.fromkeys((label for label, _ in entries), np.inf)
+        for _ in range(rounds):
+            for label, measure in entries:
+                best[label] = min(best[label], measure())
+        print(f"{name}: {X.shape[0]} x {X.shape[1]}, {X.nnz / X.shape[0]:.1f} nonzeros per row")
+        for label, seconds in best.items():
+            print(f"  {label:45s} {1e9 * seconds / X.nnz:7.2f} ns per nonzero")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

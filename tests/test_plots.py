@@ -1,0 +1,308 @@
+"""Figures: what goes where is tested on the data behind the axes, that files are written on the files."""
+
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+import stored
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.plots import plot, sheets
+from rrmbench.plots.draw import draw
+
+
+def sheets_of(tmp_path, results, plot=None, pending=(), **axes):
+    experiment = stored.experiment(tmp_path / "e", results, plot, pending)
+    return [sheet for _, sheet in sheets(experiment, **axes)]
+
+
+def titles(sheet):
+    return {at: panel.title for at, panel in sheet.panels.items()}
+
+
+def test_n_figures_are_n_files_even_for_values_with_dots_and_slashes(tmp_path):
+    strengths = [1e-4, 0.5, 0.05, 1.5]
+    runs = [
+        stored.result(stored.spec(dataset=d, strength=c)) for c in strengths for d in ("a.b", "a/b", "a b")
+    ]
+    stored.experiment(tmp_path / "e", runs, {"figure": ["regularizer.strength", "dataset"]})
+    written = plot(tmp_path, formats=("png", "svg"), out=tmp_path / "out")
+    assert len(written) == len(set(written)) == 24
+    assert sorted(written) == sorted((tmp_path / "out").iterdir())
+    assert len({path.read_bytes() for path in written if path.suffix == ".png"}) == 12
+
+
+@pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_files_are_of_their_format_in_the_experiments_folder_and_the_same_each_time(tmp_path, kind, magic):
+    stored.experiment(tmp_path / "e", [stored.result(stored.spec())])
+    (path,) = plot(tmp_path / "e", formats=[kind])
+    assert path == tmp_path / "e" / "figures" / f"e_suboptimality_over_passes.{kind}"
+    first = path.read_bytes()
+    assert first.startswith(magic)
+    plot(tmp_path / "e", formats=[kind])
+    assert path.read_bytes() == first
+
+
+def test_rows_and_columns_follow_the_plot_section(tmp_path):
+    runs = [stored.result(stored.spec(dataset=d, strength=c)) for d in ("a", "b", "c") for c in (1e-4, 1e-5)]
+    (sheet,) = sheets_of(tmp_path, runs, {"rows": "regularizer.strength", "columns": "dataset"})
+    assert (sheet.rows, sheet.columns) == (2, 3)
+    assert titles(sheet)[0, 2] == "c, λ = 1e-4"
+    assert titles(sheet)[1, 0] == "a, λ = 1e-5"
+    assert sheet.title == "e, squared, l1, apcg"
+
+
+def test_a_grid_with_strengths_of_its_own_for_each_data_set_has_no_holes(tmp_path):
+    grids = {"a": [1e-5, 1e-6, 1e-7], "b": [1e-4, 1e-5, 1e-6], "c": [1e-4, 1e-5, 1e-6]}
+    runs = [stored.result(stored.spec(dataset=d, strength=c)) for d, grid in grids.items() for c in grid]
+    (sheet,) = sheets_of(tmp_path, runs, {"rows": "regularizer.strength", "columns": "dataset"})
+    assert (sheet.rows, sheet.columns, len(sheet.panels)) == (3, 3, 9)
+    assert [titles(sheet)[row, 0] for row in range(3)] == ["a, λ = 1e-5", "a, λ = 1e-6", "a, λ = 1e-7"]
+    assert [titles(sheet)[row, 1] for row in range(3)] == ["b, λ = 1e-4", "b, λ = 1e-5", "b, λ = 1e-6"]
+
+
+def test_without_a_plot_section_different_problems_never_share_a_panel(tmp_path):
+    runs = [
+        stored.result(stored.spec(dataset=d, strength=c, loss=loss))
+        for d in ("a", "b")
+        for c in (1e-4, 1e-5)
+        for loss in ("squared", "hinge")
+    ]
+    found = sheets_of(tmp_path, runs)
+    assert [sheet.title for sheet in found] == ["e, squared, l1, apcg", "e, hinge, l1, apcg"]
+    assert all((sheet.rows, sheet.columns) == (2, 2) for sheet in found)
+
+
+def test_a_key_that_no_run_has_is_an_error_with_the_nearest(tmp_path):
+    with pytest.raises(
+        RrmbenchError, match=r"plot.rows: no run has the key 'regularizer.strengt'.*did you mean"
+    ):
+        sheets_of(tmp_path, [stored.result(stored.spec())], {"rows": "regularizer.strengt"})
+
+
+@pytest.mark.parametrize("wrong", [{"x": "epochs"}, {"y": "subopt"}, {"formats": ["jpg"]}])
+def test_unknown_axes_and_formats_are_refused_before_anything_is_read(tmp_path, wrong):
+    with pytest.raises(RrmbenchError, match="allowed is"):
+        plot(tmp_path, **wrong)
+
+
+def test_nothing_to_plot_is_said(tmp_path):
+    stored.experiment(tmp_path / "e", [], pending=[stored.spec()])
+    with pytest.raises(RrmbenchError, match="no run has ended yet"):
+        plot(tmp_path)
+
+
+def study(strengths=(1e-2, 1e-3, 1e-4), adaptive=("auto",)):
+    runs = [stored.result(stored.spec(reduction="regularize", sigma=s)) for s in strengths]
+    return runs + [stored.result(stored.spec(reduction="adapt_reg", sigma=s)) for s in adaptive]
+
+
+def test_a_study_of_reductions_is_drawn_as_in_the_paper(tmp_path):
+    (sheet,) = sheets_of(tmp_path, study())
+    assert list(sheet.labels.values()) == [
+        "regularize σ=1e-2",
+        "regularize σ=1e-3",
+        "regularize σ=1e-4",
+        "adapt_reg",
+    ]
+    *blue, red = sheet.styles.values()
+    assert all(style["linestyle"] == "-" for style in blue)
+    assert red["linestyle"] != "-"
+    lightness = [sum(style["color"][:3]) for style in blue]
+    assert lightness == sorted(lightness, reverse=True)
+    assert all(style["color"][2] == max(style["color"][:3]) for style in blue)
+    assert red["color"].startswith("#CB")
+
+
+def test_a_study_with_a_row_per_solver_is_one_too_with_one_legend(tmp_path):
+    asked = [("regularize", 1e-2), ("regularize", 1e-3), ("adapt_reg", "auto"), ("none", None)]
+    runs = [
+        stored.result(stored.spec(solver=solver, reduction=name, **({"sigma": s} if s else {})))
+        for solver in ("apcg", "prox_sdca")
+        for name, s in asked
+    ]
+    (sheet,) = sheets_of(tmp_path, runs, {"rows": "solver"})
+    assert list(titles(sheet).values()) == ["apcg", "prox_sdca"]
+    assert list(sheet.labels.values()) == [
+        "regularize σ=1e-2",
+        "regularize σ=1e-3",
+        "adapt_reg",
+        "no reduction",
+    ]
+    assert sheet.styles[list(sheet.styles)[0]]["linestyle"] == "-"
+    assert sheet.styles[list(sheet.styles)[3]]["color"] == "black"
+
+
+def test_two_solvers_are_told_apart_by_more_than_colour(tmp_path):
+    runs = [stored.result(stored.spec(solver=s, step_scale=c)) for s in ("gd", "agd", "svrg") for c in (1, 2)]
+    (sheet,) = sheets_of(tmp_path, runs)
+    drawn = {(style["marker"], style["linestyle"]) for style in sheet.styles.values()}
+    assert len(drawn) == len(sheet.styles) == 6
+    assert "svrg step_scale=2" in sheet.labels.values()
+
+
+def test_a_tuned_method_is_one_series_over_all_panels(tmp_path):
+    runs = [
+        stored.result(stored.spec(dataset=d, solver=s, step_scale=scale))
+        for d, s, scale in [("a", "gd", 2), ("b", "gd", 4), ("a", "agd", 1), ("b", "agd", 8)]
+    ]
+    (sheet,) = sheets_of(tmp_path, runs, {"columns": "dataset"})
+    assert list(sheet.labels.values()) == ["gd", "agd"]
+
+
+def test_seeds_are_one_curve_the_median_with_quartiles(tmp_path):
+    rates = [0.3, 0.4, 0.5, 0.6, 0.7]
+    runs = [stored.result(stored.spec(seed=k), stored.trace(rate=rate)) for k, rate in enumerate(rates)]
+    (sheet,) = sheets_of(tmp_path, runs, y="gap")
+    (curve,) = sheet.panels[0, 0].curves.values()
+    np.testing.assert_allclose(curve.y, 2 * np.exp(-0.5 * curve.x))
+    np.testing.assert_allclose(curve.low, 2 * np.exp(-0.6 * curve.x))
+    np.testing.assert_allclose(curve.high, 2 * np.exp(-0.4 * curve.x))
+    assert sheet.notes == ["lines: medians over 5 seeds, bands: quartiles"]
+
+
+def test_a_seed_that_stops_early_keeps_its_value_and_half_must_be_there(tmp_path):
+    runs = [stored.result(stored.spec(seed=k), stored.trace(passes=p)) for k, p in enumerate([4, 10, 20])]
+    (sheet,) = sheets_of(tmp_path, runs, y="gap")
+    (curve,) = sheet.panels[0, 0].curves.values()
+    assert curve.x[-1] == 10
+    np.testing.assert_allclose(curve.y[-1], 2 * np.exp(-0.5 * 10))
+
+
+def test_one_seed_is_drawn_point_by_point(tmp_path):
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], x="work", y="objective")
+    (curve,) = sheet.panels[0, 0].curves.values()
+    trace = stored.trace()
+    np.testing.assert_array_equal(curve.x, trace["passes"] + trace["checks"])
+    np.testing.assert_array_equal(curve.y, trace["primal"])
+    assert curve.low is None
+
+
+def test_curves_end_at_the_certified_width_which_is_shaded(tmp_path):
+    experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec())], width=1e-3)
+    ((_, sheet),) = sheets(experiment)
+    panel = sheet.panels[0, 0]
+    (curve,) = panel.curves.values()
+    assert curve.y.min() >= panel.floor == pytest.approx(1e-3)
+    assert curve.x[-1] == 13  # exp(-0.5 * 14) < 1e-3
+    assert any("certified accuracy of the reference" in note for note in sheet.notes)
+
+
+def test_a_panel_without_a_certificate_says_so(tmp_path):
+    runs = [stored.result(stored.spec(dataset=d), stored.trace(certified=d == "a")) for d in ("a", "b")]
+    (sheet,) = sheets_of(tmp_path, runs, y="gap")
+    assert [panel.remark for panel in sheet.panels.values()] == ["", "no certificate"]
+    text = [t.get_text() for axes in draw(sheet).axes for t in axes.texts]
+    assert text == ["no certificate"]
+
+
+def test_what_is_not_shown_is_in_the_small_print(tmp_path):
+    peer = stored.result(stored.spec(solver="liblinear"))
+    peer.trace["passes"] = peer.trace["passes"] * np.nan
+    bad = [
+        stored.result(stored.spec(solver="svrg", seed=k), {}, status="failed", reason="ValueError: no")
+        for k in range(3)
+    ]
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec()), peer, *bad], pending=[stored.spec(seed=9)])
+    assert sheet.notes == [
+        "not shown, as passes are not counted: liblinear",
+        "1 run of this experiment not done yet",
+        "failed: svrg, seeds 0, 1, 2: ValueError: no",
+    ]
+    assert list(sheet.labels.values()) == ["apcg"]
+
+
+@pytest.mark.parametrize(
+    ("together", "note"),
+    [
+        ([1, 1], None),
+        ([2, 2], "timed with up to 2 runs at the same time"),
+        ([1, 3], "CAUTION: some runs were timed"),
+    ],
+)
+def test_timings_taken_side_by_side_are_marked(tmp_path, together, note):
+    runs = [
+        stored.result(stored.spec(solver=s), concurrent_runs=c)
+        for s, c in zip(("gd", "agd"), together, strict=True)
+    ]
+    (sheet,) = sheets_of(tmp_path, runs, x="seconds")
+    assert len(sheet.notes) == (note is not None)
+    assert note is None or sheet.notes[0].startswith(note)
+    (sheet,) = sheets_of(tmp_path, runs, x="passes")
+    assert sheet.notes == []
+
+
+def boxes(figure):
+    """The extents of all texts outside the axes, the legend, and the axes with their labels."""
+    renderer = figure.canvas.get_renderer()
+    figure.draw(renderer)
+    print_boxes = [text.get_window_extent(renderer) for text in figure.texts]
+    return (
+        [box.get_tightbbox(renderer) for box in figure.axes],
+        print_boxes,
+        [figure.legends[0].get_window_extent()],
+    )
+
+
+@pytest.mark.parametrize("panels", [1, 3])
+def test_legend_small_print_and_panels_do_not_overlap_and_stay_on_the_page(tmp_path, panels):
+    runs = [
+        stored.result(stored.spec(dataset=d, solver=s, step_scale=c))
+        for d in "abc"[:panels]
+        for s in ("accelerated_prox_sdca", "agd_adaptive", "pdprox_dual")
+        for c in (0.25, 1, 4)
+    ]
+    runs += [
+        stored.result(stored.spec(solver="svrg", seed=k), {}, status="failed", reason=f"{k}: " + "long " * 30)
+        for k in range(4)
+    ]
+    (sheet,) = sheets_of(tmp_path, runs, {"columns": "dataset"})
+    figure = draw(sheet)
+    axes, texts, legend = boxes(figure)
+    everything = axes + texts + legend
+    assert all(box.x0 >= -1 and box.y0 >= -1 for box in everything)
+    assert all(box.x1 <= figure.bbox.width + 1 and box.y1 <= figure.bbox.height + 1 for box in everything)
+    for i, first in enumerate(everything):
+        for second in everything[i + 1 :]:
+            assert not first.overlaps(second), (first, second)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.02, 0.1, 1.5])
+def test_a_logarithmic_axis_always_has_labelled_ticks(tmp_path, rate):
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec(), stored.trace(rate=rate))], y="gap")
+    figure = draw(sheet)
+    figure.draw(figure.canvas.get_renderer())
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    seen = [t for t in axes.yaxis.get_major_ticks() if low <= t.get_loc() <= high and t.label1.get_text()]
+    assert 2 <= len(seen) <= 8
+
+
+def test_a_diverging_run_does_not_squeeze_the_others(tmp_path):
+    wild = stored.trace()
+    wild["gap"] = np.exp(3 * wild["passes"])
+    runs = [stored.result(stored.spec()), stored.result(stored.spec(solver="gd"), wild, status="diverged")]
+    (sheet,) = sheets_of(tmp_path, runs, y="gap")
+    assert draw(sheet).axes[0].get_ylim()[1] < 100
+
+
+def test_limits_and_title_of_the_plot_section_are_obeyed(tmp_path):
+    asked = {"title": "My figure", "xlim": [0, 5], "ylim": [1e-3, 1]}
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], asked)
+    figure = draw(sheet)
+    assert figure.get_suptitle() == "My figure"
+    assert figure.axes[0].get_xlim() == (0, 5)
+    assert figure.axes[0].get_ylim() == (1e-3, 1)
+
+
+def test_matplotlibs_global_state_is_left_alone(tmp_path):
+    before = dict(matplotlib.rcParams)
+    stored.experiment(tmp_path / "e", [stored.result(stored.spec())])
+    plot(tmp_path, formats=["png"])
+    assert dict(matplotlib.rcParams) == before
+    code = f"import sys; from rrmbench.plots import plot; plot({str(tmp_path)!r}); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "matplotlib.figure" in loaded.split()
+    assert "matplotlib.pyplot" not in loaded.split()

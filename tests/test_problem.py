@@ -1,0 +1,187 @@
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from rrmbench import registry
+from rrmbench.problem import Problem
+from rrmbench.randomness import Rng
+
+LOSSES = oracles.scalar_losses()
+REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
+seeds = st.integers(0, 10**6)
+each_pair = pytest.mark.parametrize(("loss", "regularizer"), [(l, r) for l in LOSSES for r in REGULARIZERS])
+
+
+def points(p, seed):
+    """A random model in the domain of psi, and a random dual variable in the domain of the conjugates."""
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.uniform(-2, 2)
+    w = p.prox(scale * rng.standard_normal(p.shape), 0.0)
+    return w, p.loss_dual(scale * rng.standard_normal(p.n))
+
+
+@each_pair
+def test_weak_duality(loss, regularizer):
+    p = oracles.problem(loss, REGULARIZERS[regularizer])
+    center = np.linspace(-1.0, 1.0, p.shape[0])
+    finite = 0
+    for q in p, p.smoothed(0.3), p.regularized(0.2, center), p.smoothed(0.1).regularized(0.5).regularized(0.2, center):
+        for seed in range(20):
+            w, b = points(q, seed)
+            assert q.gap(w, b) >= -1e-12 * (1.0 + abs(q.primal(w)))
+            # the bound holds at the best known model as well
+            finite += np.isfinite(q.dual(b))
+    assert finite > 0
+
+
+@each_pair
+def test_dual_never_exceeds_the_optimum(loss, regularizer):
+    p = oracles.problem(loss, REGULARIZERS[regularizer])
+    optimum, w = oracles.cvxpy_optimum(loss, regularizer)
+    assert p.primal(p.prox(w, 0.0)) == pytest.approx(optimum, abs=1e-6)
+    for seed in range(50):
+        assert p.dual(points(p, seed)[1]) <= optimum + 1e-8
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net"])
+def test_strong_duality(loss, regularizer):
+    # the derivatives at the optimum close the gap
+    p = oracles.problem(loss, REGULARIZERS[regularizer])
+    if p.loss.convexity == 0.0:
+        p = p.smoothed(0.05)
+        w = run("fista", p, passes=3000).w
+    else:
+        _, w = oracles.cvxpy_optimum(loss, regularizer)
+    b = p.loss_dual(p.X.forward(w))
+    assert -1e-12 <= p.gap(w, b) < 3e-5
+
+
+def run(solver, p, passes, start=None, seed=0):
+    for it in registry.build_solver(solver)(p, start, Rng(seed)):
+        if it.passes >= passes:
+            return it
+    raise AssertionError("the solver ended")
+
+
+@each_pair
+def test_primal_is_the_formula(loss, regularizer):
+    p = oracles.problem(loss, REGULARIZERS[regularizer])
+    X = p.X.forward(np.eye(p.shape[0]))
+    if p.mu > 0.0:  # a smoothed loss by its own formula
+        p = Problem(X, p.y, p.loss, p.regularizer, p.l2)
+    rng = np.random.default_rng(0)
+    c1, c2 = rng.standard_normal((2, *p.shape))
+    w, _ = points(p, 1)
+    assert p.primal(w) == pytest.approx(oracles.primal(p, w, X), rel=1e-13)
+    twice = p.regularized(0.3, c1).regularized(0.5, c2).regularized(0.0)
+    added = 0.15 * np.sum((w - c1) ** 2) + 0.25 * np.sum((w - c2) ** 2)
+    assert twice.primal(w) == pytest.approx(p.primal(w) + added, rel=1e-12)
+    assert twice.kappa == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@given(seed=seeds)
+def test_smoothing(loss, seed):
+    p = oracles.problem(loss, {"name": "l2", "strength": 0.1})
+    w, _ = points(p, seed)
+    once, twice = p.smoothed(0.4), p.smoothed(0.1).smoothed(0.3)
+    assert once.primal(w) == pytest.approx(twice.primal(w), rel=1e-12)
+    assert once.primal(w) <= p.primal(w) + 1e-12
+    if np.isfinite(p.lipschitz):
+        assert p.primal(w) - once.primal(w) <= 0.4 * p.lipschitz**2 / 2 + 1e-12
+    # phi^mu(z) = min_u phi(u) + (z - u)^2/(2 mu), the Moreau envelope
+    z, y = p.X.forward(w)[0], p.y[0]
+    plain = Problem(np.ones((1, 1)), [y], p.loss)
+
+    def envelope(u):
+        return plain.loss.value(u, y) + (z - u) ** 2 / 0.8
+
+    found = minimize_scalar(envelope, bounds=(-1e3 + z, 1e3 + z), method="bounded", options={"xatol": 1e-9})
+    value = plain.smoothed(0.4).mean_loss(np.array([z]))
+    assert value <= min(found.fun, envelope(z)) + 1e-12 * (1.0 + abs(value))
+    assert value == pytest.approx(min(found.fun, envelope(z)), abs=1e-4 * (1.0 + abs(value)))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("regularizer", ["l2", "elastic_net", "l1", "box"])
+@pytest.mark.parametrize("centred", [False, True])
+def test_certificate_is_the_formula(loss, regularizer, centred):
+    p = oracles.problem(loss, REGULARIZERS[regularizer], d=5)
+    center = np.linspace(-1.0, 1.0, 5) if centred else np.zeros(5)
+    if centred:
+        p = p.regularized(0.4, center)
+    X = p.X.forward(np.eye(5))
+    for seed in range(5):
+        _, b = points(p, seed)
+        value, b = p.certificate(b)
+        v = -X.T @ b / p.n
+        conjugates = np.mean([p.loss.conjugate(x, y) + p.mu / 2 * x * x for x, y in zip(b, p.y, strict=True)])
+        if p.strong_convexity > 0.0:
+            Psi_conjugate = sum(map(conjugate_by_search, [p] * 5, v, center))
+        elif regularizer == "box":
+            Psi_conjugate = np.maximum(v * oracles.EXAMPLES["lower"], v * oracles.EXAMPLES["upper"]).sum()
+        else:
+            assert np.abs(v).max() <= oracles.EXAMPLES["strength"]
+            Psi_conjugate = 0.0
+        assert value == pytest.approx(-conjugates - Psi_conjugate, rel=1e-9, abs=1e-9)
+
+
+def conjugate_by_search(p, v, center):
+    """max_u u v - psi(u) - (l2/2) u^2 - (kappa/2) (u - center)^2 over one coordinate."""
+
+    def lost(u):
+        return p.regularizer.value(u) + p.l2 / 2 * u**2 + p.kappa / 2 * (u - center) ** 2 - u * v
+
+    u = (v + p.kappa * center) / p.strong_convexity
+    domain = p.regularizer.prox(-1e9, 0.0), p.regularizer.prox(1e9, 0.0)
+    return -minimize_scalar(lost, bounds=np.clip([u - 3, u + 3], *domain), options={"xatol": 1e-12}).fun
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("solver", ["prox_sdca", "apcg"])
+def test_consistent_gap_equals_gap(loss, solver):
+    p = oracles.problem(loss, REGULARIZERS["elastic_net"])
+    if solver == "apcg":
+        p = p.smoothed(0.5)
+    p = p.regularized(0.1, np.linspace(-0.3, 0.3, p.shape[0]))
+    for passes in 0, 1, 3:
+        it = run(solver, p, passes)
+        assert p.consistent_gap(p.X.forward(it.w), it.b) == pytest.approx(p.gap(it.w, it.b), abs=1e-12)
+        np.testing.assert_allclose(it.w, p.primal_point(p.v(it.b)), atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_l1_certificate_scales_b(loss):
+    p = oracles.problem(loss, {"name": "l1", "strength": 1e-3})
+    _, b = points(p, 3)
+    value, scaled = p.certificate(b)
+    assert np.abs(p.v(b)).max() > 1e-3 >= np.abs(p.v(scaled)).max()
+    ratio = np.abs(p.v(scaled)).max() / 1e-3
+    assert ratio == pytest.approx(1.0, abs=1e-12)
+    assert value == pytest.approx(-p.mean_conjugate(scaled))
+    np.testing.assert_allclose(scaled * np.vdot(b, b), b * np.vdot(b, scaled))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_smoothness_and_norm_bounds(loss):
+    p = oracles.problem(loss, REGULARIZERS["l2"]).smoothed(0.2)
+    X = p.X.forward(np.eye(p.shape[0]))
+    assert p.R == pytest.approx(np.linalg.norm(X, axis=1).max())
+    assert p.L >= p.smoothness * np.linalg.norm(X, 2) ** 2 / p.n
+    assert Problem(np.zeros((3, 2)), np.ones(3), "squared").L > 0.0
+
+
+def test_center_is_copied():
+    p, center = oracles.problem("squared", REGULARIZERS["l2"]), np.ones(12)
+    q = p.regularized(1.0, center)
+    center[:] = 0.0
+    assert q.center.sum() == 12.0
+
+
+def test_wrong_number_of_labels():
+    with pytest.raises(ValueError, match="2 entries"):
+        Problem(np.ones((3, 2)), np.ones(2), "squared")

@@ -1,0 +1,83 @@
+import math
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.problem import build_regularizer
+
+numbers = st.floats(-5.0, 5.0)
+steps = st.floats(1e-3, 1e3)
+each_regularizer = pytest.mark.parametrize(
+    "psi",
+    [build_regularizer(m)[0] for m in oracles.coordinate_regularizers()],
+    ids=[m["name"] for m in oracles.coordinate_regularizers()],
+)
+
+
+@each_regularizer
+@given(w=numbers, t=steps)
+def test_prox_minimizes(psi, w, t):
+    def objective(u):
+        value = t * psi.value(u) + 0.5 * (u - w) ** 2
+        return value if math.isfinite(value) else 1e12 * (1.0 + abs(u))
+
+    u = psi.prox(w, t)
+    probes = [u + sign * 10.0**e for sign in (-1, 1) for e in range(-9, 3)]
+    found = minimize_scalar(objective, bounds=(u - 6.0, u + 5.0), method="bounded", options={"xatol": 1e-11})
+    assert objective(u) <= min(*map(objective, probes), found.fun) + 1e-14 * (1.0 + w * w)
+
+
+@each_regularizer
+@given(w=numbers, t=steps)
+def test_moreau(psi, w, t):
+    # w = p + t v with v in the subdifferential of psi at p: psi(p) + psi*(v) = p v, up to the rounding of v
+    p = psi.prox(w, t)
+    v, rounding = (w - p) / t, 4e-16 * (abs(w) + abs(p)) / t
+    nearby = [v, v - rounding, v + rounding] + ([0.0] if abs(v) <= rounding else [])
+    assert min(abs(psi.value(p) + psi.conjugate(x) - p * x) for x in nearby) <= 1e-11 + 10.0 * rounding
+
+
+@each_regularizer
+@given(w=numbers)
+def test_prox_with_step_zero_projects_on_the_domain(psi, w):
+    p = psi.prox(w, 0.0)
+    assert math.isfinite(psi.value(p))
+    assert p == w or math.isinf(psi.value(w))
+
+
+@each_regularizer
+@given(v=st.integers(-200, 200).map(lambda k: k / 100))
+def test_conjugate_is_the_supremum(psi, v):
+    def supremum(radius):
+        grid = np.linspace(-radius, radius, 401)
+        return max(u * v - psi.value(u) for u in [*grid, *oracles.EXAMPLES.values()])
+
+    value = psi.conjugate(v)
+    if math.isinf(value):
+        assert supremum(1e9) > 1e6
+    else:
+        assert value == pytest.approx(supremum(10.0), abs=1e-12)
+
+
+@each_regularizer
+@given(v=st.lists(st.integers(-300, 300), min_size=1, max_size=5).map(lambda v: np.array(v) / 100))
+def test_feasible_scales_into_the_domain(psi, v):
+    def conjugate(v):
+        return sum(psi.conjugate(x) for x in v)
+
+    t = psi.feasible(v)
+    assert 0.0 <= t <= 1.0
+    if math.isfinite(conjugate(1e-9 * v)):
+        assert math.isfinite(conjugate(t * v))
+        assert t == 1.0 or math.isinf(conjugate(t * v * (1.0 + 1e-12)))
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, 0.0), (float("inf"), float("inf")), (float("nan"), 1.0)])
+def test_empty_box_is_refused(lower, upper):
+    with pytest.raises(RrmbenchError, match="lower <= upper"):
+        build_regularizer({"name": "box", "lower": lower, "upper": upper})

@@ -1,0 +1,209 @@
+"""Reading results: the columns are a contract; suboptimality is never claimed below what is known."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import stored
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+import rrmbench.results as results
+from rrmbench import labels
+from rrmbench.errors import RrmbenchError
+from rrmbench.show import summary
+
+
+def failed(asked, **about):
+    one = stored.result(asked, {}, status="failed", reason="ValueError: no", **about)
+    one.w = one.b = None
+    return one
+
+
+def test_the_columns_and_their_order_are_the_contract(tmp_path):
+    nested = stored.spec(reduction="adapt_reg", sigma="auto", inside={"name": "smooth", "mu": 1e-3})
+    metrics = stored.trace() | {"test_rmse": np.ones(21), "test_error": np.zeros(21)}
+    runs = [stored.result(stored.spec(step_scale=2.0), metrics), stored.result(nested)]
+    stored.experiment(tmp_path / "e", runs)
+    expected = (
+        "run status reason dataset loss regularizer solver reduction dataset.scale regularizer.strength"
+        " solver.step_scale reduction.sigma reduction.inside reduction.inside.mu seed point passes checks"
+        " seconds cpu_seconds primal dual gap suboptimality nonzeros test_error test_rmse"
+    )
+    table = results.load_results(tmp_path / "e")
+    assert list(table.columns) == expected.split()
+    assert len(table) == 42
+    first, second = table[table.solver.eq("apcg") & table.point.eq(3)].to_dict("records")
+    assert (first["solver.step_scale"], first["reduction"], first["passes"]) == (2.0, "none", 3.0)
+    assert (second["reduction.sigma"], second["reduction.inside"], second["reduction.inside.mu"]) == (
+        "auto",
+        "smooth",
+        1e-3,
+    )
+    assert np.isnan(second["solver.step_scale"])
+    assert np.isnan(second["test_error"])
+
+
+def test_a_run_without_a_point_has_one_row_and_several_experiments_a_last_column(tmp_path):
+    stored.experiment(tmp_path / "a", [failed(stored.spec())])
+    stored.experiment(tmp_path / "b", [stored.result(stored.spec(), stored.trace(passes=3))])
+    table = results.load_results(tmp_path)
+    assert table.columns[-1] == "experiment"
+    assert list(table.experiment) == ["a"] + ["b"] * 4
+    row = table.iloc[0]
+    assert (row.status, row.reason, row.solver) == ("failed", "ValueError: no", "apcg")
+    assert row[["point", "passes", "gap", "suboptimality"]].isna().all()
+    assert "experiment" not in results.load_results(tmp_path / "b")
+
+
+def test_an_experiment_without_results_gives_an_empty_table_with_columns(tmp_path):
+    stored.experiment(tmp_path / "e", [], pending=[stored.spec()])
+    table = results.load_results(tmp_path)
+    assert len(table) == 0
+    assert list(table.columns[:3]) == ["run", "status", "reason"]
+
+
+def test_the_data_set_of_a_path_is_its_stem_and_namesakes_are_told_apart(tmp_path):
+    def at(path):
+        return stored.spec() | {"dataset": {"path": path}}
+
+    stored.experiment(tmp_path / "e", [stored.result(at("/data/heart.txt"))])
+    assert set(results.load_results(tmp_path).dataset) == {"heart"}
+    assert "dataset.path" not in results.load_results(tmp_path)
+    stored.experiment(tmp_path / "e", [stored.result(at(p)) for p in ("/data/a9a", "/data/a9a.t")])
+    assert set(results.load_results(tmp_path)["dataset.path"]) == {"/data/a9a", "/data/a9a.t"}
+
+
+finite = st.floats(-1e6, 1e6)
+
+
+@given(st.lists(finite, max_size=6), finite, st.floats(0, 1e3))
+def test_suboptimality_bounds_the_distance_and_ends_at_the_width(primal, dual, width):
+    reference = {"dual": dual, "primal": dual + width}
+    distance = results.suboptimality(np.array(primal), reference)
+    width = reference["primal"] - dual
+    for value, bound in zip(primal, distance, strict=True):
+        assert bound == value - dual if value - dual >= width else np.isnan(bound)
+
+
+def test_without_a_dual_bound_there_is_no_suboptimality():
+    primal = np.array([1.0, 0.5])
+    assert np.isnan(results.suboptimality(primal, None)).all()
+    assert np.isnan(results.suboptimality(primal, {"dual": -np.inf, "primal": 0.5})).all()
+
+
+@given(st.lists(st.floats(allow_nan=True), min_size=1, max_size=8), st.lists(st.floats(0, 1), max_size=3))
+def test_points_to_is_the_first_point_at_or_below(values, levels):
+    for level, index in zip(levels, results.points_to(values, levels), strict=True):
+        below = [i for i, value in enumerate(values) if value <= level]
+        assert index == (below[0] if below else None)
+
+
+def test_csv_has_empty_cells_for_missing_and_inf_for_infinite(tmp_path):
+    runs = [
+        failed(stored.spec()),
+        stored.result(stored.spec(seed=1), stored.trace(passes=1, certified=False)),
+    ]
+    stored.experiment(tmp_path / "e", runs)
+    to = results.export(tmp_path / "e", tmp_path / "out" / "table.csv")
+    lines = [line.split(",") for line in to.read_text().splitlines()]
+    head, first, second, _ = lines
+    assert first[head.index("passes")] == ""
+    assert (second[head.index("gap")], second[head.index("dual")]) == ("inf", "-inf")
+    assert (second[head.index("seed")], second[head.index("nonzeros")]) == ("1", "0")
+
+
+def test_parquet_holds_the_same_table(tmp_path):
+    runs = [stored.result(stored.spec(reduction="adapt_reg", sigma=s)) for s in ("auto", 1e-3)]
+    stored.experiment(tmp_path / "e", runs)
+    read = pd.read_parquet(results.export(tmp_path / "e", tmp_path / "t.parquet"))
+    table = results.load_results(tmp_path / "e")
+    assert list(read.columns) == list(table.columns)
+    assert list(read["reduction.sigma"]) == [str(v) for v in table["reduction.sigma"]]
+    np.testing.assert_array_equal(read.gap, table.gap)
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    stored.experiment(tmp_path / "e", [stored.result(stored.spec())])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(RrmbenchError, match=r"pip install 'rrmbench\[parquet\]'"):
+        results.export(tmp_path / "e", tmp_path / "t.parquet")
+    assert not (tmp_path / "t.parquet").exists()
+
+
+def test_another_suffix_is_refused(tmp_path):
+    with pytest.raises(
+        RrmbenchError, match=r"found the suffix '.cvs', allowed are .csv and .parquet.*'.csv'"
+    ):
+        results.export(tmp_path, tmp_path / "t.cvs")
+
+
+def modules_after(code):
+    command = [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_pandas_and_matplotlib_are_not_imported_before_they_are_needed():
+    loaded = modules_after("import rrmbench.results, rrmbench.show, rrmbench.check, rrmbench.plots")
+    assert not {"pandas", "matplotlib", "rich", "numba", "scipy", "rrmbench.registry"} & set(loaded)
+
+
+NUMBERS = [(1e-4, "1e-4"), (3e-4, "3e-4"), (1e-2, "1e-2"), (0.5, "0.5"), (100, "100"), (1.5e-7, "1.5e-7")]
+OTHERS = [
+    (0, "0"),
+    (1e6, "1e6"),
+    (float("inf"), "inf"),
+    (True, "true"),
+    ("auto", "auto"),
+    ("/a/b.txt", "b.txt"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), NUMBERS + OTHERS)
+def test_values_are_written_as_people_do(value, text):
+    assert labels.short(value) == text
+
+
+def shown(path, width=110):
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(summary(path))
+    return capture.get()
+
+
+def test_the_summary_shows_passes_seconds_reasons_and_what_is_to_come(tmp_path):
+    runs = [
+        stored.result(stored.spec(seed=s, strength=c), stored.trace(rate=1.0, seconds_per_pass=0.5))
+        for c in (1e-4, 1e-5)
+        for s in (0, 1)
+    ]
+    runs += [failed(stored.spec(solver="svrg"))]
+    stored.experiment(tmp_path / "e", runs, pending=[stored.spec(seed=7)])
+    text = shown(tmp_path)
+    assert "5 of 6 runs, 1 not done yet" in text
+    assert "strength=1e-5" in text
+    assert "failed: toy(scale=mean_norm), squared, l1(strength=1e-4), svrg, seed 0: ValueError: no" in text
+    (first, *_) = [line.split() for line in text.splitlines() if line.startswith("apcg ")]
+    # the gap is 2 exp(-passes): at most 1e-2 after 6 passes, 1e-3 after 8, ...
+    assert first[3:] == ["6", "8", "10", "13", "15", "17", "20"]
+    assert "3s" in text
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_the_summary_says_where_there_is_no_certificate(tmp_path):
+    stored.experiment(tmp_path / "e", [stored.result(stored.spec(), stored.trace(certified=False))])
+    text = shown(tmp_path)
+    assert "apcg*" in text
+    assert "no certificate" in text
+
+
+def test_text_with_brackets_is_shown_as_it_is(tmp_path):
+    one = failed(stored.spec(solver="svrg", domain=[0, 1]))
+    one.reason = "index [red] out of [/bold] range"
+    stored.experiment(tmp_path / "e", [one, failed(stored.spec())])
+    text = shown(tmp_path)
+    assert "svrg(domain=[0, 1])" in text
+    assert "index [red] out of [/bold] range" in " ".join(text.split())

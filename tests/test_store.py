@@ -1,0 +1,257 @@
+"""The store: nothing half-written is ever seen, nothing is lost, and every problem has one clear message."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import stored
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments, replacing
+
+floats = st.floats(allow_nan=True, allow_infinity=True, width=64)
+names = st.sampled_from(["passes", "primal", "gap", "test_error"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    columns=st.integers(0, 5).flatmap(
+        lambda n: st.dictionaries(names, arrays(float, n, elements=floats), min_size=1)
+    ),
+    w=st.none() | arrays(float, st.tuples(st.integers(0, 4), st.integers(0, 3)), elements=floats),
+    reason=st.text(st.characters(codec="utf-8")),
+)
+def test_a_result_comes_back_bit_for_bit(tmp_path_factory, columns, w, reason):
+    experiment = Experiment(tmp_path_factory.mktemp("e"))
+    written = stored.result(stored.spec(), columns, reason=reason, traceback="line\nline")
+    written.w, written.b = w, None
+    experiment.write(written)
+    read = experiment.read(written.run)
+    assert read.header() == written.header()
+    assert read.info["traceback"] == "line\nline"
+    assert list(read.trace) == list(columns)
+    for name, column in columns.items():
+        assert read.trace[name].tobytes() == column.tobytes()
+    assert read.b is None
+    assert (read.w is None) if w is None else (read.w.tobytes() == w.tobytes() and read.w.shape == w.shape)
+
+
+def test_the_header_is_read_without_the_arrays(tmp_path):
+    experiment = Experiment(tmp_path)
+    written = stored.result(stored.spec())
+    written.w = np.random.default_rng(0).random(100_000)
+    experiment.write(written)
+    file = tmp_path / "runs" / f"{written.run}.npz"
+    content = bytearray(file.read_bytes())
+    content[content.find(b"w.npy") + 2000] ^= 255  # damage the array, not the header
+    file.write_bytes(content)
+    assert experiment.header(written.run)["status"] == "done"
+    read = experiment.read(written.run)
+    assert read.trace["passes"][-1] == 20
+    with pytest.raises(UnreadableFile, match=written.run):
+        _ = read.w
+
+
+def test_results_are_the_newest_of_each_spec_of_the_manifest(tmp_path):
+    old, other = stored.result(stored.spec()), stored.result(stored.spec(seed=1))
+    experiment = stored.experiment(tmp_path / "e", [other, old], pending=[stored.spec(seed=2)])
+    new = stored.result(stored.spec(), reason="gap", created="2026-01-02T00:00:00+00:00")
+    new.run = old.spec_id + "-ffff0000"
+    experiment.write(new)
+    experiment.write(stored.result(stored.spec(seed=9)))  # of an earlier configuration
+    assert [(r.run, r.reason) for r in experiment.results()] == [(other.run, "passes"), (new.run, "gap")]
+    assert experiment.run_ids() >= {old.run, new.run}
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "text", "zip without header", "header without status"])
+def test_a_damaged_file_is_reported_by_name_and_counts_as_failed(tmp_path, damage):
+    good, bad = stored.result(stored.spec()), stored.result(stored.spec(seed=1))
+    experiment = stored.experiment(tmp_path / "e", [good, bad])
+    file = tmp_path / "e" / "runs" / f"{bad.run}.npz"
+    if damage == "zip without header":
+        np.savez(file, x=np.zeros(2))
+    elif damage == "header without status":
+        np.savez(file, header=np.frombuffer(b'{"schema_version": 1}', dtype=np.uint8))
+    else:
+        whole = file.read_bytes()
+        file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "text": b"hello"}[damage])
+    with pytest.raises(UnreadableFile, match=bad.run):
+        experiment.read(bad.run)
+    first, second = experiment.results()
+    assert (first.status, second.status, second.points) == ("done", "failed", 0)
+    assert str(file) in second.reason
+    assert second.spec == bad.spec
+    assert experiment.statuses() == {good.run: "done", bad.run: "failed"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(cut=st.integers(0, 4000), noise=st.binary(max_size=40))
+def test_no_damage_whatever_escapes_as_another_error(tmp_path_factory, cut, noise):
+    experiment = Experiment(tmp_path_factory.mktemp("e"))
+    written = stored.result(stored.spec())
+    experiment.write(written)
+    file = experiment.directory / "runs" / f"{written.run}.npz"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:cut] + noise + whole[cut + len(noise) :])
+    try:
+        read = experiment.read(written.run)
+        _ = read.w, read.b
+    except UnreadableFile as error:
+        assert written.run in str(error)
+
+
+def test_a_newer_schema_is_refused_with_advice(tmp_path):
+    experiment = stored.experiment(tmp_path / "e", [])
+    experiment.write_manifest({"schema_version": SCHEMA_VERSION + 1, "runs": []})
+    with pytest.raises(RrmbenchError, match=r"manifest.json.*newer.*upgrade"):
+        experiment.manifest()
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    file = tmp_path / "x.json"
+    file.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), replacing(file) as stream:
+        stream.write(b"half of the n")
+        raise KeyboardInterrupt
+    assert file.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["x.json"]
+
+
+def test_after_kill_9_the_lock_is_free_and_stray_files_are_ignored_then_removed(tmp_path):
+    one = stored.result(stored.spec())
+    experiment = stored.experiment(tmp_path / "e", [one])
+    code = f"""
+import time
+from pathlib import Path
+from rrmbench.store import Experiment, replacing
+with Experiment({str(experiment.directory)!r}).lock():
+    with replacing(Path({str(experiment.directory)!r}) / "runs" / "{"f" * 16}-0000aaaa.npz") as file:
+        file.write(b"half a result"); file.flush()
+        print("writing", flush=True)
+        time.sleep(60)
+"""
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "writing\n"
+    with (
+        pytest.raises(RrmbenchError, match=f"another run is writing here .process {child.pid} "),
+        experiment.lock(),
+    ):
+        pass
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    strays = set((experiment.directory / "runs").glob(".*.tmp"))
+    assert len(strays) == 1
+    assert experiment.run_ids() == {one.run}
+    with experiment.lock():
+        assert not any(stray.exists() for stray in strays)
+    assert [r.run for r in experiment.results()] == [one.run]
+
+
+def test_readers_see_whole_files_while_a_writer_replaces_them(tmp_path):
+    one = stored.result(stored.spec())
+    experiment = stored.experiment(tmp_path / "e", [one])
+    done = threading.Event()
+
+    def rewrite():
+        for passes in range(2, 60):
+            experiment.write(stored.result(stored.spec(), stored.trace(passes=passes)))
+            experiment.write_manifest(experiment.manifest())
+        done.set()
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    while not done.is_set():
+        (read,) = experiment.results()
+        assert read.status == "done"
+        assert len(read.trace["gap"]) == len(read.trace["passes"])
+    writer.join()
+
+
+@given(st.lists(st.tuples(floats, floats), max_size=8))
+@settings(max_examples=40, deadline=None)
+def test_a_reference_only_ever_improves(tmp_path_factory, bounds):
+    experiment = Experiment(tmp_path_factory.mktemp("e"))
+    best_primal, best_dual = np.inf, -np.inf
+    for primal, dual in bounds:
+        known = experiment.improve_reference("p", {"loss": "squared"}, primal, dual, run="r")
+        best_primal = min(best_primal, primal) if np.isfinite(primal) else best_primal
+        best_dual = max(best_dual, dual) if np.isfinite(dual) else best_dual
+        assert (known["primal"], known["dual"]) == (best_primal, best_dual)
+        assert experiment.reference("p") == known
+    assert (experiment.reference("p") is None) == (not bounds)
+
+
+def test_references_improve_from_many_threads_without_losing_a_bound(tmp_path):
+    experiment = Experiment(tmp_path)
+    values = np.random.default_rng(0).permutation(60) / 60
+
+    def improve(mine):
+        for value in mine:
+            experiment.improve_reference("p", {}, primal=2 - value, dual=float(value))
+
+    threads = [threading.Thread(target=improve, args=(values[k::4],)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    known = experiment.reference("p")
+    assert (known["dual"], known["primal"]) == (59 / 60, 2 - 59 / 60)
+
+
+def test_a_directory_that_refuses_is_named_with_the_reason(tmp_path):
+    (tmp_path / "file").write_text("not a directory")
+    experiment = Experiment(tmp_path / "file" / "e")
+    for write in (
+        lambda: experiment.write(stored.result(stored.spec())),
+        lambda: experiment.write_manifest({"runs": []}),
+        lambda: experiment.lock().__enter__(),
+    ):
+        with pytest.raises(RrmbenchError, match=r"file.*cannot write here: Not a directory"):
+            write()
+
+
+def test_a_full_disk_is_a_clear_error_and_leaves_no_file(tmp_path, monkeypatch):
+    def refuse(descriptor):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(RrmbenchError, match="cannot write here: No space left on device"):
+        Experiment(tmp_path).write(stored.result(stored.spec()))
+    assert os.listdir(tmp_path / "runs") == []
+
+
+def test_experiments_are_found_in_a_folder_and_in_its_parent(tmp_path):
+    for name in "b", "a":
+        stored.experiment(tmp_path / name, [])
+    (tmp_path / "other").mkdir()
+    assert [e.name for e in experiments(tmp_path)] == ["a", "b"]
+    assert [e.name for e in experiments(tmp_path / "a")] == ["a"]
+    with pytest.raises(RrmbenchError, match="no experiment found in"):
+        experiments(tmp_path / "other")
+    with pytest.raises(RrmbenchError, match="no such directory"):
+        experiments(tmp_path / "absent")
+
+
+def test_a_manifest_that_is_not_json_is_reported_by_name(tmp_path):
+    for text in "{", "[]", '"x"', "{}":
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(RrmbenchError, match=r"manifest\.json: not a readable file"):
+            Experiment(tmp_path).manifest()
+
+
+def test_the_manifest_keeps_what_it_is_given(tmp_path):
+    experiment = Experiment(tmp_path / "e")
+    experiment.write_manifest({"name": "é", "runs": [], "config": {"stop": {"gap": 1e-10}}})
+    assert experiment.manifest() == {
+        "schema_version": SCHEMA_VERSION, "name": "é", "runs": [], "config": {"stop": {"gap": 1e-10}},
+    }  # fmt: skip
+    assert json.loads((tmp_path / "e" / "manifest.json").read_text())["name"] == "é"

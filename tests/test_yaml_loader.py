@@ -1,0 +1,98 @@
+"""YAML made strict and kind."""
+
+import pytest
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.yaml_loader import load, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-4", 1e-4),
+        ("1.e-4", 1e-4),
+        ("1E5", 1e5),
+        ("-.5", -0.5),
+        ("1_000", 1000),
+        ("010", 10),
+        ("0x10", 16),
+        ("true", True),
+        ("~", None),
+        ("no", "no"),
+        ("on", "on"),
+        ("2001-01-01", "2001-01-01"),
+        ("1:30", "1:30"),
+        ("1.2.3", "1.2.3"),
+        ("[1e-3, 1e-4]", [1e-3, 1e-4]),
+        ("'1'", "1"),
+    ],
+)
+def test_scalars(text, value):
+    read = parse(text, "test").value
+    assert read == value
+    assert type(read) is type(value)
+
+
+def test_keys_are_text():
+    assert parse("{no: 1, 1: 2, true: 3}", "test").value == {"no": 1, "1": 2, "true": 3}
+
+
+def test_lines_of_keys_and_entries():
+    places = parse("a: 1\nb:\n  c:\n    - 1\n    - x: 2\n", "f", has_lines=True).places
+    assert places.where(("b", "c", 1, "x")) == "f:5: b.c[1].x"
+    assert places.where(("b", "d")) == "f:2: b.d"  # not written: the line of what is around it
+    assert places.where(()) == "f"
+
+
+def test_merge_keys():
+    text = "x: &x {p: 1, q: 2}\nz: &z {<<: *x, p: 3}\nw: {<<: *z}\nv: {<<: [*x, *z], r: 0}"
+    value = parse(text, "test").value
+    assert value["z"] == value["w"] == {"p": 3, "q": 2}
+    assert value["v"] == {"p": 1, "q": 2, "r": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 1\nb: 2\na: 3", "f:3:1: duplicate key 'a' (first on line 1)"),
+        ("a: {b: 1, b: 2}", "f:1:11: duplicate key 'b'"),
+        ("a:\n\t- b", "f:2:1: found a tab"),
+        ("a: [1, 2", "f:1:9: expected ',' or ']'"),
+        ("a: *x", "f:1:4: found undefined alias 'x'"),
+        ("&a [*a]", "f:1:1: an alias stands inside its own anchor"),
+        ("a: !!python/name:os.system x", "f:1:4: the tag"),
+        ("a: !!int x", "f:1:4: 'x' is not a value"),
+        ("a: b: c", "f:1:5: mapping values are not allowed here"),
+        ("--- 1\n--- 2", "f:2:1:"),
+        ("? [1]\n: 2", "f:1:3: a key must be text"),
+        ("a: 1\nb: \x01", "f:2: the character '\\x01' is not allowed"),
+        ("a: {<<: 3}", "f:1:9: '<<' merges mappings only"),
+        ("[" * 5000, "f: nested too deeply"),
+    ],
+)
+def test_bad_yaml_says_where(text, message):
+    with pytest.raises(RrmbenchError) as error:
+        parse(text, "f", has_lines=True)
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+def test_aliases_of_aliases_stay_small():
+    bomb = "a0: &a0 [1, 2]\n" + "\n".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 40))
+    with pytest.raises(RrmbenchError, match="more than 100000 values"):
+        parse(bomb, "f")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(RrmbenchError, match="no such file"):
+        load(tmp_path / "missing.yaml")
+    with pytest.raises(RrmbenchError, match="a directory"):
+        load(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes(b"name: \xe9t\xe9")
+    with pytest.raises(RrmbenchError, match=r"latin.yaml: not UTF-8 text \(byte 7\)"):
+        load(tmp_path / "latin.yaml")
+
+
+def test_byte_order_mark_and_windows_lines(tmp_path):
+    (tmp_path / "a.yaml").write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\r\n")
+    assert load(tmp_path / "a.yaml").value == {"a": 1, "b": 2}
