@@ -108,7 +108,7 @@ def plot(
     """Draw the figures of the results."""
     from rrmbench import plots
 
-    for path in plots.plot(results, x=x, y=y, formats=tuple(formats.split(",")), out=output):
+    for path in plots.plot(results, x=x, y=y, formats=tuple(f.strip() for f in formats.split(",")), out=output):
         print(path)
 
 

@@ -35,7 +35,10 @@ def _meaning(file):
         return source
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
             node.body[0] = ast.Pass()
     return ast.dump(tree).encode()
 
@@ -64,9 +67,13 @@ def sources_of(*files):
 @cache
 def _imported(file):
     modules = [
-        node.module for node in ast.walk(ast.parse(file.read_bytes())) if isinstance(node, ast.ImportFrom) and node.module
+        node.module
+        for node in ast.walk(ast.parse(file.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and node.module
     ]
-    paths = [PACKAGE.joinpath(*m.split(".")[1:]).with_suffix(".py") for m in modules if m.startswith("rrmbench.")]
+    paths = [
+        PACKAGE.joinpath(*m.split(".")[1:]).with_suffix(".py") for m in modules if m.startswith("rrmbench.")
+    ]
     return [p for p in paths if p.is_file() and p.stem not in NOT_COMPUTING]
 
 
@@ -79,10 +86,26 @@ def user_cache():
     return user_cache_path("rrmbench")
 
 
-def use_kernel_cache(plugins=()):
-    """Point numba's cache to the directory of this mathematics and these plug-in files; before numba's import."""
+def use_kernel_cache(plugins=None):
+    """Point numba's cache to the directory of this mathematics and these plug-ins; before numba's import.
+
+    Without `plugins`, those of an earlier call in this process or in the one that started it.
+    """
     if "numba" in sys.modules:
         return
-    key = digest(*mathematics_files(), *sorted(str(p) for p in plugins))
+    plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
+    key = digest(*mathematics_files(), *plugins)
     os.environ["NUMBA_CACHE_DIR"] = str(user_cache() / "kernels" / key)
-    os.environ["RRMBENCH_PLUGINS"] = os.pathsep.join(sorted(str(p) for p in plugins))
+    os.environ["RRMBENCH_PLUGINS"] = os.pathsep.join(plugins)
+
+
+def known_plugins():
+    """The plug-in files that the kernel cache is keyed by."""
+    return [p for p in os.environ.get("RRMBENCH_PLUGINS", "").split(os.pathsep) if p]
+
+
+@cache
+def is_keyed(defining_class):
+    """Whether the kernel cache is keyed by the file that defines this class."""
+    file = getattr(sys.modules.get(defining_class.__module__), "__file__", None)
+    return file is not None and (PACKAGE in Path(file).resolve().parents or file in known_plugins())

@@ -1,10 +1,10 @@
 """Compiled kernels: the decorator, the bridge to losses and regularizers, prefetch, and sums over arrays.
 
-A loss or a regularizer is a NamedTuple of floats with plain scalar methods. Kernels call these methods as they
-stand (`loss.dual(z, y, mu)`), numba inlines them, and the machine code is cached on disk for all processes.
+A loss or a regularizer is a NamedTuple of floats with plain scalar methods. Kernels call these methods as
+they stand (`loss.dual(z, y, mu)`), numba inlines them, and the machine code is cached on disk for all processes.
 """
 
-from rrmbench.code import use_kernel_cache
+from rrmbench.code import is_keyed, use_kernel_cache
 
 use_kernel_cache()
 
@@ -17,23 +17,27 @@ from numba.core.caching import NullCache  # noqa: E402
 from numba.extending import intrinsic, overload_method, register_jitable  # noqa: E402
 
 _kernels = []
+_cached = True
 
 
 def kernel(function):
     """Compile `function` on first use; cached on disk, free of the interpreter lock, IEEE arithmetic."""
-    compiled = njit(function, cache=True, nogil=True, error_model="numpy")
+    compiled = njit(function, cache=_cached, nogil=True, error_model="numpy")
     _kernels.append(compiled)
     return compiled
 
 
-def forget_cache():
-    """Stop reading and writing cached kernels in this process.
+def protect_cache(*components):
+    """Stop reading and writing cached kernels in this process if a component's class is from an unknown file.
 
-    For a class that other processes cannot import (defined in a notebook): its name in numba's index would
-    break the cache for all of them.
+    Its name in numba's index would break the cache for all processes that cannot import it: a class defined in
+    a notebook, or in a file that was loaded after the cache's directory was chosen.
     """
-    for compiled in _kernels:
-        compiled._cache = NullCache()
+    global _cached
+    if _cached and not all(is_keyed(type(component)) for component in components):
+        _cached = False
+        for compiled in _kernels:
+            compiled._cache = NullCache()
 
 
 def _expose(name, implementation):
@@ -190,7 +194,7 @@ MIX2 = np.uint64(0x94D049BB133111EB)
 
 @kernel
 def splitmix64(state):
-    """The next 64 random bits of Steele, Lea and Flood's splitmix64; `state` is a uint64 array of length 1."""
+    """The next 64 random bits of Steele, Lea and Flood's splitmix64; `state` is a uint64 array of one number."""
     state[0] += GOLDEN
     x = state[0]
     x = (x ^ (x >> np.uint64(30))) * MIX1
@@ -223,7 +227,7 @@ def draw_permutation(state, out):
 @kernel
 def is_finite(x):
     """Whether no entry is infinite or NaN."""
-    for value in x.flat:
+    for value in x.flat:  # noqa: SIM110, numba has no generators in all()
         if not math.isfinite(value):
             return False
     return True

@@ -93,6 +93,7 @@ class Problem:
             regularizer, l2 = build_regularizer(self.regularizer)
             put("regularizer", regularizer)
             put("l2", self.l2 + l2)
+        kernels.protect_cache(self.loss, self.regularizer)
         y = np.array(self.y, dtype=np.float64) if not _is_frozen(self.y) else self.y
         if y.shape[0] != self.n:
             raise ValueError(f"y has {y.shape[0]} entries, X has {self.n} rows")

@@ -120,9 +120,9 @@ def _manifest(experiment, plan, runs, whole, environments):
 
 def _older(experiment, missing):
     """How many of the missing runs have a result of other code."""
-    stored = {run.partition("-")[0] for run in experiment.run_ids()}
     ids = experiment.run_ids()
-    return sum(run.spec_id in stored and run.run not in ids for run in missing)
+    specs = {run.partition("-")[0] for run in ids}
+    return sum(run.spec_id in specs and run.run not in ids for run in missing)
 
 
 class Scheduler:

@@ -42,10 +42,11 @@ def labels(loss, z):
 
 
 def data(n, d, density=1.0, seed=0, loss="squared"):
-    """A random X (n, d) with about `density` of its entries not zero, rows of different lengths, and labels."""
+    """A random X (n, d) with about `density` of its entries, rows of different lengths, and labels."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density) * rng.uniform(0.3, 1.5, (n, 1))
-    return X, labels(loss, X @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n))
+    # so much noise that classes are not separable, else unregularized problems would have no solution
+    return X, labels(loss, X @ rng.standard_normal(d) + 3.0 * rng.standard_normal(n))
 
 
 def problem(loss, regularizer, n=40, d=12, density=0.5, seed=0):
@@ -127,7 +128,7 @@ def dual_point(p, b, X):
 
 
 def apcg(p, X, b, orders):
-    """Algorithm 2 of Lin, Lu and Xiao as printed, for -D = f + sum Psi_i; yields x after each array of `orders`."""
+    """Algorithm 2 of Lin, Lu and Xiao as printed for -D = f + sum Psi_i; yields x after each of `orders`."""
     n, s, gamma, rows = len(b), p.l2 + p.kappa, p.loss.convexity + p.mu, np.sum(X**2, axis=1)
     sigma = min(s * gamma * n / (rows.max() + s * gamma * n), 0.99)
     alpha = np.sqrt(sigma) / n

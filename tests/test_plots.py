@@ -125,14 +125,10 @@ def test_a_study_with_a_row_per_solver_is_one_too_with_one_legend(tmp_path):
     ]
     (sheet,) = sheets_of(tmp_path, runs, {"rows": "solver"})
     assert list(titles(sheet).values()) == ["apcg", "prox_sdca"]
-    assert list(sheet.labels.values()) == [
-        "regularize σ=1e-2",
-        "regularize σ=1e-3",
-        "adapt_reg",
-        "no reduction",
-    ]
-    assert sheet.styles[list(sheet.styles)[0]]["linestyle"] == "-"
-    assert sheet.styles[list(sheet.styles)[3]]["color"] == "black"
+    styles = {sheet.labels[series]: style for series, style in sheet.styles.items()}
+    assert list(styles) == ["regularize σ=1e-2", "regularize σ=1e-3", "adapt_reg", "no reduction"]
+    assert styles["regularize σ=1e-2"]["linestyle"] == "-"
+    assert styles["no reduction"]["color"] == "black"
 
 
 def test_two_solvers_are_told_apart_by_more_than_colour(tmp_path):

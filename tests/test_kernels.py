@@ -1,0 +1,292 @@
+"""Compiled code equals the Python it comes from, and its cache is neither stale nor fragile."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import oracles
+import pytest
+
+import rrmbench
+from rrmbench import code, kernels
+from rrmbench.operators import CSR
+from rrmbench.problem import Problem, build_loss, build_regularizer
+from rrmbench.randomness import Rng
+
+REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
+REPORT = """
+import numpy as np
+from rrmbench import kernels
+from rrmbench.problem import Problem
+p = Problem(np.ones((1, 1)), [1.0], "hinge", "none")
+print(rrmbench.__file__, p.loss_dual(np.array([0.5]))[0], p.loss.dual(0.5, 1.0, 0.0))
+stats = [k.stats for k in kernels._kernels]
+print(sum(sum(s.cache_hits.values()) for s in stats), sum(sum(s.cache_misses.values()) for s in stats))
+"""
+
+
+def python(script, cache, package=None, plugins=()):
+    """The words that a new Python process prints; its kernel cache is under `cache`."""
+    environment = os.environ | {"RRMBENCH_CACHE": str(cache), "RRMBENCH_PLUGINS": ""}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    if package is not None:
+        environment["PYTHONPATH"] = str(package)
+    load = f"from rrmbench import code, registry; code.use_kernel_cache({list(map(str, plugins))!r})\n"
+    load += "".join(f"registry.load_plugin({str(p)!r})\n" for p in plugins)
+    done = subprocess.run(
+        [sys.executable, "-c", "import rrmbench\n" + load + script],
+        env=environment,
+        cwd=cache.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+# the cache
+
+
+def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
+    package = tmp_path / "package"
+    shutil.copytree(
+        Path(rrmbench.__file__).parent, package / "rrmbench", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    cache = tmp_path / "cache"
+    home, compiled, plain, hits, misses = python(REPORT, cache, package)
+    assert Path(home).parent == package / "rrmbench"
+    assert (compiled, plain) == ("-1.0", "-1.0")
+    assert int(misses) > 0
+    assert int(hits) == 0
+    before = {f: f.stat().st_mtime_ns for f in cache.rglob("*.nb*")}
+    assert python(REPORT, cache, package)[3:] == [misses, "0"]
+    assert {f: f.stat().st_mtime_ns for f in cache.rglob("*.nb*")} == before
+
+    hinge = package / "rrmbench" / "losses" / "hinge.py"
+    source = hinge.read_text()
+    edited = source.replace("-y * clipped_ratio(", "-7.0 * y * clipped_ratio(")
+    assert edited != source
+    hinge.write_text(edited)
+    _, compiled, plain, hits, _ = python(REPORT, cache, package)
+    assert (compiled, plain, hits) == ("-7.0", "-7.0", "0")
+
+
+def test_digest_sees_formulas_and_not_docstrings(tmp_path):
+    shutil.copytree(code.PACKAGE, tmp_path / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
+    hinge = tmp_path / "rrmbench" / "losses" / "hinge.py"
+    script = """
+print(code.digest(*code.mathematics_files()), code.digest(*code.sources_of(code.PACKAGE / "losses" / "hinge.py")))
+"""
+
+    def digests(old, new):
+        source = hinge.read_text()
+        assert old in source
+        hinge.write_text(source.replace(old, new))
+        return python(script, tmp_path / "cache", tmp_path)
+
+    first = digests("", "")
+    assert digests('"""The hinge loss', '"""Another text about the hinge loss') == first
+    assert digests("class Hinge", "# a comment\nclass Hinge") == first
+    assert not set(digests("1.0 - y * z", "2.0 - y * z")) & set(first)
+
+
+def test_every_module_with_kernels_is_in_the_digest():
+    keyed = {f.resolve() for f in code.mathematics_files()}
+    for compiled in kernels._kernels:
+        file = Path(sys.modules[compiled.py_func.__module__].__file__).resolve()
+        assert file in keyed or code.PACKAGE not in file.parents
+
+
+PLUGIN = """
+from typing import NamedTuple
+from rrmbench import loss
+
+class Tripled(NamedTuple):
+    convexity: float = 0.0
+    lipschitz: float = 1.0
+    def value(self, z, y):
+        return 3.0
+    def conjugate(self, b, y):
+        return 0.0
+    def dual(self, z, y, mu):
+        return 3.0 * z
+
+@loss
+def tripled():
+    return Tripled()
+"""
+USE_PLUGIN = REPORT.replace('"hinge"', '"tripled"')
+
+
+def test_plugin_loss_is_compiled_cached_and_harmless_when_gone(tmp_path):
+    cache, plugin = tmp_path / "cache", tmp_path / "mine.py"
+    _, _, _, _, misses = python(REPORT, cache)
+    plugin.write_text(PLUGIN)
+    _, compiled, plain, hits, _ = python(USE_PLUGIN, cache, plugins=[plugin])
+    assert (compiled, plain, hits) == ("1.5", "1.5", "0")
+    _, compiled, _, hits, again = python(USE_PLUGIN, cache, plugins=[plugin])
+    assert (compiled, hits, again) == ("1.5", misses, "0")
+    plugin.write_text(PLUGIN.replace("3.0 * z", "5.0 * z"))
+    assert python(USE_PLUGIN, cache, plugins=[plugin])[1] == "2.5"
+    plugin.unlink()
+    assert python(REPORT, cache)[3:] == [misses, "0"]
+
+
+def test_class_of_an_unknown_file_stays_out_of_the_cache(tmp_path):
+    # as in a notebook: the class is in __main__, and the cache's directory is that of the shipped components
+    script = """
+from itertools import islice
+import numpy as np
+from rrmbench import registry
+from rrmbench.problem import Problem
+from rrmbench.randomness import Rng
+from rrmbench.regularizers.zero import Zero
+p = Problem(np.ones((1, 1)), [1.0], Tripled(), Zero(), l2=1.0)
+b = [it.b[0] for it in islice(registry.build_solver("prox_sdca")(p, None, Rng(0)), 4)]
+print(p.loss_dual(np.array([0.5]))[0])
+"""
+    assert python(PLUGIN + script, tmp_path / "cache") == ["1.5"]
+    written = {f.name.split("-")[0] for f in tmp_path.rglob("*.nb*")}
+    assert not any(name in file for file in written for name in ("loss_dual", "steps", "prox"))
+    assert python(REPORT, tmp_path / "cache")[1] == "-1.0"
+
+
+# compiled methods
+
+
+@pytest.mark.parametrize("name", oracles.scalar_losses())
+def test_compiled_losses_equal_python(name):
+    loss, _ = build_loss(name)
+    rng = np.random.default_rng(0)
+    z = np.concatenate((3.0 * rng.standard_normal(50), [0.0, 1.0, -1.0, 800.0, -800.0]))
+    y = oracles.labels(name, rng.standard_normal(len(z)))
+    for mu in [-0.5 * loss.convexity, 0.0, 0.7]:
+        b = np.empty_like(z)
+        kernels.loss_dual(loss, mu, z, y, b)
+        expected = [loss.dual(t, label, mu) for t, label in zip(z, y, strict=True)]
+        np.testing.assert_allclose(b, expected, rtol=1e-14, atol=0.0)
+        conjugates = [loss.conjugate(t, label) + mu / 2 * t * t for t, label in zip(b, y, strict=True)]
+        assert kernels.mean_conjugate(loss, mu, b, y) == pytest.approx(np.mean(conjugates), rel=1e-12)
+    values = [loss.value(t, label) for t, label in zip(z, y, strict=True)]
+    assert kernels.mean_loss(loss, 0.0, z, y) == pytest.approx(np.mean(values), rel=1e-12)
+
+
+@pytest.mark.parametrize("mapping", REGULARIZERS.values(), ids=list(REGULARIZERS))
+def test_compiled_regularizers_equal_python(mapping):
+    psi, _ = build_regularizer(mapping)
+    x = np.concatenate((np.random.default_rng(0).standard_normal(50), [0.0, 0.05, -0.05]))
+    w = np.empty_like(x)
+    for t in 0.0, 0.3, 10.0:
+        kernels.psi_prox(psi, x, t, w)
+        assert w.tolist() == [psi.prox(u, t) for u in x]
+        assert kernels.psi_value(psi, w) == pytest.approx(sum(map(psi.value, w)))
+    assert kernels.psi_conjugate(psi, x) == pytest.approx(sum(map(psi.conjugate, x)))
+
+
+@pytest.mark.parametrize("name", oracles.scalar_losses())
+def test_into_domain_moves_only_what_is_outside(name):
+    loss, _ = build_loss(name)
+    y = oracles.labels(name, np.linspace(-1.0, 1.0, 40))
+    z = np.linspace(-3.0, 3.0, 40)
+    inside = np.array([loss.dual(t, label, 0.0) for t, label in zip(z, y, strict=True)])
+    b = inside.copy()
+    kernels.into_domain(loss, y, b)
+    assert np.array_equal(b, inside)
+    for push in 1e-15, -1e-15, 1e-16, -1e-16:
+        b = inside + push
+        kernels.into_domain(loss, y, b)
+        np.testing.assert_allclose(b, inside, atol=1e-11)
+        assert np.isfinite(kernels.mean_conjugate(loss, 0.0, b, y))
+
+
+@pytest.mark.parametrize(
+    ("t", "mu", "expected"),
+    [
+        (0.0, 0.0, 0.0),
+        (1.0, 0.0, 2.0),
+        (-1.0, 0.0, -0.5),
+        (0.5, 1.0, 0.5),
+        (9.0, 1.0, 2.0),
+        (-9.0, 1.0, -0.5),
+    ],
+)
+def test_clipped_ratio(t, mu, expected):
+    assert kernels.clipped_ratio(t, mu, -0.5, 2.0) == expected
+
+
+def test_prefetch_changes_nothing():
+    X = CSR.of(oracles.data(50, 30, density=0.3)[0])
+    order, y = Rng(1).permutation(50), np.arange(50.0)
+    before = [a.copy() for a in (*X.rows, order, y)]
+    for k in range(50):
+        kernels.prefetch_rows(X.rows, y, order, k)
+    assert all(np.array_equal(a, b) for a, b in zip(before, (*X.rows, order, y), strict=True))
+
+
+def test_rows_of_an_operator_are_those_of_the_matrix():
+    dense, _ = oracles.data(20, 9, density=0.4)
+    X = CSR.of(dense)
+    rng = np.random.default_rng(0)
+    w, b = rng.standard_normal(9), rng.standard_normal(20)
+    np.testing.assert_allclose(X.forward(w), dense @ w)
+    np.testing.assert_allclose(X.adjoint(b), dense.T @ b)
+    np.testing.assert_allclose(X.rows.sqnorms, (dense**2).sum(axis=1))
+    for i in range(20):
+        begin, end = X.rows.indptr[i : i + 2]
+        assert kernels.dot(X.rows.indices, X.rows.data, begin, end, w) == pytest.approx(dense[i] @ w)
+        added = w.copy()
+        kernels.axpy(X.rows.indices, X.rows.data, begin, end, 0.5, added)
+        np.testing.assert_allclose(added, w + 0.5 * dense[i])
+    with pytest.raises(ValueError, match="read-only"):
+        X.rows.data[0] = 1.0
+
+
+# random numbers
+
+
+def splitmix64(state):
+    """Steele, Lea and Flood's generator with Python's integers: (new state, 64 bits)."""
+    mask = 2**64 - 1
+    state = (state + 0x9E3779B97F4A7C15) & mask
+    x = state
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    return state, x ^ (x >> 31)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**63 + 5])
+def test_random_integers_are_splitmix64(seed):
+    draws, state = [], seed
+    for _ in range(100):
+        state, bits = splitmix64(state)
+        draws.append((bits >> 32) * 1000 >> 32)
+    assert Rng(seed).integers(1000, 100).tolist() == draws
+
+
+def test_first_number_of_the_published_generator():
+    assert kernels.splitmix64(np.zeros(1, dtype=np.uint64)) == 0xE220A8397B1DCDAF
+
+
+def test_permutations_are_uniform():
+    rng = Rng(0)
+    counts = Counter(tuple(rng.permutation(3).tolist()) for _ in range(6000))
+    assert set(counts) == set(permutations(range(3)))
+    assert max(abs(c - 1000) for c in counts.values()) < 150
+    for n in 1, 2, 50:
+        assert sorted(rng.permutation(n).tolist()) == list(range(n))
+        assert sorted(rng.epoch(n).tolist()) == list(range(n))
+
+
+def test_problem_of_a_dense_and_of_a_sparse_matrix_are_one():
+    from scipy.sparse import coo_array, csc_matrix
+
+    X, y = oracles.data(20, 9, density=0.4)
+    w = np.linspace(-1.0, 1.0, 9)
+    values = {Problem(m, y, "squared", "none").primal(w) for m in (X, coo_array(X), csc_matrix(X))}
+    assert len(values) == 1

@@ -1,0 +1,418 @@
+import hashlib
+import subprocess
+import sys
+from itertools import islice
+from math import sqrt
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from rrmbench import lazy, registry
+from rrmbench.api import Iterate
+from rrmbench.problem import Problem
+from rrmbench.randomness import Rng
+from rrmbench.solvers import prox_sdca
+
+REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
+LOSSES = oracles.scalar_losses()
+# Suboptimality relative to that of the start, after so many passes over 40 samples, for the worst problem.
+ACCURACY = {
+    "apcg": (300, 1e-9),
+    "prox_sdca": (300, 1e-3),
+    "agd": (300, 1e-5),
+    "fista": (300, 1e-2),
+    "gd": (300, 0.1),
+    "svrg": (300, 0.1),
+    "sgd": (300, 0.1),
+    "subgradient": (1000, 0.1),
+}
+SIZES = {"n": 40, "d": 12, "density": 0.5}
+
+
+def dense(p):
+    return p.X.forward(np.eye(p.shape[0]))
+
+
+def iterates(solver, p, count, start=None, seed=0):
+    """Copies of the first iterates of a solver (a mapping or a name)."""
+    solve = registry.build_solver(solver)
+    return [copied(it) for it in islice(solve(p, start, Rng(seed)), count)]
+
+
+def copied(it):
+    return it._replace(w=it.w.copy(), b=None if it.b is None else it.b.copy())
+
+
+def after(solver, p, passes, start=None, seed=0):
+    """The first iterate at or after `passes`."""
+    for it in registry.build_solver(solver)(p, start, Rng(seed)):
+        if it.passes >= passes:
+            return it
+    raise AssertionError("the solver ended")
+
+
+def valid_pairs():
+    """(solver, loss, regularizer name) for every combination that the traits allow."""
+    for solver in ACCURACY:
+        for loss in LOSSES:
+            for name, mapping in REGULARIZERS.items():
+                if registry.lookup("solver", solver).needs <= oracles.problem(loss, mapping).traits:
+                    yield solver, loss, name
+
+
+def easy(solver):
+    """A problem that every solver of vectors takes."""
+    return oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"])
+
+
+each_solver = pytest.mark.parametrize("solver", ACCURACY)
+each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg", "sgd"])
+
+
+@pytest.mark.parametrize(("solver", "loss", "regularizer"), list(valid_pairs()))
+def test_reaches_the_optimum(solver, loss, regularizer):
+    p = oracles.problem(loss, REGULARIZERS[regularizer])
+    optimum, _ = oracles.cvxpy_optimum(loss, regularizer)
+    passes, accuracy = ACCURACY[solver]
+    it = after(solver, p, passes)
+    first = p.primal(np.zeros(p.shape)) - optimum
+    assert -1e-7 <= p.primal(it.w) - optimum <= accuracy * first + 1e-7
+    if "dual" in registry.lookup("solver", solver).gives:
+        assert -1e-10 <= p.gap(it.w, it.b) <= 10 * accuracy * first
+
+
+@each_solver
+def test_start_is_not_modified_and_continued(solver):
+    p = easy(solver)
+    start = copied(after(solver, p, 20))
+    kept = copied(start)
+    first, *_, last = iterates(solver, p, 10, start)
+    assert np.array_equal(start.w, kept.w)
+    assert start.b is None or np.array_equal(start.b, kept.b)
+    np.testing.assert_allclose(first.w, kept.w, atol=1e-12)
+    assert p.primal(last.w) <= p.primal(np.zeros(p.shape))
+    if "dual" in registry.lookup("solver", solver).gives:
+        assert np.array_equal(first.b, kept.b)
+
+
+@each_solver
+def test_first_iterate_costs_nothing_and_passes_grow(solver):
+    its = iterates(solver, easy(solver), 20)
+    passes = [it.passes for it in its]
+    assert passes[0] == 0.0
+    steps = {"prox_sdca": [13 / 40, 13 / 40, 14 / 40], "apcg": [13 / 40, 13 / 40, 14 / 40]}.get(solver, [1.0])
+    np.testing.assert_allclose(np.diff(passes), np.resize(steps, 19), atol=1e-12)
+    assert {it.checks for it in its} == {0.0}
+
+
+def fingerprint():
+    """A digest of the first iterates of all solvers."""
+    sha = hashlib.sha256()
+    for solver in sorted(ACCURACY):
+        for it in iterates(solver, easy(solver), 8, seed=5):
+            sha.update(it.w.tobytes() + (b"" if it.b is None else it.b.tobytes()))
+    return sha.hexdigest()
+
+
+def test_same_seed_same_bits_in_every_process():
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_solvers; print(test_solvers.fingerprint())"
+    )
+    folder = str(__import__("pathlib").Path(__file__).parent)
+    other = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+    assert fingerprint() == fingerprint() == other.stdout.strip()
+
+
+@each_stochastic
+def test_another_seed_is_another_run(solver):
+    one, two = (iterates(solver, easy(solver), 5, seed=s)[-1] for s in (0, 1))
+    assert not np.array_equal(one.w, two.w)
+
+
+# prox_sdca
+
+
+def sdca_step(p, b, i):
+    """The b after the solver's step on sample i."""
+    s, b = p.strong_convexity, b.copy()
+    u = p.v(b) / s + p.shift()
+    prox_sdca.steps(p.X.rows, p.y, p.loss, p.mu, p.regularizer, s, np.array([i], np.int32), b, u)
+    np.testing.assert_allclose(u, p.v(b) / s + p.shift(), atol=1e-13)
+    return b
+
+
+def centred_and_started(loss, regularizer):
+    p = oracles.problem(loss, REGULARIZERS[regularizer]).regularized(0.1, np.linspace(-1.0, 1.0, 12))
+    return p, copied(after("prox_sdca", p, 0.3)).b
+
+
+def assert_minimizes(function, t):
+    """No point near t, and none found by search, has a smaller value."""
+
+    def finite(u):
+        value = function(u)
+        return value if np.isfinite(value) else 1e9 * (1.0 + abs(u))
+
+    found = minimize_scalar(finite, bounds=(t - 2.0, t + 1.5), method="bounded", options={"xatol": 1e-11})
+    probes = [t + sign * 10.0**e for sign in (-1, 1) for e in range(-7, 1)]
+    assert function(t) <= min(found.fun, *map(finite, probes)) + 1e-14
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sdca_step_maximizes_the_dual_for_l2(loss):
+    p, b = centred_and_started(loss, "l2")
+    for i in range(10):
+        new = sdca_step(p, b, i)
+        assert np.array_equal(np.delete(new, i), np.delete(b, i))
+        assert_minimizes(lambda t, i=i: -p.dual(np.concatenate((b[:i], [t], b[i + 1 :]))), new[i])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("regularizer", ["elastic_net", "box"])
+def test_sdca_step_maximizes_its_bound(loss, regularizer):
+    # n D >= -phi*(t) - (mu/2) t^2 + (t - b_i) x_i.w - (t - b_i)^2 ||x_i||^2 / (2 s n) + a constant
+    p, b = centred_and_started(loss, regularizer)
+    X, increased = dense(p), 0
+    w = oracles.dual_point(p, b, X)
+    for i in range(10):
+        new = sdca_step(p, b, i)
+
+        def lost(t, i=i):
+            h = t - b[i]
+            bound = h * (X[i] @ w) - h * h * (X[i] @ X[i]) / (2 * p.strong_convexity * p.n)
+            return (p.loss.conjugate(t, p.y[i]) + p.mu / 2 * t * t - bound) / p.n
+
+        assert_minimizes(lost, new[i])
+        assert p.dual(new) >= p.dual(b) - 1e-14
+        increased += p.dual(new) > p.dual(b) + 1e-9
+    assert increased > 0
+
+
+# apcg
+
+
+@pytest.mark.parametrize("loss", ["squared", "smoothed_hinge", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("regularizer", ["l2", "elastic_net"])
+@pytest.mark.parametrize("center", [None, np.linspace(-1.0, 1.0, 7)], ids=["plain", "centred"])
+def test_apcg_is_algorithm_2(loss, regularizer, center):
+    p = oracles.problem(loss, REGULARIZERS[regularizer], n=15, d=7)
+    if center is not None:
+        p = p.regularized(0.05, center)
+    compare_apcg(p, None, passes=12, tolerance=1e-10)
+
+
+def test_apcg_continues_from_b():
+    p = oracles.problem("logistic", REGULARIZERS["elastic_net"], n=15, d=7)
+    compare_apcg(p, Iterate(np.zeros(7), p.loss_dual(np.linspace(-2.0, 2.0, 15))), passes=5, tolerance=1e-10)
+
+
+def test_apcg_rescales():
+    # on 4 samples r falls by 40 % per step: below 1e-100 after 120 passes, below 1e-308 after 360
+    p = oracles.problem("logistic", {"name": "l2", "strength": 2.0}, n=4, d=3, density=1.0)
+    compare_apcg(p, None, passes=600, tolerance=1e-12)
+
+
+def compare_apcg(p, start, passes, tolerance):
+    X = dense(p)
+    rng, orders = Rng(3), []
+    for _ in range(passes):
+        orders.extend(np.split(rng.integers(p.n, p.n), [p.n // 3, 2 * p.n // 3]))
+    b = np.zeros(p.n) if start is None else start.b
+    ours = registry.build_solver("apcg")(p, start, Rng(3))
+    next(ours)
+    for it, x in zip(ours, oracles.apcg(p, X, b, orders), strict=False):
+        np.testing.assert_allclose(it.b, x, atol=tolerance)
+        np.testing.assert_allclose(it.w, oracles.dual_point(p, x, X), atol=tolerance)
+
+
+@pytest.mark.parametrize("loss", ["smoothed_hinge", "squared_hinge", "logistic", "huber"])
+def test_apcg_stays_in_the_domain(loss):
+    p = oracles.problem(loss, {"name": "l2", "strength": 1e-3})
+    for it in iterates("apcg", p, 300):
+        assert np.isfinite(p.mean_conjugate(it.b))
+
+
+# svrg and sgd
+
+
+def sparse_problem(loss, regularizer, centred):
+    p = oracles.problem(loss, REGULARIZERS[regularizer], n=30, d=25, density=0.1)
+    return p.regularized(0.02, np.linspace(-1.0, 1.0, 25)) if centred else p
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("regularizer", ["none", "l2", "l1", "elastic_net", "box"])
+@pytest.mark.parametrize("centred", [False, True])
+def test_svrg_equals_dense_steps(loss, regularizer, centred):
+    p = sparse_problem(loss, regularizer, centred)
+    assert lazy.StochasticSteps(p, 0.1).lazy == (regularizer != "box")
+    X, rng, w = dense(p), Rng(7), np.zeros(25)
+    ours = registry.build_solver({"name": "svrg", "step_scale": 0.4})(p, None, Rng(7))
+    next(ours)
+    eta = 0.4 / (p.smoothness * p.R**2)
+    for _ in range(8):
+        theta = oracles.derivatives(p, X @ w)
+        g = X.T @ theta / p.n
+        snapshot = next(ours)
+        np.testing.assert_allclose(snapshot.b, theta, atol=1e-10)
+        mapped = w - oracles.prox_Psi(p, w - g / p.L, 1 / p.L)
+        assert snapshot.gradient_norm == pytest.approx(p.L * np.linalg.norm(mapped), abs=1e-9)
+        for _ in range(2):
+            w = oracles.stochastic_steps(p, X, w, rng.integers(p.n, p.n), eta, g, theta)
+            np.testing.assert_allclose(next(ours).w, w, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "hinge"])
+@pytest.mark.parametrize("regularizer", ["none", "l2", "l1", "elastic_net", "box"])
+@pytest.mark.parametrize("sampling", ["uniform", "permutation"])
+def test_sgd_equals_dense_steps(loss, regularizer, sampling):
+    p = sparse_problem(loss, regularizer, centred=False)
+    X, rng, w = dense(p), Rng(7), np.zeros(25)
+    n, s, smoothness = 30, p.strong_convexity, p.smoothness
+    zeros = np.zeros(25), np.zeros(n)
+    for k, it in enumerate(
+        iterates({"name": "sgd", "step_scale": 0.5, "sampling": sampling}, p, 6, seed=7)[1:], start=1
+    ):
+        steepest = smoothness * p.R**2 if np.isfinite(smoothness) else 0.0
+        if s > 0.0:
+            eta = 0.5 / (s * k * n + steepest)
+        elif steepest > 0.0:
+            eta = 0.5 / (steepest * sqrt(k))
+        else:
+            eta = 0.5 / (p.lipschitz * p.R * sqrt(k * n))
+        order = rng.integers(n, n) if sampling == "uniform" else rng.permutation(n)
+        w = oracles.stochastic_steps(p, X, w, order, eta, *zeros)
+        np.testing.assert_allclose(it.w, w, atol=1e-10)
+
+
+@given(
+    w=st.floats(-10.0, 10.0),
+    B=st.floats(-1.0, 1.0),
+    threshold=st.sampled_from([0.0, 1e-3, 0.1, 0.6]),
+    growth=st.sampled_from([0.0, 1e-13, 1e-6, 0.01, 1.0]),
+    k=st.integers(0, 400),
+)
+def test_closed_form_of_repeated_steps(w, B, threshold, growth, k):
+    expected = w
+    for _ in range(k):
+        x = expected / (1.0 + growth) - B
+        expected = x - min(max(x, -threshold), threshold)
+    table = lazy.powers(growth, 400)
+    assert lazy.repeated(w, B, threshold, k, table) == pytest.approx(
+        expected, abs=1e-12 * (1.0 + abs(w) + k * abs(B))
+    )
+
+
+def test_powers_are_accurate():
+    from fractions import Fraction
+
+    for growth in 1e-14, 1e-3, 2.0:
+        a, power, total = 1 / (1 + Fraction(growth)), Fraction(1), Fraction(0)
+        for k, row in enumerate(lazy.powers(growth, 40)):
+            assert row == pytest.approx([float(power), float(total)], rel=1e-15 * (k + 4))
+            total += power
+            power *= a
+
+
+# full gradients
+
+
+def test_gd_on_the_lasso_is_ista():
+    p = oracles.problem("squared", {"name": "l1", "strength": 0.05})
+    X, w = dense(p), np.zeros(12)
+    eta = 0.9 * p.n / np.sum(X**2)
+    for it in iterates({"name": "gd", "step_scale": 0.9}, p, 50)[1:]:
+        u = w - eta * X.T @ (X @ w - p.y) / p.n
+        w = np.sign(u) * np.maximum(np.abs(u) - eta * 0.05, 0.0)
+        np.testing.assert_allclose(it.w, w, atol=1e-13)
+
+
+def test_agd_is_nesterovs_scheme_with_the_quadratic_in_the_gradient():
+    p = oracles.problem("logistic", REGULARIZERS["elastic_net"]).regularized(0.05, np.linspace(-1.0, 1.0, 12))
+    X, s = dense(p), p.strong_convexity
+    w = y = np.zeros(12)
+    step, q = 1 / (p.L + s), sqrt(s / (p.L + s))
+    for it in iterates("agd", p, 60)[1:]:
+        gradient = X.T @ oracles.derivatives(p, X @ y) / p.n + p.l2 * y + p.kappa * (y - p.center)
+        u = y - step * gradient
+        w, old = np.sign(u) * np.maximum(np.abs(u) - step * oracles.EXAMPLES["l1"], 0.0), w
+        y = w + (1 - q) / (1 + q) * (w - old)
+        np.testing.assert_allclose(it.w, w, atol=1e-12)
+
+
+def test_fista_is_beck_and_teboulles():
+    p = oracles.problem("logistic", REGULARIZERS["elastic_net"])
+    X, t = dense(p), 1.0
+    w = y = np.zeros(12)
+    for it in iterates("fista", p, 60)[1:]:
+        w, old = oracles.prox_Psi(p, y - X.T @ oracles.derivatives(p, X @ y) / p.n / p.L, 1 / p.L), w
+        t, t_old = (1 + sqrt(1 + 4 * t * t)) / 2, t
+        y = w + (t_old - 1) / t * (w - old)
+        np.testing.assert_allclose(it.w, w, atol=1e-12)
+
+
+def test_subgradient_takes_normalized_steps():
+    p = oracles.problem("absolute", {"name": "l1", "strength": 0.05})
+    X, w = dense(p), np.ones(12)
+    start = Iterate(w)
+    for k, it in enumerate(iterates({"name": "subgradient", "step_scale": 0.3}, p, 30, start)[1:], start=1):
+        g = X.T @ oracles.derivatives(p, X @ w) / p.n + 0.05 * np.sign(w)
+        w = w - 0.3 / sqrt(k) * g / np.linalg.norm(g)
+        np.testing.assert_allclose(it.w, w, atol=1e-5)
+        w = it.w
+
+
+def test_subgradient_stays_in_the_box_and_at_the_optimum():
+    p = oracles.problem("absolute", REGULARIZERS["box"])
+    for it in iterates("subgradient", p, 100):
+        assert np.isfinite(p.primal(it.w))
+    solved = Problem(np.eye(2), np.zeros(2), "absolute")
+    assert not iterates("subgradient", solved, 5)[-1].w.any()
+
+
+# algorithms that must coincide
+
+
+@pytest.mark.parametrize(("solver", "count"), [("prox_sdca", 10), ("apcg", 10), ("fista", 10)])
+def test_a_smoothed_loss_is_the_loss_and_the_reduction(solver, count):
+    X, y = oracles.data(30, 8, loss="hinge")
+    psi = {"name": "l2", "strength": 0.1}
+    named = iterates(solver, Problem(X, y, {"name": "smoothed_hinge", "gamma": 0.3}, psi), count)
+    solve = registry.build_solver(solver, {"name": "smooth", "mu": 0.3})
+    reduced = [it.w.copy() for it in islice(solve(Problem(X, y, "hinge", psi), None, Rng(0)), count)]
+    assert all(np.array_equal(a.w, b) for a, b in zip(named, reduced, strict=True))
+
+
+@each_solver
+def test_l2_is_the_same_as_regularizing_around_the_origin(solver):
+    X, y = oracles.data(30, 8, loss="logistic")
+    l1 = {"name": "l1", "strength": 0.02}
+    one = iterates(solver, Problem(X, y, "logistic", l1, l2=0.1), 8)
+    two = iterates(solver, Problem(X, y, "logistic", l1).regularized(0.1, np.zeros(8)), 8)
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_allclose(a.w, b.w, atol=1e-12)
+
+
+def test_svrg_starts_with_a_gradient_step():
+    # with one sample the stochastic gradient is the gradient
+    p = oracles.problem("logistic", REGULARIZERS["elastic_net"], n=1)
+    eta = 1.0 / (p.smoothness * p.R**2)
+    assert eta == pytest.approx(1.0 / p.L)
+    svrg = iterates({"name": "svrg", "step_scale": 1.0}, p, 7)
+    gd = iterates("gd", p, 5)
+    for a, b in zip([svrg[2], svrg[3], svrg[5], svrg[6]], gd[1:], strict=True):
+        np.testing.assert_allclose(a.w, b.w, atol=1e-13)
+
+
+def test_rows_without_entries_and_single_samples():
+    X = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]])
+    for rows in X, X[:1], X[1:2]:
+        p = Problem(rows, np.ones(len(rows)), "logistic", {"name": "elastic_net", "l1": 0.01, "l2": 0.1})
+        for solver in ACCURACY:
+            for it in iterates(solver, p, 30):
+                assert np.isfinite(p.primal(it.w))
+                assert it.b is None or np.isfinite(p.dual(it.b))
