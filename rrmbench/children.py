@@ -2,13 +2,15 @@
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from dataclasses import dataclass, field
+from multiprocessing import forkserver, resource_tracker
 
-GRACE = 2.0  # seconds between asking a child to end and killing it
+GRACE = 2.0  # seconds in which a child that has sent its last message may end by itself
 TICK = 0.05  # seconds between looks at the interrupt flag
-SINGLE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMBA_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
 
 
 @dataclass
@@ -33,8 +35,8 @@ class Children:
         self.interrupted = threading.Event()
         self._active = {}
         self._lock = threading.Lock()
-        for name in SINGLE_THREAD:
-            os.environ[name] = "1"
+        for name in LIBRARIES:
+            os.environ[f"{name}_THREADS"] = "1"
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["rrmbench.preload"])
 
@@ -50,15 +52,18 @@ class Children:
         process = self._context.Process(target=main, args=(task, theirs), daemon=True)
         with self._counted(outcome):
             with self._lock:  # starting is not safe from several threads
+                _start_fork_server()
                 process.start()
             theirs.close()
             try:
                 self._listen(ours, outcome, time.monotonic() + limit, limit, on_row)
-                if outcome.status == "killed":
+                if outcome.status not in ("timeout", "interrupted"):
                     process.join(GRACE)
-                    outcome.reason = _end_of(process.exitcode)
+                if outcome.status == "killed":
+                    outcome.reason = _end_of(process.exitcode) + _stage(outcome)
             finally:
-                _stop(process, GRACE if outcome.status in ("done", "diverged", "failed") else 0.0)
+                process.kill()
+                process.join()
                 ours.close()
         return outcome
 
@@ -70,6 +75,7 @@ class Children:
                 return
             if time.monotonic() > deadline:
                 outcome.status, outcome.reason = "timeout", f"killed after the limit of {limit:g} s"
+                outcome.reason += _stage(outcome)
                 return
             try:
                 message = connection.recv() if connection.poll(TICK) else None
@@ -108,14 +114,18 @@ class _Count:
             del self.active[id(self.outcome)]
 
 
-def _stop(process, patience):
-    process.join(patience)
-    if process.is_alive():
-        process.terminate()
-        process.join(GRACE)
-    if process.is_alive():
-        process.kill()
-        process.join()
+def _start_fork_server():
+    """Make sure that it runs, deaf to SIGINT like its children: Ctrl-C is for this process, which ends them."""
+    resource_tracker.ensure_running()  # it would lift the block of the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _stage(outcome):
+    return "" if outcome.facts else ", while it loaded and warmed up"
 
 
 def _end_of(exitcode):
@@ -123,4 +133,4 @@ def _end_of(exitcode):
         return "the process closed its pipe and went on"
     if exitcode < 0:
         return f"the process was killed by signal {-exitcode}"
-    return f"the process ended with exit code {exitcode} in the middle of the run"
+    return f"the process ended with exit code {exitcode}"

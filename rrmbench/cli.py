@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -17,12 +17,18 @@ app = typer.Typer(
 data_app = typer.Typer(no_args_is_help=True, help="Find, describe and register data sets.")
 app.add_typer(data_app, name="data")
 
-Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")]
-Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG...", help="YAML files")]
-Sets = Annotated[Optional[list[str]], typer.Option("--set", metavar="KEY=VALUE", help="override a key of the file")]
+Results = Annotated[
+    Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")
+]
+Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG", help="YAML files")]
+Sets = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="override a key of the file")
+]
 Only = Annotated[
-    Optional[list[str]],
-    typer.Option("--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"),
+    list[str] | None,
+    typer.Option(
+        "--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors and the final path")]
 
@@ -64,12 +70,17 @@ def run(
     configs: Configs,
     output: Annotated[Path, typer.Option("-o", "--output", help="where the results go")] = Path("results"),
     jobs: Annotated[
-        Optional[int], typer.Option("-j", "--jobs", min=1, help="runs at a time [default: cores, or 1 to plot seconds]")
+        int | None,
+        typer.Option("-j", "--jobs", min=1, help="runs at a time [default: cores, or 1 to plot seconds]"),
     ] = None,
     backend: Annotated[str, typer.Option(help="local")] = "local",
-    retry: Annotated[Optional[list[str]], typer.Option(metavar="STATUS", help="run these again too: timeout")] = None,
-    fresh: Annotated[bool, typer.Option(help="run everything again")] = False,
-    dry_run: Annotated[bool, typer.Option(help="show the runs and an estimate of their cost, run nothing")] = False,
+    retry: Annotated[
+        list[str] | None, typer.Option(metavar="STATUS", help="run these again too: timeout")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="run everything again")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show the runs and an estimate of their cost, run nothing")
+    ] = False,
     only: Only = None,
     sets: Sets = None,
     quiet: Quiet = False,
@@ -100,15 +111,17 @@ def run(
 @app.command()
 def plot(
     results: Results,
-    x: Annotated[Optional[str], typer.Option("--x", help="passes, work or seconds")] = None,
-    y: Annotated[Optional[str], typer.Option("--y", help="suboptimality, gap, objective or a metric")] = None,
+    x: Annotated[str | None, typer.Option("--x", help="passes, work or seconds")] = None,
+    y: Annotated[str | None, typer.Option("--y", help="suboptimality, gap, objective or a metric")] = None,
     formats: Annotated[str, typer.Option("--format", help="png, pdf, svg; several with commas")] = "png,pdf",
-    output: Annotated[Optional[Path], typer.Option("-o", "--output", help="folder of the figures")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="folder of the figures")] = None,
 ):
     """Draw the figures of the results."""
     from rrmbench import plots
 
-    for path in plots.plot(results, x=x, y=y, formats=tuple(f.strip() for f in formats.split(",")), out=output):
+    for path in plots.plot(
+        results, x=x, y=y, formats=tuple(f.strip() for f in formats.split(",")), out=output
+    ):
         print(path)
 
 
@@ -153,7 +166,7 @@ def export(
 @app.command("list")
 def list_(
     kind: Annotated[
-        Optional[str],
+        str | None,
         typer.Argument(metavar="[datasets|losses|regularizers|solvers|reductions]", help="what to list"),
     ] = None,
 ):
@@ -200,7 +213,7 @@ def data_info(name: Annotated[str, typer.Argument(metavar="NAME|PATH")]):
 def data_add(
     path: Path,
     name: Annotated[str, typer.Option(help="the name for configurations")],
-    title: Annotated[Optional[str], typer.Option(help="a line that describes it")] = None,
+    title: Annotated[str | None, typer.Option(help="a line that describes it")] = None,
 ):
     """Register a file of your own under a name."""
     from rrmbench.data.commands import add

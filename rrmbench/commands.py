@@ -19,10 +19,15 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
     from rrmbench.store import STATUSES
 
     if backend not in BACKENDS:
-        raise RrmbenchError(f"--backend: found '{backend}', allowed is {', '.join(BACKENDS)}{nearest(backend, BACKENDS)}")
+        raise RrmbenchError(
+            f"--backend: found '{backend}', allowed is {', '.join(BACKENDS)}{nearest(backend, BACKENDS)}"
+        )
+    _check_names(plans)
     for status in retry:
         if status not in STATUSES:
-            raise RrmbenchError(f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}")
+            raise RrmbenchError(
+                f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}"
+            )
     exit_code = 0
     for plan in plans:
         progress = progress_on(console, quiet)
@@ -54,6 +59,17 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
     return exit_code
 
 
+def _check_names(plans):
+    """An experiment's name is its folder: two files of one name would replace each other's manifest."""
+    first = {}
+    for plan in plans:
+        if plan.name in first:
+            raise RrmbenchError(
+                f"{plan.path}: the name '{plan.name}' is that of {first[plan.name]} too; rename one"
+            )
+        first[plan.name] = plan.path
+
+
 def _closing(report):
     if report.kept:
         yield f"{report.kept} of {len(report.statuses)} runs were done before and were kept (--fresh runs them again)"
@@ -73,7 +89,9 @@ def dry_run(plans, console):
     from rrmbench.results import keys
 
     for plan in plans:
-        table = Table("#", "problem", "method", "seed", "estimate", box=None, title=plan.name, title_justify="left")
+        table = Table(
+            "#", "problem", "method", "seed", "estimate", box=None, title=plan.name, title_justify="left"
+        )
         total = 0.0
         for number, spec in enumerate(plan.runs, 1):
             seconds = _estimate(spec)
@@ -85,24 +103,33 @@ def dry_run(plans, console):
         console.print(table)
         for spec, reason in plan.skipped:
             names = keys(spec)
-            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", highlight=False)
+            console.print(
+                f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", highlight=False
+            )
         unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
         console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
 
 
 def _estimate(spec):
     """Seconds of one run: passes times stored entries at a typical rate, at most `stop.seconds`; NaN if unknown."""
-    from rrmbench import data
+    from rrmbench import identity
 
     stop = spec["stop"]
-    if "passes" not in stop:
+    if "passes" not in stop or not _is_here(spec["dataset"]):
         return stop.get("seconds", math.nan)
-    try:
-        prepared = data.load(spec["dataset"], "any")
-    except RrmbenchError:
-        return stop.get("seconds", math.nan)
-    seconds = stop["passes"] * prepared.X_parts[0].size * NANOSECONDS_PER_NONZERO * 1e-9
-    return min(seconds, stop.get("seconds", math.inf))
+    entries = identity.data_of(spec).X_parts[0].size
+    return min(stop["passes"] * entries * NANOSECONDS_PER_NONZERO * 1e-9, stop.get("seconds", math.inf))
+
+
+def _is_here(dataset):
+    """Whether a data set, its test part included, needs no download."""
+    from rrmbench.data import catalogue, fetch
+
+    named = [
+        dataset[key] for key in ("name", "test") if key in dataset and not Path(dataset[key]).is_absolute()
+    ]
+    entries = [catalogue.get(name) for name in named]
+    return all(entry.file is None or fetch.locate(entry) for entry in entries)
 
 
 def _seconds(value):
@@ -140,7 +167,9 @@ def _list_components(table, kind):
         parameters = ", ".join(
             p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values()
         )
-        needs = f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
+        needs = (
+            f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
+        )
         table.add_row(name, parameters, _escaped(component.summary + needs))
 
 
@@ -175,7 +204,10 @@ def verify(path, console):
             highlight=False,
             soft_wrap=True,
         )
-    console.print(f"{count} results, {wrong} beyond {TOLERANCE:g}, greatest relative difference {worst:.1e}", highlight=False)
+    console.print(
+        f"{count} results, {wrong} beyond {TOLERANCE:g}, greatest relative difference {worst:.1e}",
+        highlight=False,
+    )
     return int(wrong > 0)
 
 

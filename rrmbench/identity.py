@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from rrmbench import registry
+from rrmbench import data, registry
 from rrmbench.code import digest, sources_of
 from rrmbench.store import SCHEMA_VERSION
 
@@ -13,21 +13,27 @@ def canonical(value):
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def spec_id(spec, data):
-    """16 hex digits that name a run spec on data with the checksum `data`."""
-    return _short(canonical({"spec": spec, "data": data, "schema_version": SCHEMA_VERSION}))
+def data_of(spec):
+    """The prepared data of a run spec, labels as its loss wants them; RrmbenchError if they cannot be had."""
+    loss, _ = registry.from_mapping("loss", spec["loss"])
+    return data.load(spec["dataset"], "binary" if "binary" in loss.needs else "any")
 
 
-def run_id(spec, data):
+def spec_id(spec, checksum):
+    """16 hex digits that name a run spec on data with this checksum."""
+    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION}))
+
+
+def run_id(spec, checksum):
     """The id of a result: spec id and code digest."""
-    return f"{spec_id(spec, data)}-{code_of(spec)[:8]}"
+    return f"{spec_id(spec, checksum)}-{code_of(spec)[:8]}"
 
 
-def problem_id(spec, data):
+def problem_id(spec, checksum):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
     parts = {kind: spec[kind] for kind in ("dataset", "loss", "regularizer")}
     code = digest(*sources_of(*(_source(kind, spec[kind]) for kind in ("loss", "regularizer"))))
-    return _short(canonical({"parts": parts, "data": data, "code": code}))
+    return _short(canonical({"parts": parts, "data": checksum, "code": code}))
 
 
 def code_of(spec):

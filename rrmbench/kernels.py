@@ -1,7 +1,8 @@
 """Compiled kernels: the decorator, the bridge to losses and regularizers, prefetch, and sums over arrays.
 
 A loss or a regularizer is a NamedTuple of floats with plain scalar methods. Kernels call these methods as
-they stand (`loss.dual(z, y, mu)`), numba inlines them, and the machine code is cached on disk for all processes.
+they stand (`loss.dual(z, y, mu)`), numba inlines them, and the machine code is cached on disk for all
+processes.
 """
 
 from rrmbench.code import is_keyed, use_kernel_cache
@@ -28,10 +29,10 @@ def kernel(function):
 
 
 def protect_cache(*components):
-    """Stop reading and writing cached kernels in this process if a component's class is from an unknown file.
+    """Stop reading and writing cached kernels in this process if a component is from an unknown file.
 
-    Its name in numba's index would break the cache for all processes that cannot import it: a class defined in
-    a notebook, or in a file that was loaded after the cache's directory was chosen.
+    The name of its class in numba's index would break the cache for all processes that cannot import it: a class
+    defined in a notebook, or in a file that was loaded after the cache's directory was chosen.
     """
     global _cached
     if _cached and not all(is_keyed(type(component)) for component in components):
@@ -194,7 +195,7 @@ MIX2 = np.uint64(0x94D049BB133111EB)
 
 @kernel
 def splitmix64(state):
-    """The next 64 random bits of Steele, Lea and Flood's splitmix64; `state` is a uint64 array of one number."""
+    """The next 64 random bits of Steele, Lea and Flood's splitmix64; `state` is one uint64 in an array."""
     state[0] += GOLDEN
     x = state[0]
     x = (x ^ (x >> np.uint64(30))) * MIX1

@@ -41,7 +41,8 @@ def solve(
 ):
     """Run a solver on a Problem until a stopping rule is met; return a Solution.
 
-    solver, reduction : a name, or a mapping such as {"name": "svrg", "step_scale": 0.1}, as in the YAML file
+    solver, reduction : a name, or a mapping such as {"name": "svrg", "step_scale": 0.1}, as in the YAML file; or
+        the decorated function of a solver
     passes, gap, relative_gap, seconds : stopping rules; without any, 100 passes
     every, growth : trace points are `every` passes apart, or a factor `growth` where that is more
 
@@ -52,9 +53,13 @@ def solve(
 
     from rrmbench.errors import RrmbenchError
 
+    if callable(solver):
+        solver = solver.__name__
     run = registry.build_solver(solver, reduction)
     if lacking := run.needs - problem.traits:
-        raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")
+        raise RrmbenchError(
+            f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'"
+        )
     if passes == seconds == np.inf and gap == relative_gap == -np.inf:
         passes = 100.0
     stop = Stop(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)

@@ -17,7 +17,9 @@ def _label(run, shown):
     names = keys(run.spec)
     wanted = None if shown is None else shown
     parts = [labels.problem_difference(names, wanted) if wanted else labels.problem(names)]
-    parts += [labels.method(names)] + ([f"seed {names['seed']}"] if wanted is None or "seed" in wanted else [])
+    parts += [labels.method(names)] + (
+        [f"seed {names['seed']}"] if wanted is None or "seed" in wanted else []
+    )
     return ", ".join(part for part in parts if part)
 
 

@@ -11,7 +11,9 @@ def pinned(bounds):
     """Whether the certified interval [dual, primal] of a reference is narrow enough."""
     if bounds is None:
         return False
-    return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(bounds["primal"])
+    return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(
+        bounds["primal"]
+    )
 
 
 def spec(run_spec, seconds):

@@ -80,7 +80,7 @@ def _add(kind, function, needs, gives, aliases, keyword_only):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
-    if taken is not None and taken.source != source:
+    if taken is not None and taken.build.__module__ != function.__module__:  # a cell of a notebook may run again
         raise RrmbenchError(f"{source}: the {kind} name '{name}' is taken by {taken.source}")
     parameters = {}
     for p in inspect.signature(function).parameters.values():
@@ -142,7 +142,7 @@ def load_plugin(path):
         spec.loader.exec_module(module)
     except RrmbenchError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {type(error).__name__}: {error}") from error
 
 

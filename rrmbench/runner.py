@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rrmbench import data, identity, reference, registry
+from rrmbench import identity, reference
 from rrmbench.children import Children
 from rrmbench.environment import environment
 from rrmbench.store import FINAL, Experiment, Result
@@ -57,8 +57,7 @@ class Report:
 
 def identify(spec):
     """Prepare the data of a spec and return its Run; RrmbenchError where the data cannot be had."""
-    loss, _ = registry.from_mapping("loss", spec["loss"])
-    prepared = data.load(spec["dataset"], "binary" if "binary" in loss.needs else "any")
+    prepared = identity.data_of(spec)
     checksum = prepared.checksum
     return Run(
         spec,
@@ -70,7 +69,9 @@ def identify(spec):
     )
 
 
-def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None):
+def run_experiment(
+    plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None
+):
     """Run what is missing of a Plan under `output`/<name>; return a Report.
 
     whole : False keeps the manifest's other runs (the plan was cut down by `--only`)
@@ -160,8 +161,8 @@ class Scheduler:
             return
         if self.progress:
             self.progress.begin(runs, what)
-        with parallel_config(backend=self.backend):
-            outcomes = Parallel(n_jobs=self.jobs, return_as="generator_unordered")(
+        with parallel_config(backend=self.backend), self._ending_children():
+            outcomes = Parallel(n_jobs=self.jobs, batch_size=1, return_as="generator_unordered")(
                 delayed(self._one)(run) for run in runs
             )
             for run, outcome in outcomes:
@@ -173,6 +174,15 @@ class Scheduler:
                 statuses[run.run] = result.status
                 if self.progress:
                     self.progress.end(run, result)
+
+    @contextmanager
+    def _ending_children(self):
+        """An error of this thread, such as a full disk, ends all children too."""
+        try:
+            yield
+        except BaseException:
+            self.children.interrupted.set()
+            raise
 
     def _one(self, run):
         progress = self.progress

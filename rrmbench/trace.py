@@ -70,34 +70,34 @@ class Trace:
         self._iterates = iter(iterates)
         self._certifier = Certifier(problem)
         self._seconds = self._cpu = 0.0
+        self._first_primal = None
 
     def __iter__(self):
-        due, last, first_primal, still = 0.0, None, None, 0
-        while True:
+        due, work, still, pending = 0.0, None, 0, None
+        while self.status is None:
             x = self._next()
             if x is None:
-                if last is None:
-                    raise Failure("the solver ended without yielding an iterate")
-                self.status, self.reason = "done", "ended"
+                yield from self._end(work, pending)
                 return
-            self._check(x, last)
-            still = still + 1 if last is not None and x.passes + x.checks <= last else 0
+            self._check(x, work)
+            still = still + 1 if work is not None and x.passes + x.checks <= work else 0
             if still >= STALLED:
                 raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
-            last = x.passes + x.checks
+            work = x.passes + x.checks
             if x.passes < due and x.passes < self.stop.passes and self._seconds < self.stop.seconds:
+                pending = x
                 continue
-            due = self.schedule.after(x.passes)
-            row = self._measure(x)
-            yield row
-            first_primal = row["primal"] if first_primal is None else first_primal
-            if not math.isfinite(row["primal"]):
-                self.status, self.reason = "diverged", f"the objective is {row['primal']} after {x.passes:g} passes"
-                return
-            self.reason = self.stop.reached(row, first_primal)
-            if self.reason:
-                self.status = "done"
-                return
+            due, pending = self.schedule.after(x.passes), None
+            yield self._measure(x)
+
+    def _end(self, work, pending):
+        """The solver stopped by itself: its last iterate is a trace point, also where none was due."""
+        if work is None:
+            raise Failure("the solver ended without yielding an iterate")
+        if pending is not None:
+            yield self._measure(pending)
+        if self.status is None:
+            self.status, self.reason = "done", "ended"
 
     def _next(self):
         wall, cpu = time.perf_counter(), time.thread_time()
@@ -110,25 +110,28 @@ class Trace:
     def _check(self, x, last):
         shape = getattr(getattr(x, "w", None), "shape", None)
         if shape != self.problem.shape:
-            raise Failure(f"the solver yielded {type(x).__name__} with w of shape {shape}, not {self.problem.shape}")
+            raise Failure(
+                f"the solver yielded {type(x).__name__} with w of shape {shape}, not {self.problem.shape}"
+            )
         if x.b is not None and x.b.shape != self.problem.y.shape:
             raise Failure(f"the solver yielded b of shape {x.b.shape}, not {self.problem.y.shape}")
-        if not (x.passes >= 0.0 and x.checks >= 0.0) or (last is not None and x.passes + x.checks < last - 1e-6):
+        if not (x.passes >= 0.0 and x.checks >= 0.0) or (
+            last is not None and x.passes + x.checks < last - 1e-6
+        ):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
 
     def _measure(self, x):
         started = time.perf_counter()
-        primal = dual = math.nan
-        extra = {}
+        primal, extra = math.nan, {}
         if is_finite(x.w):
             z = self.problem.X.forward(x.w)
             primal = float(self.problem.primal(x.w, z))
             if math.isfinite(primal) and (x.b is None or is_finite(x.b)):
-                dual = float(self._certifier.update(x, z))
+                self._certifier.update(x, z)
             extra = self.metrics(x.w)
-        self.w, self.b = x.w, self._certifier.b
-        self.evaluation_seconds += time.perf_counter() - started
-        return {
+        dual = float(self._certifier.dual)
+        self.w, self.b = x.w.copy(), self._certifier.b  # a copy: the solver may go on
+        row = {
             "passes": float(x.passes),
             "checks": float(x.checks),
             "seconds": self._seconds,
@@ -139,3 +142,17 @@ class Trace:
             "nonzeros": float(np.count_nonzero(x.w)),
             **extra,
         }
+        self._judge(row)
+        self.evaluation_seconds += time.perf_counter() - started
+        return row
+
+    def _judge(self, row):
+        """Set status and reason where this row is the last."""
+        if not math.isfinite(row["primal"]):
+            self.status = "diverged"
+            self.reason = f"the objective is {row['primal']} after {row['passes']:g} passes"
+            return
+        if self._first_primal is None:
+            self._first_primal = row["primal"]
+        self.reason = self.stop.reached(row, self._first_primal)
+        self.status = "done" if self.reason else None

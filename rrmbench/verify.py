@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench import data, labels, registry
+from rrmbench import identity, labels
 from rrmbench.results import runs_of
 from rrmbench.store import experiments
 
@@ -42,12 +42,13 @@ def _verdict(run):
     result = run.result
     primal, dual = (float(result.trace[name][-1]) for name in ("primal", "dual"))
     label = labels.run(run.keys)
-    loss_component, _ = registry.from_mapping("loss", result.spec["loss"])
-    prepared = data.load(result.spec["dataset"], "binary" if "binary" in loss_component.needs else "any")
+    prepared = identity.data_of(result.spec)
     if prepared.checksum != result.data:
         return Verdict(label, primal, dual, math.inf, "the data file has changed since")
-    P, size = _primal(prepared, result.spec, result.w)
-    error = _difference(primal, P, size)
+    error = 0.0
+    if result.status != "diverged":  # what is not finite has no digits to compare
+        P, size = _primal(prepared, result.spec, result.w)
+        error = _difference(primal, P, size)
     if result.b is not None:
         D, size = _dual(prepared, result.spec, result.b)
         error = max(error, _difference(dual, D, size))
@@ -90,7 +91,8 @@ def _dual(prepared, spec, b):
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
     n = X.shape[0]
     terms = [
-        -(loss.conjugate(u, y) + 0.5 * mu * u * u) / n for u, y in zip(b.tolist(), prepared.y.tolist(), strict=True)
+        -(loss.conjugate(u, y) + 0.5 * mu * u * u) / n
+        for u, y in zip(b.tolist(), prepared.y.tolist(), strict=True)
     ]
     for v in (-(X.T @ b) / n).tolist():
         if l2 > 0.0:

@@ -4,13 +4,14 @@ The child sends ("row", dict) for every trace point as it is measured, so that a
 curve, and at the end ("end", status, reason, facts). It ends by itself when its parent dies.
 """
 
+import fcntl
 import multiprocessing
 import os
-import signal
 import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from multiprocessing.connection import wait
@@ -46,8 +47,8 @@ def problem_of(spec, prepared):
 
 def child(task, connection):
     """The main function of a child process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent, which ends its children
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _end_with_parent()
+    os.dup2(2, 1)  # what a plug-in prints must not mix with what the command prints
     try:
         for plugin in task.plugins:
             registry.load_plugin(plugin)
@@ -57,15 +58,27 @@ def child(task, connection):
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
         status, reason = "failed", f"{type(error).__name__}: {error}"
         facts = {"traceback": traceback.format_exc()}
-    connection.send(("end", status, reason, facts))
-    connection.close()
-    sys.stdout.flush()
+    with suppress(OSError):  # the parent is gone
+        connection.send(("end", status, reason, facts))
+        sys.stdout.flush()
     os._exit(0)  # whatever threads and exit handlers a plug-in left behind
 
 
 def _end_with_parent():
-    wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
+    """End this process when its parent dies, of which the end of a pipe tells.
+
+    A thread waits for it, but cannot run while a solver holds the interpreter's lock; there, on Linux, the system
+    sends SIGIO, which ends the process.
+    """
+    pipe = multiprocessing.parent_process().sentinel
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+
+    def watch():
+        wait([pipe])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run(task, connection):
@@ -89,9 +102,9 @@ def _run(task, connection):
     )
     for row in trace:
         connection.send(("row", row))
-    facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
+    facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": trace.w}
     if trace.b is not None:
-        facts["b"] = np.array(trace.b)
+        facts["b"] = trace.b
     return trace.status, trace.reason, facts
 
 
@@ -103,7 +116,9 @@ def warm_up(problem, solve):
     rows = problem.X.rows
     n = min(problem.n, WARM_UP_ROWS)
     end = rows.indptr[n]
-    X = CSR(rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy(), (n, *problem.shape))
+    X = CSR(
+        rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy(), (n, *problem.shape)
+    )
     tiny = Problem(X, problem.y[:n].copy(), problem.loss, problem.regularizer, problem.l2, problem.mu)
     try:
         iterates = solve(tiny, None, Rng(0))
@@ -111,7 +126,7 @@ def warm_up(problem, solve):
             pass
         start = Iterate(np.zeros(tiny.shape), np.zeros(n))
         tiny.certificate(start.b)
-    except Exception:  # noqa: S110
+    except BaseException:  # SystemExit and KeyboardInterrupt included
         pass
 
 

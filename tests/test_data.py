@@ -70,7 +70,7 @@ WRONG = {
     "unknown key": ({"name": "a9a", "scael": "none"}, "dataset.scael: unknown key", "'scale'"),
     "bad choice": ({"name": "a9a", "scale": "unit_row"}, "dataset.scale: found 'unit_row'", "'unit_rows'"),
     "null": ({"name": "a9a", "scale": None}, "dataset.scale: found None", "'none'"),
-    "bad bias": ({"name": "a9a", "bias": True}, "dataset.bias: found True", "'free'"),
+    "bad bias": ({"name": "a9a", "bias": True}, "dataset.bias: found True", "'regularized'"),
     "both sources": ({"name": "a9a", "path": "four.svm"}, "dataset: found both", "exactly one"),
     "no source": ({"scale": "none"}, "dataset: found neither", "exactly one"),
     "missing file": ({"path": "none.svm"}, "dataset.path: no such file", "none.svm"),
@@ -179,10 +179,9 @@ def test_a_test_label_that_training_has_not_is_refused(folder):
 
 
 def test_a_bias_is_a_last_column_of_ones_after_scaling():
-    prepared = load(scale="unit_rows", bias="free")
+    prepared = load(scale="unit_rows", bias="regularized")
     assert prepared.shape == (4, 4)
     assert X(prepared)[:, 3].tolist() == [1, 1, 1, 1]
-    assert prepared.info["free_bias"] and not load(bias="regularized").info["free_bias"]
 
 
 def numbered(folder, n=40):

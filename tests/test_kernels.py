@@ -81,7 +81,8 @@ def test_digest_sees_formulas_and_not_docstrings(tmp_path):
     shutil.copytree(code.PACKAGE, tmp_path / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
     hinge = tmp_path / "rrmbench" / "losses" / "hinge.py"
     script = """
-print(code.digest(*code.mathematics_files()), code.digest(*code.sources_of(code.PACKAGE / "losses" / "hinge.py")))
+print(code.digest(*code.mathematics_files()))
+print(code.digest(*code.sources_of(code.PACKAGE / "losses" / "hinge.py")))
 """
 
     def digests(old, new):

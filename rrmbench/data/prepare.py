@@ -109,7 +109,6 @@ def _prepared(train, test, steps, mode):
         "labels": meaning,
         "label_values": labels.values_found(found),
         "zero_based": zero_based,
-        "free_bias": steps["bias"] == "free",
         "test_entries_dropped": dropped,
     }
     test_part = None if X_test is None else (finish(scale(X_test)), convert(found_test))

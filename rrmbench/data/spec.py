@@ -15,7 +15,7 @@ KEYS = {
     "name": str,
     "path": str,
     "scale": Literal["none", "unit_rows", "mean_norm", "max_abs"],
-    "bias": Literal["none", "regularized", "free"],
+    "bias": Literal["none", "regularized"],
     "positive": int | float,
     "subset": PositiveInt,
     "subset_seed": Seed,

@@ -1,0 +1,43 @@
+# `make help` lists the targets. Every target does its own set-up in a virtual environment.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+RESULTS ?= results
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint check bench clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no data and no network beyond pip
+	$(BIN)/rrmbench run configs/quickstart.yaml -o $(RESULTS)
+	$(BIN)/rrmbench plot $(RESULTS)/quickstart
+
+test: lint check  ## lint, regression check and the whole test suite
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test  ## ruff: errors and layout
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the committed baseline
+	rm -rf build/check
+	$(BIN)/rrmbench run configs/ci.yaml -o build/check --quiet
+	$(BIN)/rrmbench check build/check/ci --baseline configs/ci_baseline.json
+
+bench: $(VENV)/.test  ## nanoseconds per nonzero of the kernels, next to liblinear
+	$(BIN)/python tests/benchmarks/kernels.py
+
+clean:  ## remove the virtual environment and everything built
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/.run: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rrmbench needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,parquet]'
+	touch $@
