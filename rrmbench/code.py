@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-CORE = ("problem", "operators", "kernels", "randomness", "certificate")
+CORE = ("problem", "samples", "operators", "kernels", "randomness", "certificate")
 FOLDERS = ("losses", "regularizers", "solvers", "reductions")
 NOT_COMPUTING = ("registry", "parameters", "errors", "code", "__init__")
 

@@ -49,6 +49,7 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
             console.print(
                 f"interrupted; finished runs are kept in {report.directory}, the same command runs the rest",
                 highlight=False,
+                soft_wrap=True,
             )
             return 130
         summary.print(show.summary(report.directory))

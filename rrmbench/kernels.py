@@ -51,6 +51,10 @@ def _expose(name, implementation):
 _expose("value", lambda self, z, y: self.instance_class.value)
 _expose("conjugate", lambda self, b, y: self.instance_class.conjugate)
 _expose("dual", lambda self, z, y, mu: self.instance_class.dual)
+_expose("value_row", lambda self, z, y: self.instance_class.value_row)
+_expose("conjugate_row", lambda self, b, y: self.instance_class.conjugate_row)
+_expose("penalty_row", lambda self, b, y: self.instance_class.penalty_row)
+_expose("dual_row", lambda self, z, y, mu, q, b: self.instance_class.dual_row)
 _expose("psi", lambda self, w: self.instance_class.value)
 _expose("psi_conjugate", lambda self, v: self.instance_class.conjugate)
 _expose("prox", lambda self, w, t: self.instance_class.prox)
@@ -161,6 +165,37 @@ def into_domain(loss, y, b):
     for i in range(b.shape[0]):
         if loss.conjugate(b[i], y[i]) == math.inf:
             b[i] = loss.dual(1e14 * b[i], y[i], 1e14)
+
+
+@kernel
+def mean_loss_rows(loss, mu, z, y):
+    """As `mean_loss`, for a loss on rows z_i of length k."""
+    total, b = 0.0, np.empty(z.shape[1])
+    for i in range(z.shape[0]):
+        if mu > 0.0:
+            loss.dual_row(z[i], y[i], mu, 0.0, b)
+            total -= loss.conjugate_row(b, y[i]) + 0.5 * mu * loss.penalty_row(b, y[i])
+            for j in range(b.shape[0]):
+                total += b[j] * z[i, j]
+        else:
+            total += loss.value_row(z[i], y[i])
+    return total / z.shape[0]
+
+
+@kernel
+def mean_conjugate_rows(loss, mu, b, y):
+    """As `mean_conjugate`, for a loss on rows of length k."""
+    total = 0.0
+    for i in range(b.shape[0]):
+        total += loss.conjugate_row(b[i], y[i]) + 0.5 * mu * loss.penalty_row(b[i], y[i])
+    return total / b.shape[0]
+
+
+@kernel
+def loss_dual_rows(loss, mu, z, y, b):
+    """As `loss_dual`, for a loss on rows of length k."""
+    for i in range(z.shape[0]):
+        loss.dual_row(z[i], y[i], mu, 0.0, b[i])
 
 
 @kernel

@@ -8,26 +8,40 @@ from rrmbench.operators import CSR
 def metrics_of(prepared):
     """Return f(w) -> dict for prepared data.
 
-    Labels -1 and +1: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
-    output counts as +1. Other labels: test_rmse.
+    Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
+    output counts as +1, of equal outputs the first class wins. Other labels: test_rmse.
     """
-    binary = bool(np.all(np.abs(prepared.y) == 1.0))
+    classes = prepared.info["classes"]
+    if classes is not None:
+        wrong = _wrong_class
+    elif np.all(np.abs(prepared.y) == 1.0):
+        wrong = _wrong_sign
+    else:
+        wrong = None
     parts = {}
-    if binary:
-        parts["train"] = CSR(*prepared.X_parts, prepared.shape), prepared.y
+    if wrong is not None:
+        parts["train"] = CSR(*prepared.X_parts, prepared.shape, classes), prepared.y
     if prepared.test_y is not None:
-        parts["test"] = CSR(*prepared.test_X_parts, prepared.test_shape), prepared.test_y
+        parts["test"] = CSR(*prepared.test_X_parts, prepared.test_shape, classes), prepared.test_y
 
     def metrics(w):
         columns = {}
         for part, (X, y) in parts.items():
             z = X.forward(w)
-            if binary:
-                columns[f"{part}_error"] = float(np.mean(np.where(z >= 0.0, 1.0, -1.0) != y))
-            else:
+            if wrong is None:
                 columns[f"{part}_rmse"] = float(np.sqrt(np.mean((z - y) ** 2)))
+            else:
+                columns[f"{part}_error"] = float(np.mean(wrong(z, y)))
         if "test_error" in columns:
             columns["test_accuracy"] = 1.0 - columns["test_error"]
         return columns
 
     return metrics
+
+
+def _wrong_sign(z, y):
+    return np.where(z >= 0.0, 1.0, -1.0) != y
+
+
+def _wrong_class(z, y):
+    return z.argmax(axis=1) != y

@@ -34,29 +34,31 @@ class CSR:
     ----------
     data, indices, indptr : arrays of the compressed rows; `indices` uint32, `indptr` int32 or int64
     shape : (n, d)
+    outputs : k for models of shape (d, k) and outputs (n, k); None for vectors
     """
 
-    def __init__(self, data, indices, indptr, shape):
+    def __init__(self, data, indices, indptr, shape, outputs=None):
         from scipy.sparse import csr_array
 
-        self.shape = (int(shape[0]), int(shape[1]))
+        size = (int(shape[0]), int(shape[1]))
+        self.shape = size if outputs is None else (*size, outputs)
         data, indices, indptr = (_frozen(a) for a in (data, indices, indptr))
-        sqnorms = np.empty(self.shape[0])
+        sqnorms = np.empty(size[0])
         _sqnorms(indptr, data, sqnorms)
         self.rows = Rows(indptr, indices, data, _frozen(sqnorms))
         signed = indices.view(np.int32) if indptr.dtype == np.int32 else indices.astype(np.int64)
-        self._matrix = csr_array((data, signed, indptr), shape=self.shape, copy=False)
+        self._matrix = csr_array((data, signed, indptr), shape=size, copy=False)
         self._transposed = self._matrix.T
 
     @classmethod
-    def of(cls, X):
+    def of(cls, X, outputs=None):
         """Return the operator of a dense array or of any scipy sparse matrix."""
         from scipy.sparse import csr_array
 
         X = csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         kind = np.int32 if X.nnz < 2**31 else np.int64
-        return cls(X.data, X.indices.astype(np.uint32), X.indptr.astype(kind), X.shape)
+        return cls(X.data, X.indices.astype(np.uint32), X.indptr.astype(kind), X.shape, outputs)
 
     @property
     def nnz(self):

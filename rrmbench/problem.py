@@ -17,6 +17,7 @@ import numpy as np
 from rrmbench import kernels
 from rrmbench.operators import CSR
 from rrmbench.registry import from_mapping
+from rrmbench.samples import over_samples
 
 
 def build_loss(mapping):
@@ -36,8 +37,8 @@ def build_regularizer(mapping):
 def traits(loss, regularizer, dataset):
     """The traits of the problem that three mappings describe, without its data.
 
-    Of "smooth", "strongly_convex", "separable" (loss over samples), "coordinate" (regularizer over coordinates),
-    "rows" (the data come as rows of a matrix).
+    Of "smooth", "strongly_convex", "separable" (loss over samples), "scalar" (one output per sample), "coordinate"
+    (regularizer over coordinates), "rows" (the data come as rows of a matrix).
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return _traits(phi, mu, psi, l2) | {"rows"}
@@ -49,8 +50,11 @@ def _traits(loss, mu, regularizer, convexity):
         has.add("smooth")
     if convexity > 0.0:
         has.add("strongly_convex")
-    if getattr(loss, "separable", True):
+    outputs = getattr(loss, "outputs", "scalar")
+    if outputs != "whole":
         has.add("separable")
+    if outputs == "scalar":
+        has.add("scalar")
     if getattr(regularizer, "separable", True):
         has.add("coordinate")
     return frozenset(has)
@@ -63,7 +67,7 @@ class Problem:
     Parameters
     ----------
     X : data operator, or a dense or scipy sparse matrix (n, d)
-    y : (n,) labels; -1 and +1 for the losses of classification
+    y : (n,) labels; -1 and +1 for binary losses, 0 .. k-1 for multiclass losses
     loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
     l2, mu, kappa : floats >= 0
     center : (d,) or None for the origin
@@ -83,12 +87,13 @@ class Problem:
         def put(name, value):
             object.__setattr__(self, name, value)
 
-        if not hasattr(self.X, "forward"):
-            put("X", CSR.of(self.X))
         if isinstance(self.loss, str | dict):
             loss, mu = build_loss(self.loss)
             put("loss", loss)
             put("mu", self.mu + mu)
+        if not hasattr(self.X, "forward"):
+            vector = getattr(self.loss, "outputs", "scalar") == "vector"
+            put("X", CSR.of(self.X, int(np.max(self.y)) + 1 if vector else None))
         if isinstance(self.regularizer, str | dict):
             regularizer, l2 = build_regularizer(self.regularizer)
             put("regularizer", regularizer)
@@ -99,6 +104,7 @@ class Problem:
             raise ValueError(f"y has {y.shape[0]} entries, X has {self.n} rows")
         y.flags.writeable = False
         put("y", y)
+        put("losses", over_samples(self.loss, self.X, y))
 
     # sizes, constants, traits
 
@@ -113,14 +119,19 @@ class Problem:
         return self.X.shape[1:]
 
     @property
+    def output_shape(self):
+        """The shape of z = X w and of b."""
+        return self.losses.shape
+
+    @property
     def strong_convexity(self):
         """s = l2 + kappa."""
         return self.l2 + self.kappa
 
     @property
     def smoothness(self):
-        """The smoothness 1/(convexity + mu) of one loss phi^mu as a function of z (inf if it is not smooth)."""
-        curvature = self.loss.convexity + self.mu
+        """The smoothness of one loss phi^mu as a function of z, 1/(convexity + mu) if z is a number; inf if not smooth."""
+        curvature = self.loss.convexity + self.mu / self.losses.spread
         return 1.0 / curvature if curvature > 0.0 else np.inf
 
     @property
@@ -175,26 +186,16 @@ class Problem:
 
     def mean_loss(self, z):
         """(1/n) sum phi^mu(z_i)."""
-        if getattr(self.loss, "separable", True):
-            return kernels.mean_loss(self.loss, self.mu, z, self.y)
-        if self.mu == 0.0:
-            return self.loss.value(z, self.y)
-        b = self.loss_dual(z)
-        return float(np.vdot(b, z)) / self.n - self.mean_conjugate(b)
+        return self.losses.mean_loss(self.mu, z)
 
     def loss_dual(self, z, mu=None):
-        """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; (n,)."""
-        mu = self.mu if mu is None else mu
-        if not getattr(self.loss, "separable", True):
-            return self.loss.dual(z, self.y, mu)
-        b = np.empty(self.n)
-        kernels.loss_dual(self.loss, mu, z, self.y, b)
-        return b
+        """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; shaped like z."""
+        return self.losses.dual(self.mu if mu is None else mu, z)
 
     def psi(self, w):
         """psi(w), the part of Psi that is not quadratic."""
         if getattr(self.regularizer, "separable", True):
-            return kernels.psi_value(self.regularizer, w)
+            return kernels.psi_value(self.regularizer, w.reshape(-1))
         return self.regularizer.value(w)
 
     def Psi(self, w):
@@ -218,8 +219,8 @@ class Problem:
     def _psi_prox(self, x, t):
         if not getattr(self.regularizer, "separable", True):
             return self.regularizer.prox(x, t)
-        w = np.empty_like(x)
-        kernels.psi_prox(self.regularizer, x, t, w)
+        w = np.empty(x.shape)
+        kernels.psi_prox(self.regularizer, x.reshape(-1), t, w.reshape(-1))
         return w
 
     def prox_gradient(self, w, z):
@@ -236,9 +237,7 @@ class Problem:
 
     def mean_conjugate(self, b):
         """(1/n) sum (phi^mu)*(b_i)."""
-        if getattr(self.loss, "separable", True):
-            return kernels.mean_conjugate(self.loss, self.mu, b, self.y)
-        return self.loss.conjugate(b, self.y) + 0.5 * self.mu * float(np.vdot(b, b)) / self.n
+        return self.losses.mean_conjugate(self.mu, b)
 
     def v(self, b):
         """-(1/n) X^T b."""
@@ -275,7 +274,7 @@ class Problem:
 
     def _psi_conjugate(self, v):
         if getattr(self.regularizer, "separable", True):
-            return kernels.psi_conjugate(self.regularizer, v)
+            return kernels.psi_conjugate(self.regularizer, v.reshape(-1))
         return self.regularizer.conjugate(v)
 
     def dual(self, b):

@@ -3,6 +3,7 @@
 import math
 import signal
 import threading
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -161,28 +162,26 @@ class Scheduler:
             return
         if self.progress:
             self.progress.begin(runs, what)
-        with parallel_config(backend=self.backend), self._ending_children():
+        with parallel_config(backend=self.backend):
             outcomes = Parallel(n_jobs=self.jobs, batch_size=1, return_as="generator_unordered")(
                 delayed(self._one)(run) for run in runs
             )
-            for run, outcome in outcomes:
-                if outcome is None:
-                    continue
-                result = self._result(run, outcome)
-                self.experiment.write(result)
-                self._improve(run, outcome.rows)
-                statuses[run.run] = result.status
-                if self.progress:
-                    self.progress.end(run, result)
+            try:
+                for run, outcome in outcomes:
+                    if outcome is not None:
+                        statuses[run.run] = self._store(run, outcome)
+            except BaseException:  # a full disk, say: end the children, too, and let joblib's threads come home
+                self.children.interrupted.set()
+                deque(outcomes, maxlen=0)
+                raise
 
-    @contextmanager
-    def _ending_children(self):
-        """An error of this thread, such as a full disk, ends all children too."""
-        try:
-            yield
-        except BaseException:
-            self.children.interrupted.set()
-            raise
+    def _store(self, run, outcome):
+        result = self._result(run, outcome)
+        self.experiment.write(result)
+        self._improve(run, outcome.rows)
+        if self.progress:
+            self.progress.end(run, result)
+        return result.status
 
     def _one(self, run):
         progress = self.progress

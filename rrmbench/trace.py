@@ -113,8 +113,8 @@ class Trace:
             raise Failure(
                 f"the solver yielded {type(x).__name__} with w of shape {shape}, not {self.problem.shape}"
             )
-        if x.b is not None and x.b.shape != self.problem.y.shape:
-            raise Failure(f"the solver yielded b of shape {x.b.shape}, not {self.problem.y.shape}")
+        if x.b is not None and x.b.shape != self.problem.output_shape:
+            raise Failure(f"the solver yielded b of shape {x.b.shape}, not {self.problem.output_shape}")
         if not (x.passes >= 0.0 and x.checks >= 0.0) or (
             last is not None and x.passes + x.checks < last - 1e-6
         ):

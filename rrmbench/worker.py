@@ -19,7 +19,6 @@ from multiprocessing.connection import wait
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.api import Iterate
 from rrmbench.data.cache import open_cached
 from rrmbench.metrics import metrics_of
 from rrmbench.operators import CSR
@@ -42,7 +41,8 @@ class Task:
 
 def problem_of(spec, prepared):
     """The Problem of a resolved spec on prepared data."""
-    return Problem(CSR(*prepared.X_parts, prepared.shape), prepared.y, spec["loss"], spec["regularizer"])
+    X = CSR(*prepared.X_parts, prepared.shape, prepared.info["classes"])
+    return Problem(X, prepared.y, spec["loss"], spec["regularizer"])
 
 
 def child(task, connection):
@@ -124,8 +124,7 @@ def warm_up(problem, solve):
         iterates = solve(tiny, None, Rng(0))
         for _ in Trace(tiny, takewhile(_is_short, iterates), Stop(passes=WARM_UP_PASSES), Schedule(0.0)):
             pass
-        start = Iterate(np.zeros(tiny.shape), np.zeros(n))
-        tiny.certificate(start.b)
+        tiny.certificate(np.zeros(tiny.output_shape))
     except BaseException:  # SystemExit and KeyboardInterrupt included
         pass
 

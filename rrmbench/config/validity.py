@@ -7,6 +7,7 @@ _WORDS = {
     "smooth": ("a smooth loss", "loss", "smooth"),
     "strongly_convex": ("a strongly convex regularizer", "regularizer", "strongly convex"),
     "separable": ("a loss that is a sum over samples", "loss", "such a sum"),
+    "scalar": ("one output per sample", "loss", "such a loss"),
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
     "rows": ("data stored in rows", "dataset", "stored in rows"),
 }

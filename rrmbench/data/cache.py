@@ -15,7 +15,7 @@ from rrmbench.data import libsvm
 from rrmbench.data.places import cache_root, writing_to
 from rrmbench.errors import RrmbenchError
 
-FORMAT = 1
+FORMAT = 2
 MATRIX = ("data", "indices", "indptr")
 
 

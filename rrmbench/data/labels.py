@@ -9,8 +9,11 @@ def rule(labels, entry, positive, mode, where):
     """Return (convert, description) for the training labels; `convert` turns labels of either part into y.
 
     mode 'binary': y in {-1, 1}. mode 'any': also there if the registry says binary or `positive` is given,
-    else the labels as they are. Raises RrmbenchError listing the values found if the rule does not fit.
+    else the labels as they are. mode 'classes': y in {0, ..., k-1}, the rank of the label among the k that occur
+    in the training part. Raises RrmbenchError listing the values found if the rule does not fit.
     """
+    if mode == "classes":
+        return _classes(labels, positive, where)
     if positive is None and entry is not None:
         positive = entry.positive
     if positive is not None:
@@ -45,6 +48,24 @@ def flat(labels):
     if isinstance(labels, list):
         return np.concatenate([np.asarray(row, dtype=np.float64) for row in labels])
     return labels
+
+
+def _classes(labels, positive, where):
+    if positive is not None or isinstance(labels, list):
+        found = f"'positive: {positive}'" if positive is not None else f"lists of labels ({values_found(labels)})"
+        raise RrmbenchError(f"{where}: a multiclass loss needs one class per row, found {found}")
+    values = np.unique(labels)
+    if len(values) < 2:
+        raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {values_found(labels)}")
+
+    def convert(given):
+        if not np.isin(given, values).all():
+            raise RrmbenchError(
+                f"{where}: found the labels {values_found(given)}, in training only {values_found(labels)}"
+            )
+        return np.searchsorted(values, given).astype(np.float64)
+
+    return convert, f"{len(values)} classes, numbered from 0"
 
 
 def _one_against_rest(labels, positive, where):

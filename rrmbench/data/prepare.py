@@ -45,12 +45,12 @@ class Source:
 def load(block, labels="binary"):
     """Return the `Prepared` data of a `dataset:` block.
 
-    labels: 'binary' makes y -1 and 1 or raises; 'any' leaves labels as they are unless the registry says that
+    labels: 'binary' makes y -1 and 1 or raises; 'classes' makes it 0 .. k-1 (`info["classes"]` = k); 'any' leaves labels as they are unless the registry says that
     the set is binary. Order: read, subset, split, labels, flip, scale (factors of the training part), bias
     column. Raises RrmbenchError for missing or bad files and for labels that do not fit.
     """
-    if labels not in ("binary", "any"):
-        raise ValueError(f"labels: found {labels!r}, allowed is 'binary' or 'any'")
+    if labels not in ("binary", "classes", "any"):
+        raise ValueError(f"labels: found {labels!r}, allowed is 'binary', 'classes' or 'any'")
     block = spec.check(block)
     train, test = _source(block, block.get("zero_based")), None
     if "test" in block:
@@ -100,19 +100,30 @@ def _prepared(train, test, steps, mode):
     convert, meaning = labels.rule(found, train.entry, steps["positive"], mode, train.where)
     y = convert(found)
     if steps["flip"]:
+        if mode == "classes":
+            raise RrmbenchError(f"{train.where}: 'flip' flips two labels, a multiclass loss has more")
         y = transform.flipped(y, steps["flip"], steps["flip_seed"], train.where)
     scale = transform.scaler(X, steps["scale"])
     finish = transform.with_ones if steps["bias"] != "none" else (lambda part: part)
     info = {
         "name": train.name,
-        "task": "binary" if meaning != "as in the file" else train.entry.task if train.entry else "unknown",
+        "task": _task(mode, meaning, train.entry),
         "labels": meaning,
         "label_values": labels.values_found(found),
+        "classes": int(y.max()) + 1 if mode == "classes" else None,
         "zero_based": zero_based,
         "test_entries_dropped": dropped,
     }
     test_part = None if X_test is None else (finish(scale(X_test)), convert(found_test))
     return (finish(scale(X)), y), test_part, info
+
+
+def _task(mode, meaning, entry):
+    if mode == "classes":
+        return "multiclass"
+    if meaning != "as in the file":
+        return "binary"
+    return entry.task if entry else "unknown"
 
 
 def _read(source):

@@ -96,7 +96,7 @@ def _starting_values(problem, w0, sigma, mu):
 
 def bound_of_suboptimality(problem, w0):
     """Delta = P(w0) - D(0) >= P(w0) - P(w*)."""
-    return problem.primal(w0) - problem.dual_at(np.zeros(problem.shape), np.zeros(problem.y.shape))[0]
+    return problem.primal(w0) - problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
 
 
 def squared_distance(problem, w0):

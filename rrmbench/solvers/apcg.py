@@ -9,7 +9,7 @@ from rrmbench.kernels import into_domain, kernel, prefetch, prefetch_rows, psi_p
 from rrmbench.registry import solver
 
 
-@solver(needs={"smooth", "strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
+@solver(needs={"smooth", "strongly_convex", "scalar", "coordinate", "rows"}, gives={"dual"})
 def apcg(problem, start, rng):
     """APCG for -D(b), with its default step lengths and independent uniform draws of the coordinates.
 

@@ -12,7 +12,7 @@ from rrmbench.parameters import Positive
 from rrmbench.registry import solver
 
 
-@solver(needs={"separable", "coordinate", "rows"})
+@solver(needs={"scalar", "coordinate", "rows"})
 def sgd(
     problem,
     start,

@@ -8,7 +8,7 @@ from rrmbench.parameters import Positive
 from rrmbench.registry import solver
 
 
-@solver(needs={"smooth", "separable", "coordinate", "rows"}, gives={"gradient_norm"})
+@solver(needs={"smooth", "scalar", "coordinate", "rows"}, gives={"gradient_norm"})
 def svrg(problem, start, rng, *, step_scale: Positive = 0.1):
     """Prox-SVRG with Option I: a snapshot at the last of every 2n inner steps, independent uniform draws.
 

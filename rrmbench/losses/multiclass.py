@@ -1,0 +1,238 @@
+"""Multiclass losses on the k outputs of a matrix-valued model (Crammer and Singer).
+
+A vector loss has methods on rows: outputs z (k,), the label y a class index 0 .. k-1 stored as a float, and a dual row b
+(k,) shaped like z. Both losses are functions of the margins a_j = z_j - z_y, so b has b_j >= 0 for j != y, their sum at
+most 1, and b_y = -sum of the others; (b_j) for j != y is the papers' dual variable in the space of margins.
+
+    value_row(z, y)                phi(z)
+    conjugate_row(b, y)            phi*(b), +inf outside the domain (sums are compared to rounding, 1e-12)
+    penalty_row(b, y)              what mu/2 multiplies: sum over j != y of b_j^2
+    dual_row(z, y, mu, q, b)       b = argmax  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
+
+`q` is Prox-SDCA's ||x_i||^2 / (s n); in the margins ||b||^2 = sum b_j^2 + (sum b_j)^2.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from rrmbench.parameters import Positive
+from rrmbench.registry import loss
+
+ROUNDING = 1e-12
+
+
+@register_jitable
+def total_of(b, y):
+    """The sum of b_j over j != y, or NaN where b is not in the domain of both losses."""
+    total = 0.0
+    for j in range(b.shape[0]):
+        if j != y:
+            if b[j] < 0.0:
+                return math.nan
+            total += b[j]
+    if total > 1.0 + ROUNDING or abs(total + b[y]) > ROUNDING:
+        return math.nan
+    return min(total, 1.0)
+
+
+@register_jitable
+def squares_of(b, y):
+    """The sum of b_j^2 over j != y."""
+    total = 0.0
+    for j in range(b.shape[0]):
+        if j != y:
+            total += b[j] * b[j]
+    return total
+
+
+@register_jitable
+def close_row(b, y):
+    """Set b_y to minus the sum of the others, scaled down first where rounding has brought it above 1."""
+    total = 0.0
+    for j in range(b.shape[0]):
+        if j != y:
+            total += b[j]
+    if total > 1.0:
+        for j in range(b.shape[0]):
+            b[j] /= total
+        total = 1.0
+    b[y] = -total
+
+
+@register_jitable
+def threshold(m, y, C):
+    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1, b_y = 0.
+
+    With m+ sorted in decreasing order and its partial sums S_r, theta_r = C S_r / (1 + r C) for the largest r with
+    m_(r) > theta_r; if the sum exceeds 1, the threshold of the projection on the unit simplex instead. This is
+    [Acc-SDCA, OptimizeDual] with its printed else-branch corrected.
+    """
+    order = np.sort(np.maximum(m, 0.0))[::-1]
+    partial, theta, size = 0.0, 0.0, 0.0
+    for r in range(order.shape[0]):
+        partial += order[r]
+        candidate = C * partial / (1.0 + (r + 1) * C)
+        if order[r] <= candidate:
+            break
+        theta, size = candidate, partial - (r + 1) * candidate
+    if size <= 1.0:
+        return theta
+    partial = 0.0
+    for r in range(order.shape[0]):
+        partial += order[r]
+        candidate = (partial - 1.0) / (r + 1)
+        if order[r] <= candidate:
+            break
+        theta = candidate
+    return theta
+
+
+class MaxOfHinge(NamedTuple):
+    """phi(z) = max(0, max_{j != y} 1 + z_j - z_y),  phi*(b) = -sum_{j != y} b_j."""
+
+    convexity: float = 0.0
+    lipschitz: float = 1.0  # in the margins
+    outputs = "vector"
+
+    def value_row(self, z, y):
+        largest = 0.0
+        c = int(y)
+        for j in range(z.shape[0]):
+            if j != c:
+                largest = max(largest, 1.0 + z[j] - z[c])
+        return largest
+
+    def conjugate_row(self, b, y):
+        total = total_of(b, int(y))
+        return math.inf if math.isnan(total) else -total
+
+    def penalty_row(self, b, y):
+        return squares_of(b, int(y))
+
+    def dual_row(self, z, y, mu, q, b):
+        c = int(y)
+        for j in range(z.shape[0]):
+            b[j] = 1.0 + z[j] - z[c]
+        b[c] = 0.0
+        if mu + q == 0.0:  # the least-norm subgradient: equal shares of the margins that attain the maximum
+            largest = np.max(b)
+            attained = 0
+            for j in range(z.shape[0]):
+                attained += j != c and b[j] == largest and largest > 0.0
+            for j in range(z.shape[0]):
+                b[j] = 1.0 / attained if attained > 0 and j != c and b[j] == largest else 0.0
+        else:
+            for j in range(z.shape[0]):
+                b[j] /= mu + q
+            theta = threshold(b, c, q / (mu + q))
+            for j in range(z.shape[0]):
+                b[j] = max(b[j] - theta, 0.0)
+            b[c] = 0.0
+        close_row(b, c)
+
+
+@register_jitable
+def entropic_root(gamma, m, h):
+    """The b > 0 with gamma log b + m b = h, by Newton's method in t = log b from above, where it is monotone."""
+    t = h / gamma
+    if m > 0.0 and h > 0.0:
+        t = min(t, max(0.0, math.log(h / m)))
+    for _ in range(200):
+        e = math.exp(t)
+        step = (gamma * t + m * e - h) / (gamma + m * e)
+        t -= step
+        if abs(step) <= 1e-15 * max(1.0, abs(t)):
+            break
+    return math.exp(t)
+
+
+@register_jitable
+def excess(rho, z, c, gamma, mu, q, b):
+    """Fill b for r = 1 - sum b = e^rho from the stationarity of `dual_row`; return sum b + r - 1 and its slope in rho."""
+    r = math.exp(rho)
+    shift = 1.0 - z[c] + gamma * (rho - math.log(2.0)) - q * (1.0 - r)
+    total, slope = r - 1.0, r
+    for j in range(z.shape[0]):
+        if j != c:
+            b[j] = entropic_root(gamma, mu + q, z[j] + shift)
+            total += b[j]
+            slope += b[j] / (gamma + (mu + q) * b[j]) * (gamma + q * r)
+    return total, slope
+
+
+class SoftMaxOfHinge(NamedTuple):
+    """phi(z) = gamma log(1 + sum_j exp((c_j + a_j)/gamma)), c_j = 1 for j != y, c_y = a_y = 0 [Acc-SDCA, eq. 14].
+
+    phi*(b) = -s + gamma (sum_{j != y} b_j log b_j + (1 - s) log((1 - s)/2)), s = sum_{j != y} b_j: eq. (15) minimized over
+    the component of y, whose margin is always 0.
+    """
+
+    gamma: float
+    convexity: float
+    lipschitz: float = 1.0
+    outputs = "vector"
+
+    def value_row(self, z, y):
+        c, largest = int(y), 0.0
+        for j in range(z.shape[0]):
+            if j != c:
+                largest = max(largest, 1.0 + z[j] - z[c])
+        total = 2.0 * math.exp(-largest / self.gamma)
+        for j in range(z.shape[0]):
+            if j != c:
+                total += math.exp((1.0 + z[j] - z[c] - largest) / self.gamma)
+        return largest + self.gamma * math.log(total)
+
+    def conjugate_row(self, b, y):
+        c = int(y)
+        s = total_of(b, c)
+        if math.isnan(s):
+            return math.inf
+        entropy = (1.0 - s) * math.log(0.5 * (1.0 - s)) if s < 1.0 else 0.0
+        for j in range(b.shape[0]):
+            if j != c and b[j] > 0.0:
+                entropy += b[j] * math.log(b[j])
+        return self.gamma * entropy - s
+
+    def penalty_row(self, b, y):
+        return squares_of(b, int(y))
+
+    def dual_row(self, z, y, mu, q, b):
+        """The 1 - s = e^rho of the maximizer is the root of an increasing function: Newton's method in a bracket."""
+        c = int(y)
+        low, high = -745.0, 0.0
+        rho = -1.0
+        for _ in range(200):
+            f, slope = excess(rho, z, c, self.gamma, mu, q, b)
+            if f > 0.0:
+                high = rho
+            else:
+                low = rho
+            new = rho - f / slope
+            if not low <= new <= high:
+                new = 0.5 * (low + high)
+            if abs(new - rho) <= 1e-15 * max(1.0, abs(rho)):
+                break
+            rho = new
+        close_row(b, c)
+
+
+@loss(needs={"classes"})
+def max_of_hinge():
+    """max(0, max_j 1 + z_j - z_y), the multiclass hinge of Crammer and Singer"""
+    return MaxOfHinge()
+
+
+@loss(needs={"classes"})
+def smoothed_max_of_hinge(gamma: Positive = 1.0):
+    """max_of_hinge smoothed by gamma (Accelerated Prox-SDCA, eq. 13)"""
+    return MaxOfHinge(), gamma
+
+
+@loss(needs={"classes"})
+def soft_max_of_hinge(gamma: Positive = 1.0):
+    """gamma log(1 + sum_j exp((1 - [j = y] + z_j - z_y) / gamma)) (Accelerated Prox-SDCA, eq. 14)"""
+    return SoftMaxOfHinge(gamma, 2.0 * gamma)

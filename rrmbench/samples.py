@@ -1,0 +1,83 @@
+"""A loss over all samples at once, whatever it is over one: scalar, vector-valued, or not a sum at all.
+
+Each of the three classes has
+
+    shape              of the outputs z and of the dual variable b
+    spread             ||A||^2 for the map A from outputs to what mu penalizes; phi^mu is 1/(convexity + mu/spread)-smooth
+    mean_loss(mu, z)        (1/n) sum phi^mu(z_i)
+    mean_conjugate(mu, b)   (1/n) sum (phi^mu)*(b_i), +inf outside the domain
+    dual(mu, z)             the b that attain phi^mu(z_i), so the derivatives of the smoothed losses
+"""
+
+import numpy as np
+
+from rrmbench import kernels
+
+
+def over_samples(loss, X, y):
+    """The loss of a Problem with the data operator X and the labels y."""
+    kind = {"scalar": Scalar, "vector": Vector, "whole": Whole}[getattr(loss, "outputs", "scalar")]
+    return kind(loss, X, y)
+
+
+class Scalar:
+    """One output per sample, scalar methods (see `rrmbench.losses`)."""
+
+    spread = 1.0
+
+    def __init__(self, loss, X, y):
+        self.loss, self.y, self.shape = loss, y, y.shape
+
+    def mean_loss(self, mu, z):
+        return kernels.mean_loss(self.loss, mu, z, self.y)
+
+    def mean_conjugate(self, mu, b):
+        return kernels.mean_conjugate(self.loss, mu, b, self.y)
+
+    def dual(self, mu, z):
+        b = np.empty(self.shape)
+        kernels.loss_dual(self.loss, mu, z, self.y, b)
+        return b
+
+
+class Vector:
+    """k outputs per sample and methods on rows of length k."""
+
+    def __init__(self, loss, X, y):
+        self.loss, self.y, self.shape = loss, y, (X.shape[0], X.shape[-1])
+        self.spread = float(X.shape[-1])
+
+    def mean_loss(self, mu, z):
+        return kernels.mean_loss_rows(self.loss, mu, z, self.y)
+
+    def mean_conjugate(self, mu, b):
+        return kernels.mean_conjugate_rows(self.loss, mu, b, self.y)
+
+    def dual(self, mu, z):
+        b = np.empty(self.shape)
+        kernels.loss_dual_rows(self.loss, mu, z, self.y, b)
+        return b
+
+
+class Whole:
+    """A loss that is not a sum over samples: methods `value`, `conjugate`, `dual` on whole arrays, means included.
+
+    `penalty(b, y)` is what mu/(2n) multiplies, ||b||^2 unless the loss says otherwise; `shape(X, y)` that of the outputs.
+    """
+
+    spread = 1.0
+
+    def __init__(self, loss, X, y):
+        self.loss, self.y, self.shape = loss, y, loss.shape(X, y)
+
+    def mean_loss(self, mu, z):
+        if mu == 0.0:
+            return self.loss.value(z, self.y)
+        b = self.loss.dual(z, self.y, mu)
+        return float(np.vdot(b, z)) / self.y.shape[0] - self.mean_conjugate(mu, b)
+
+    def mean_conjugate(self, mu, b):
+        return self.loss.conjugate(b, self.y) + 0.5 * mu * self.loss.penalty(b, self.y) / self.y.shape[0]
+
+    def dual(self, mu, z):
+        return self.loss.dual(z, self.y, mu)

@@ -1,0 +1,99 @@
+"""A plug-in with one solver that does whatever a test asks for."""
+
+import os
+import re
+import signal
+import time
+from itertools import count
+
+import numpy as np
+
+import rrmbench
+from rrmbench import Iterate
+
+WARM_UP_ROWS = 8
+
+
+@rrmbench.solver()
+def odd(problem, start, rng, *, how="well", at=3, seconds=0.1):
+    """Gradient steps that do something odd after `at` passes; not in the warm-up, but for `how` = early."""
+    quiet = problem.n <= WARM_UP_ROWS and how != "early"
+    w, eta = np.zeros(problem.shape), 1.0 / (problem.X.rows.sqnorms.max() + 1.0)
+    for passes in count():
+        if how == "nothing":
+            return
+        if how == "slow" and not quiet and passes:
+            time.sleep(seconds)
+        if passes >= at and not quiet:
+            yield from ODD.get(how, lambda w, passes: ())(w, passes)
+        yield Iterate(w, passes=passes)
+        if how in ("ends", "spoils") and passes == at:
+            w *= np.nan if how == "spoils" else 1.0
+            return
+        w = w - eta * problem.X.adjoint(problem.loss_dual(problem.X.forward(w))) / problem.n
+
+
+def fails(error):
+    def act(w, passes):
+        raise error
+
+    return act
+
+
+def does(action):
+    def act(w, passes):
+        action()
+        return ()
+
+    return act
+
+
+def stands_still(w, passes):
+    while True:
+        yield Iterate(w, passes=passes)
+
+
+def yields(iterate):
+    def act(w, passes):
+        yield iterate(w, passes)
+
+    return act
+
+
+def leaves_a_thread():
+    import threading
+
+    threading.Thread(target=time.sleep, args=(3600,)).start()
+
+
+ODD = {
+    "raise": fails(ValueError("gone wrong")),
+    "SystemExit": fails(SystemExit(0)),
+    "KeyboardInterrupt": fails(KeyboardInterrupt()),
+    "nan": yields(lambda w, passes: Iterate(np.full_like(w, np.nan), passes=passes)),
+    "huge": yields(lambda w, passes: Iterate(np.full_like(w, 1e300), passes=passes)),
+    "shape": yields(lambda w, passes: Iterate(np.zeros(1), passes=passes)),
+    "b_shape": yields(lambda w, passes: Iterate(w, np.zeros(1), passes=passes)),
+    "array": yields(lambda w, passes: w),
+    "backwards": yields(lambda w, passes: Iterate(w, passes=1)),
+    "still": stands_still,
+    "sleep": does(lambda: time.sleep(3600)),
+    "hang": does(lambda: re.match(r"(a+)+$", "a" * 60 + "b")),  # for ever, and without giving the lock away
+    "exit": does(lambda: os._exit(3)),
+    "early": does(lambda: os._exit(3)),
+    "kill": does(lambda: os.kill(os.getpid(), signal.SIGKILL)),
+    "print": does(lambda: print("spam " * 10_000, flush=True)),
+    "thread": does(leaves_a_thread),
+}
+
+
+@rrmbench.solver()
+def census(problem, start, rng):
+    """w_0 counts the threads that numerical libraries would use, w_1 whether the environment says one thread."""
+    from threadpoolctl import threadpool_info
+
+    one = all(os.environ[f"{name}_NUM_THREADS"] == "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"))
+    w = np.zeros(problem.shape)
+    yield Iterate(w.copy())
+    w[0], w[1] = max((pool["num_threads"] for pool in threadpool_info()), default=1), one
+    yield Iterate(w, passes=1)

@@ -1,0 +1,189 @@
+"""Solvers that misbehave, processes that die, users who interrupt, disks that refuse."""
+
+import errno
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+from lab import make_lab, odd, wait_for  # noqa: F401
+
+from rrmbench.store import Experiment
+
+LIMIT = 6
+# how: status, part of the reason, points of the curve that is kept
+EXPECTED = {
+    "raise": ("failed", "ValueError: gone wrong", 3),
+    "SystemExit": ("failed", "SystemExit: 0", 3),
+    "KeyboardInterrupt": ("failed", "KeyboardInterrupt", 3),
+    "nothing": ("failed", "without yielding an iterate", 0),
+    "still": ("failed", "1000 iterates in a row without touching the data", 4),
+    "shape": ("failed", "w of shape (1,), not (6,)", 3),
+    "b_shape": ("failed", "b of shape (1,), not (30,)", 3),
+    "array": ("failed", "yielded ndarray with w of shape None", 3),
+    "backwards": ("failed", "counted 1 passes", 3),
+    "nan": ("diverged", "the objective is nan after 3 passes", 4),
+    "huge": ("diverged", "the objective is inf after 3 passes", 4),
+    "exit": ("killed", "the process ended with exit code 3", 3),
+    "early": ("killed", "exit code 3, while it loaded and warmed up", 0),
+    "kill": ("killed", "killed by signal 9", 3),
+    "sleep": ("timeout", f"killed after the limit of {LIMIT} s", 3),
+    "hang": ("timeout", f"killed after the limit of {LIMIT} s", 3),
+    "ends": ("done", "ended", 4),
+    "spoils": ("done", "ended", 4),
+    "print": ("done", "passes", 6),
+    "thread": ("done", "passes", 6),
+    "well": ("done", "passes", 6),
+}
+
+
+@pytest.fixture
+def slow(lab):
+    """A configuration of 50 runs of a good 0.2 s."""
+    return lab.config(solver=odd("slow"), seed=list(range(50)), stop={"passes": 2})
+
+
+def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run(lab):
+    config = lab.config(solver=["agd", odd(list(EXPECTED))], limit=LIMIT)
+    ran = lab.run(config, "-j", 2)
+    assert ran.code == 1
+    assert "Traceback" not in ran.err
+    assert "spam" not in ran.out
+    results = {result.spec["solver"].get("how", "agd"): result for result in lab.results()}
+    assert results.pop("agd").status == "done"
+    found = {how: (r.status, EXPECTED[how][1] in r.reason, r.points) for how, r in results.items()}
+    assert found == {how: (status, True, points) for how, (status, _, points) in EXPECTED.items()}
+    for how, result in results.items():
+        assert np.array_equal(result.trace.get("passes", []), np.arange(result.points)), how
+    assert np.isfinite(results["spoils"].w).all()
+    assert "in act" in results["raise"].info["traceback"]
+    for reader in (("show", lab.out), ("export", lab.out, "--to", lab.folder / "t.csv"), ("verify", lab.out)):
+        assert lab.cli(*reader).code == 0, reader
+    before = lab.files()
+    lab.run(config, "-j", 2)
+    changed = {name.removesuffix(".npz") for name, time in lab.files().items() if before[name] != time}
+    again = {how for how, result in results.items() if result.run in changed}
+    assert again == {how for how, (status, _, _) in EXPECTED.items() if status in ("failed", "killed")}
+
+
+def test_a_solver_that_ends_between_two_points_leaves_its_last_iterate(lab):
+    lab.run(lab.config(solver=odd("ends", at=5), trace={"every": 2.0}, stop={"passes": 50}))
+    (result,) = lab.results()
+    assert result.reason == "ended"
+    assert result.trace["passes"].tolist() == [0.0, 2.0, 4.0, 5.0]
+    assert lab.cli("verify", lab.out).code == 0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes in /proc")
+def test_after_kill_9_nothing_is_left_and_the_rest_is_run(lab, slow):
+    command = ("run", slow, "-o", lab.out, "-j", 2)
+    process = lab.start(*command)
+    assert wait_for(lambda: len(lab.files()) >= 4, 60)
+    process.kill()
+    process.communicate()
+    assert wait_for(lambda: not lab.processes(), 2.5)
+    kept = lab.files()
+    assert 4 <= len(kept) < 50
+    experiment = Experiment(lab.out / "toy")
+    assert all(experiment.read(run).status == "done" for run in experiment.run_ids())
+    ran = lab.command(*command)
+    assert ran.code == 0
+    assert f"{len(kept)} of 50 runs were done before" in " ".join(ran.out.split())
+    files = lab.files()
+    assert len(files) == 50
+    assert {name: files[name] for name in kept} == kept
+    assert not list(lab.out.rglob("*.tmp"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="relies on SIGIO")
+def test_a_child_that_holds_the_interpreter_dies_with_its_parent(lab):
+    config = lab.config(solver=odd("hang", at=1), limit=600)
+    process = lab.start("run", config, "-o", lab.out)
+    assert wait_for(lambda: len(lab.processes()) >= 4, 60)  # itself, fork server, resource tracker, child
+    time.sleep(1.0)  # past the warm-up
+    process.kill()
+    process.communicate()
+    assert wait_for(lambda: not lab.processes(), 2.5)
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(lab, slow):
+    command = ("run", slow, "-o", lab.out, "-j", 2)
+    process = lab.start(*command)
+    assert wait_for(lambda: len(lab.files()) >= 4, 60)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=2.5)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "the same command runs the rest" in err
+    statuses = Experiment(lab.out / "toy").statuses()
+    done = {run for run, status in statuses.items() if status == "done"}
+    assert len(done) >= 4
+    assert set(statuses.values()) <= {"done", "interrupted"}
+    before = lab.files()
+    assert lab.command(*command).code == 0
+    after = lab.files()
+    assert len(after) == 50
+    assert {name for name in before if before[name] == after[name]} == {f"{run}.npz" for run in done}
+
+
+def test_ctrl_c_while_the_fork_server_starts(lab, slow):
+    process = lab.start("run", slow, "-o", lab.out)
+    assert wait_for((lab.out / "toy" / "manifest.json").exists, 60)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=5)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_a_fork_server_that_dies_is_started_again(lab, slow):
+    process = lab.start("run", slow, "-o", lab.out, "-j", 2)
+    assert wait_for(lambda: len(lab.files()) >= 2, 60)
+    os.kill(_fork_server(lab, process.pid), signal.SIGKILL)
+    process.communicate(timeout=60)
+    statuses = list(Experiment(lab.out / "toy").statuses().values())
+    assert len(statuses) == 50
+    assert 0 <= statuses.count("killed") <= 2
+    assert statuses.count("done") >= 48
+
+
+def _fork_server(lab, parent):
+    for pid in lab.processes():
+        with open(f"/proc/{pid}/cmdline", encoding="utf-8") as file:
+            if pid != parent and "forkserver" in file.read() and os.getsid(pid) == parent:
+                with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+                    if int(stat.read().split(")")[1].split()[1]) == parent:
+                        return pid
+    raise AssertionError("no fork server found")
+
+
+def test_results_that_cannot_be_written_are_one_message(lab):
+    (lab.folder / "file").write_text("")
+    for place in (lab.folder / "file", "/proc/results"):
+        ran = lab.cli("run", lab.config(), "-o", place)
+        assert ran.code == 2
+        assert ran.out == ""
+        assert f"rrmbench: {place}/toy: cannot write here: " in ran.err
+        assert "Traceback" not in ran.err
+
+
+def test_a_full_disk_in_the_middle_ends_the_run_at_once(lab, slow, monkeypatch):
+    sync, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) > 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return sync(handle)
+
+    monkeypatch.setattr(os, "fsync", full)
+    ran = lab.run(slow, "-j", 2)
+    assert ran.code == 2
+    assert "toy/runs: cannot write here: No space left on device" in ran.err
+    assert "Traceback" not in ran.err
+    assert 1 <= len(lab.files()) < 10
+    assert not list(lab.out.rglob("*.tmp"))
+    monkeypatch.setattr(os, "fsync", sync)
+    assert lab.run(slow, "-j", 2).code == 0
+    assert len(lab.files()) == 50
