@@ -16,7 +16,7 @@ def canonical(value):
 def data_of(spec):
     """The prepared data of a run spec, labels as its loss wants them; RrmbenchError if they cannot be had."""
     loss, _ = registry.from_mapping("loss", spec["loss"])
-    return data.load(spec["dataset"], "binary" if "binary" in loss.needs else "any")
+    return data.load(spec["dataset"], data.labels_for(loss.needs))
 
 
 def spec_id(spec, checksum):

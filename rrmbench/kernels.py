@@ -31,8 +31,8 @@ def kernel(function):
 def protect_cache(*components):
     """Stop reading and writing cached kernels in this process if a component is from an unknown file.
 
-    The name of its class in numba's index would break the cache for all processes that cannot import it: a class
-    defined in a notebook, or in a file that was loaded after the cache's directory was chosen.
+    The name of its class in numba's index would break the cache for all processes that cannot import it: a
+    class defined in a notebook, or in a file that was loaded after the cache's directory was chosen.
     """
     global _cached
     if _cached and not all(is_keyed(type(component)) for component in components):
@@ -154,17 +154,6 @@ def loss_dual(loss, mu, z, y, b):
     """b_i = argmax_b b z_i - phi*(b) - (mu/2) b^2, the derivative of phi^mu at z_i."""
     for i in range(z.shape[0]):
         b[i] = loss.dual(z[i], y[i], mu)
-
-
-@kernel
-def into_domain(loss, y, b):
-    """Move back each b_i that rounding has pushed over an end of the domain of phi*.
-
-    b_i becomes argmin phi*(t) + (M/2) (t - b_i)^2 for a large M.
-    """
-    for i in range(b.shape[0]):
-        if loss.conjugate(b[i], y[i]) == math.inf:
-            b[i] = loss.dual(1e14 * b[i], y[i], 1e14)
 
 
 @kernel

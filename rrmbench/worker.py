@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from multiprocessing.connection import wait
+from textwrap import shorten
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def child(task, connection):
     except Failure as failure:
         status, reason, facts = "failed", str(failure), {}
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
-        status, reason = "failed", f"{type(error).__name__}: {error}"
+        status, reason = "failed", shorten(f"{type(error).__name__}: {error}", 200)
         facts = {"traceback": traceback.format_exc()}
     with suppress(OSError):  # the parent is gone
         connection.send(("end", status, reason, facts))
@@ -116,9 +117,8 @@ def warm_up(problem, solve):
     rows = problem.X.rows
     n = min(problem.n, WARM_UP_ROWS)
     end = rows.indptr[n]
-    X = CSR(
-        rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy(), (n, *problem.shape)
-    )
+    size, outputs = (n, problem.X.shape[1]), problem.X.shape[2:]
+    X = CSR(rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy(), size, *outputs)
     tiny = Problem(X, problem.y[:n].copy(), problem.loss, problem.regularizer, problem.l2, problem.mu)
     try:
         iterates = solve(tiny, None, Rng(0))

@@ -55,9 +55,7 @@ def python(script, cache, package=None, plugins=()):
 
 def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
     package = tmp_path / "package"
-    shutil.copytree(
-        Path(rrmbench.__file__).parent, package / "rrmbench", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(Path(rrmbench.__file__).parent, package / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
     cache = tmp_path / "cache"
     home, compiled, plain, hits, misses = python(REPORT, cache, package)
     assert Path(home).parent == package / "rrmbench"
@@ -188,22 +186,6 @@ def test_compiled_regularizers_equal_python(mapping):
         assert w.tolist() == [psi.prox(u, t) for u in x]
         assert kernels.psi_value(psi, w) == pytest.approx(sum(map(psi.value, w)))
     assert kernels.psi_conjugate(psi, x) == pytest.approx(sum(map(psi.conjugate, x)))
-
-
-@pytest.mark.parametrize("name", oracles.scalar_losses())
-def test_into_domain_moves_only_what_is_outside(name):
-    loss, _ = build_loss(name)
-    y = oracles.labels(name, np.linspace(-1.0, 1.0, 40))
-    z = np.linspace(-3.0, 3.0, 40)
-    inside = np.array([loss.dual(t, label, 0.0) for t, label in zip(z, y, strict=True)])
-    b = inside.copy()
-    kernels.into_domain(loss, y, b)
-    assert np.array_equal(b, inside)
-    for push in 1e-15, -1e-15, 1e-16, -1e-16:
-        b = inside + push
-        kernels.into_domain(loss, y, b)
-        np.testing.assert_allclose(b, inside, atol=1e-11)
-        assert np.isfinite(kernels.mean_conjugate(loss, 0.0, b, y))
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,7 @@ def fingerprint():
 
 
 def test_same_seed_same_bits_in_every_process():
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_solvers; print(test_solvers.fingerprint())"
-    )
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import test_solvers; print(test_solvers.fingerprint())"
     folder = str(__import__("pathlib").Path(__file__).parent)
     other = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
     assert fingerprint() == fingerprint() == other.stdout.strip()
@@ -206,7 +204,7 @@ def test_apcg_is_algorithm_2(loss, regularizer, center):
 
 
 def test_apcg_continues_from_b():
-    p = oracles.problem("logistic", REGULARIZERS["elastic_net"], n=15, d=7)
+    p = oracles.problem("logistic", REGULARIZERS["elastic_net"], n=15, d=7).regularized(0.1, np.linspace(-1.0, 1.0, 7))
     compare_apcg(p, Iterate(np.zeros(7), p.loss_dual(np.linspace(-2.0, 2.0, 15))), passes=5, tolerance=1e-10)
 
 
@@ -302,9 +300,7 @@ def test_closed_form_of_repeated_steps(w, B, threshold, growth, k):
         x = expected / (1.0 + growth) - B
         expected = x - min(max(x, -threshold), threshold)
     table = lazy.powers(growth, 400)
-    assert lazy.repeated(w, B, threshold, k, table) == pytest.approx(
-        expected, abs=1e-12 * (1.0 + abs(w) + k * abs(B))
-    )
+    assert lazy.repeated(w, B, threshold, k, table) == pytest.approx(expected, abs=1e-12 * (1.0 + abs(w) + k * abs(B)))
 
 
 def test_powers_are_accurate():

@@ -5,7 +5,7 @@ from itertools import count, pairwise
 import numpy as np
 
 from rrmbench.api import Iterate
-from rrmbench.kernels import into_domain, kernel, prefetch, prefetch_rows, psi_prox
+from rrmbench.kernels import kernel, prefetch, prefetch_rows, psi_prox
 from rrmbench.registry import solver
 
 
@@ -45,7 +45,6 @@ def apcg(problem, start, rng):
         for first, last in pairwise(thirds):
             r = steps(*fixed, order[first:last], r, uv, pq)
             combine(r, uv, b)
-            into_domain(problem.loss, problem.y, b)
             combine(r, pq, w)
             psi_prox(problem.regularizer, w, 1.0 / s, w)
             yield Iterate(w, b, passes=epoch + last / n)
