@@ -4,6 +4,8 @@ import numpy as np
 
 from rrmbench import registry, worker  # noqa: F401
 from rrmbench.kernels import is_finite
+from rrmbench.problem import Problem
 
 registry.load()
 is_finite(np.zeros(1))  # numba sets its registries up at the first call, 0.2 s that children then inherit
+Problem(np.eye(1), [1.0], "squared", {"name": "l2", "strength": 1.0})  # pydantic and scipy.sparse are imported

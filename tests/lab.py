@@ -129,4 +129,6 @@ def make_lab(tmp_path, capfd, monkeypatch, pytestconfig):
     """A Lab; one cache for all tests and sessions, so that kernels compile once."""
     monkeypatch.setenv("RRMBENCH_CACHE", str(pytestconfig.cache.mkdir("rrmbench")))
     monkeypatch.delenv("RRMBENCH_DATA", raising=False)
+    for name in ("__file__", "__spec__"):  # children import the main module again, here all of pytest
+        monkeypatch.setattr(sys.modules["__main__"], name, None)
     return Lab(tmp_path, capfd)

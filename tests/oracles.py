@@ -21,7 +21,7 @@ def example(kind, name):
 
 def scalar_losses():
     """The names of all losses over single outputs."""
-    return [n for n in registry.names("loss") if getattr(build_loss(n)[0], "separable", True)]
+    return [n for n in registry.names("loss") if getattr(build_loss(n)[0], "outputs", "scalar") == "scalar"]
 
 
 def coordinate_regularizers():

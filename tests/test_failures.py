@@ -113,7 +113,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(lab, slow):
     process = lab.start(*slow)
     assert wait_for(lambda: len(lab.files()) >= 4, 60)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=2.5)
+    _, err = process.communicate(timeout=2.5)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "the same command runs the rest" in err

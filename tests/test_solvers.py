@@ -19,8 +19,10 @@ from rrmbench.solvers import prox_sdca
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 LOSSES = oracles.scalar_losses()
+SOLVERS = registry.names("solver")
 # Suboptimality relative to that of the start, after so many passes over 40 samples, for the worst problem.
-ACCURACY = {
+ACCURACY = dict.fromkeys(SOLVERS, (300, 0.5)) | {
+    "coordinate_descent": (300, 1e-6),
     "apcg": (300, 1e-9),
     "prox_sdca": (300, 1e-3),
     "agd": (300, 1e-5),
@@ -30,7 +32,7 @@ ACCURACY = {
     "sgd": (300, 0.1),
     "subgradient": (1000, 0.1),
 }
-SIZES = {"n": 40, "d": 12, "density": 0.5}
+ONE_PASS = ["gd", "agd", "fista", "subgradient", "svrg", "sgd"]
 
 
 def dense(p):
@@ -57,7 +59,7 @@ def after(solver, p, passes, start=None, seed=0):
 
 def valid_pairs():
     """(solver, loss, regularizer name) for every combination that the traits allow."""
-    for solver in ACCURACY:
+    for solver in SOLVERS:
         for loss in LOSSES:
             for name, mapping in REGULARIZERS.items():
                 if registry.lookup("solver", solver).needs <= oracles.problem(loss, mapping).traits:
@@ -69,7 +71,7 @@ def easy(solver):
     return oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"])
 
 
-each_solver = pytest.mark.parametrize("solver", ACCURACY)
+each_solver = pytest.mark.parametrize("solver", SOLVERS)
 each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg", "sgd"])
 
 
@@ -104,15 +106,19 @@ def test_first_iterate_costs_nothing_and_passes_grow(solver):
     its = iterates(solver, easy(solver), 20)
     passes = [it.passes for it in its]
     assert passes[0] == 0.0
-    steps = {"prox_sdca": [13 / 40, 13 / 40, 14 / 40], "apcg": [13 / 40, 13 / 40, 14 / 40]}.get(solver, [1.0])
-    np.testing.assert_allclose(np.diff(passes), np.resize(steps, 19), atol=1e-12)
-    assert {it.checks for it in its} == {0.0}
+    assert min(np.diff(passes)) >= 0.0
+    assert max(np.diff(passes)) <= 1.0 + 1e-12
+    thirds = (13 / 40, 13 / 40, 14 / 40)
+    exact = {"prox_sdca": thirds, "apcg": thirds} | dict.fromkeys(ONE_PASS, (1.0,))
+    if solver in exact:
+        np.testing.assert_allclose(np.diff(passes), np.resize(exact[solver], 19), atol=1e-12)
+        assert {it.checks for it in its} == {0.0}
 
 
 def fingerprint():
     """A digest of the first iterates of all solvers."""
     sha = hashlib.sha256()
-    for solver in sorted(ACCURACY):
+    for solver in SOLVERS:
         for it in iterates(solver, easy(solver), 8, seed=5):
             sha.update(it.w.tobytes() + (b"" if it.b is None else it.b.tobytes()))
     return sha.hexdigest()
@@ -408,7 +414,7 @@ def test_rows_without_entries_and_single_samples():
     X = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]])
     for rows in X, X[:1], X[1:2]:
         p = Problem(rows, np.ones(len(rows)), "logistic", {"name": "elastic_net", "l1": 0.01, "l2": 0.1})
-        for solver in ACCURACY:
+        for solver in SOLVERS:
             for it in iterates(solver, p, 30):
                 assert np.isfinite(p.primal(it.w))
                 assert it.b is None or np.isfinite(p.dual(it.b))

@@ -12,7 +12,9 @@ from rrmbench.registry import solver
 
 @solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
 def prox_sdca(problem, start, rng, *, sampling: Literal["permutation", "uniform"] = "permutation"):
-    """Prox-SDCA with option I, the exact maximization of D in one b_i per step.
+    """Prox-SDCA with option I, the exact maximization in one b_i per step.
+
+    What is maximized is D itself for psi = 0, else its lower bound by the smoothness 1/s of Psi*.
 
     With p = x_i.w and q = ||x_i||^2 / (s n), s = l2 + kappa, the maximizer is
     b_i = dual(p + q b_i, y_i, mu + q): the derivative of the loss smoothed by q more.
