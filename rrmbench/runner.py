@@ -103,7 +103,7 @@ def run_experiment(
 
 
 def _manifest(experiment, plan, runs, whole, environments):
-    entries = {run.spec_id: run.entry for run in runs}
+    entries = {run.spec_id: run.entry | {"tuned": plan.tuned_keys(run.spec)} for run in runs}
     try:
         old = experiment.manifest()
     except Exception:  # none yet, or damaged: it is only a list of what was asked for

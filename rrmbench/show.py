@@ -7,6 +7,7 @@ import numpy as np
 from rrmbench import labels
 from rrmbench.results import LEVELS, passes_to, runs_of
 from rrmbench.store import experiments
+from rrmbench.tuning import choices
 
 _COLOURS = {"done": "green", "diverged": "yellow", "timeout": "yellow", "interrupted": "yellow"}
 
@@ -27,8 +28,11 @@ def _blocks(experiment):
 
     manifest = experiment.manifest()
     found = runs_of(experiment)
+    tuned = choices(manifest, found)
+    trials = {run for choice in tuned for run in choice.trials}
+    found = [run for run in found if run not in trials]
     differ = set(labels.varying(run.keys for run in found))
-    yield Text(_headline(experiment, manifest, found, differ), style="bold")
+    yield Text(_headline(experiment, manifest, found, len(trials), differ), style="bold")
     if found:
         yield _table(found, differ)
         yield Text("upper line: passes, lower line: seconds, until the certified duality gap is at most ...")
@@ -37,6 +41,8 @@ def _blocks(experiment):
             "* no certificate: this method or problem gives no dual bound; the levels are of the"
             " suboptimality against the reference, where one is known"
         )
+    for choice in tuned:
+        yield Text(f"tuned: {choice.text}")
     for run in found:
         if run.status != "done":
             reason = run.result.reason or "no reason was recorded"
@@ -44,11 +50,13 @@ def _blocks(experiment):
     yield Text("")
 
 
-def _headline(experiment, manifest, found, differ):
-    asked = len({entry["spec_id"] for entry in manifest["runs"]})
-    parts = [f"{len(found)} of {asked} runs, {asked - len(found)} not done yet"]
-    if len(found) == asked:
+def _headline(experiment, manifest, found, trials, differ):
+    asked, done = len({entry["spec_id"] for entry in manifest["runs"]}), len(found) + trials
+    parts = [f"{done} of {asked} runs, {asked - done} not done yet"]
+    if done == asked:
         parts = [f"{asked} run{'s' * (asked != 1)}"]
+    if trials:
+        parts.append(f"{trials} of them trials of tuning, not shown")
     if manifest.get("skipped"):
         parts.append(f"{len(manifest['skipped'])} combinations skipped")
     same = _common_problem(found, differ)

@@ -447,8 +447,12 @@ MISTAKES = {
         "config.yaml:5: plot.ylim: found [1], allowed is two numbers",
     ),
     "tune": (
-        BASE + "tune: {grid: {solver.step_scale: '2^[-10..10]'}}\n",
-        "config.yaml:5: tune: not available yet",
+        BASE + "tune: {grid: {solver.step_scal: '2^[-10..10]'}}\n",
+        "config.yaml:5: tune.grid.solver.step_scal: no solver of this file has such a parameter; did you mean 'solver.step_scale'?",
+    ),
+    "tune_text": (
+        BASE + "tune: {grid: {solver.step_scale: '2^[-10,10]'}}\n",
+        "config.yaml:5: tune.grid.solver.step_scale: found '2^[-10,10]', allowed is a list of numbers or a text like",
     ),
     "tune_keep": (
         BASE + "tune: {grid: {}, keep: worst}\n",

@@ -11,6 +11,7 @@ from rrmbench import registry
 from rrmbench.config import components, schema
 from rrmbench.config.grids import expand
 from rrmbench.config.raw import DEFAULTS, read
+from rrmbench.config.tune import Tuner
 from rrmbench.config.validity import reason
 from rrmbench.errors import RrmbenchError
 
@@ -30,6 +31,11 @@ class Plan:
     limit: float  # wall-clock seconds after which a run is killed
     plugins: tuple  # absolute paths
     config: dict  # the tree with defaults and overrides, for the manifest
+    tuned: dict  # text of a spec -> the keys that `tune:` chose, for the specs that it made
+
+    def tuned_keys(self, spec):
+        """The keys of a spec whose values come from a grid of `tune:`, such as ["reduction.sigma"]."""
+        return self.tuned.get(_text(spec), [])
 
     @property
     def serial(self):
@@ -55,20 +61,22 @@ def resolve(raw):
     for file in raw.plugins:  # all of them first: one may be named before the mapping that gives its file
         registry.load_plugin(file)
     tree, places = raw.tree, raw.places
-    _check_tune(tree, places)
+    tuner = Tuner(tree, places)
     plot = schema.check(schema.Plot, tree.get("plot", {}), ("plot",), places).model_dump(exclude_none=True)
     name, reference = _name(raw), _reference(tree, places)
     combinations = {}
     for block, at in raw.blocks():
-        for spec, why in _combinations(block, at, places):
-            combinations.setdefault(json.dumps(spec, sort_keys=True), (spec, why))
-    runs = [spec for spec, why in combinations.values() if why is None]
-    skipped = [(spec, why) for spec, why in combinations.values() if why is not None]
+        for spec, why, tuned in _combinations(block, at, places, tuner):
+            combinations.setdefault(_text(spec), (spec, why, tuned))
+    tuner.check_used()
+    runs = [spec for spec, why, _ in combinations.values() if why is None]
+    skipped = [(spec, why) for spec, why, _ in combinations.values() if why is not None]
+    tuned = {key: keys for key, (_, _, keys) in combinations.items() if keys}
     if not runs:
         raise RrmbenchError(f"{raw.path}: every combination is skipped:\n{_listed(skipped)}")
     limit = _limit(tree, places, runs)
     config = DEFAULTS | tree | {"name": name, "plot": plot, "reference": reference, "limit": limit}
-    return Plan(raw.path, name, runs, skipped, plot, reference, limit, raw.plugins, config)
+    return Plan(raw.path, name, runs, skipped, plot, reference, limit, raw.plugins, config, tuned)
 
 
 def validate(paths):
@@ -77,29 +85,32 @@ def validate(paths):
     return [Count(plan.path, len(plan.runs), len(plan.skipped)) for plan in plans]
 
 
-def _combinations(block, at, places):
-    """Yield (spec, reason or None) for the product of one block, in the order of `schema.AXES`."""
+def _combinations(block, at, places, tuner):
+    """Yield (spec, reason or None, tuned keys) for the product of one block, in the order of `schema.AXES`."""
     from rrmbench.problem import traits
 
     axes = [
         [
-            components.check(kind, mapping, path, places)
+            tuned
             for mapping, path in expand(block[kind], at[kind], places)
+            for tuned in tuner.expand(kind, components.check(kind, mapping, path, places))
         ]
         for kind in schema.COMPONENTS
     ]
     seeds = _seeds(block["seed"], at["seed"], places)
     stop = schema.check(schema.Stop, block["stop"], at["stop"], places).model_dump(exclude_none=True)
     trace = schema.check(schema.Trace, block["trace"], at["trace"], places).model_dump()
-    for dataset, loss, regularizer in product(*axes[:3]):
+    for problem in product(*axes[:3]):
+        dataset, loss, regularizer = (mapping for mapping, _ in problem)
         with places.located(at["regularizer"]):  # a bad pair of parameters shows when the thing is built
             has = traits(loss, regularizer, dataset)
-        for solver, reduction in product(*axes[3:]):
-            parts = (dataset, loss, regularizer, solver, reduction)
-            spec = dict(zip(schema.COMPONENTS, parts, strict=True))
+        for method in product(*axes[3:]):
+            parts = (*problem, *method)
+            spec = {kind: mapping for kind, (mapping, _) in zip(schema.COMPONENTS, parts, strict=True)}
+            tuned = [key for _, keys in parts for key in keys]
             why = reason(spec, has)
             for seed in seeds:
-                yield spec | {"seed": seed, "stop": stop, "trace": trace}, why
+                yield spec | {"seed": seed, "stop": stop, "trace": trace}, why, tuned
 
 
 def _seeds(value, path, places):
@@ -110,10 +121,8 @@ def _seeds(value, path, places):
     return schema.check_value(list[schema.Seed], seeds, path, places, allowed)
 
 
-def _check_tune(tree, places):
-    if "tune" in tree:
-        schema.check(schema.Tune, tree["tune"], ("tune",), places)
-        raise RrmbenchError(f"{places.where(('tune',))}: not available yet")
+def _text(spec):
+    return json.dumps(spec, sort_keys=True)
 
 
 def _name(raw):

@@ -69,11 +69,12 @@ class Plot(_Part):
 
 
 class Tune(_Part):
-    """Grids searched for the best value of parameters."""
+    """Grids searched for the best value of parameters that a component has and the file does not set."""
 
     grid: dict[Key, str | list[float]] = Field(description="a mapping of parameters to grids")
     keep: Literal["best"] = Field("best", description="best")
     by: Literal["objective", "passes_to_gap"] = Field("objective", description="objective or passes_to_gap")
+    gap: Number | None = Field(None, description=POSITIVE + ", the gap that passes_to_gap counts to (default: stop.gap)")
 
 
 def check(model, value, path, places):

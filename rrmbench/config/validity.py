@@ -16,7 +16,7 @@ _WORDS = {
 def reason(spec, has):
     """Return why the solver of `spec` cannot run on a problem that `has` those traits, or None if it can."""
     solver = registry.lookup("solver", spec["solver"]["name"])
-    missing = solver.needs - has - _gives(spec["reduction"])
+    missing = registry.lacking(solver.needs, has | _gives(spec["reduction"]))
     if not missing:
         return None
     return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
@@ -29,12 +29,18 @@ def _gives(reduction):
 
 
 def _sentence(trait, spec):
+    solver = spec["solver"]["name"]
+    if trait[:1].isupper():  # classes of losses or of regularizers
+        return f"{solver} is for {trait} only, and not for {_owner('loss', spec)} with {_owner('regularizer', spec)}"
     needed, part, said = _WORDS.get(trait, (f"the trait '{trait}'", "loss", f"'{trait}'"))
-    owner = spec[part].get("name") or spec[part]["path"]
     return (
-        f"{spec['solver']['name']} needs {needed}; {owner} is not {said} "
+        f"{solver} needs {needed}; {_owner(part, spec)} is not {said} "
         f"and reduction '{spec['reduction']['name']}' does not make it so"
     )
+
+
+def _owner(part, spec):
+    return spec[part].get("name") or spec[part]["path"]
 
 
 def _advice(missing):

@@ -13,6 +13,7 @@ from rrmbench.plots import curves, layout, style
 from rrmbench.plots.notes import notes
 from rrmbench.results import METRICS, runs_of
 from rrmbench.store import experiments, replacing
+from rrmbench.tuning import choices
 
 X = ("passes", "work", "seconds", "cpu_seconds")
 Y = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)
@@ -59,6 +60,9 @@ def sheets(experiment, x=None, y=None):
     asked = manifest.get("plot") or {}
     found = runs_of(experiment)
     pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
+    rivals = {choice.kept[0]: choice for choice in choices(manifest, found)}
+    trials = {run for choice in rivals.values() for run in choice.trials}
+    found = [run for run in found if run not in trials]
     axes = curves.Axes(
         x or asked.get("x", "passes"),
         y or asked.get("y", "suboptimality"),
@@ -70,23 +74,24 @@ def sheets(experiment, x=None, y=None):
     for runs in layout.groups(found, facets["figure"]).values():
         where = layout.title(runs[0], facets["figure"])
         title = asked.get("title") or _title(experiment.name, runs, where, placed + facets["figure"])
-        yield where, _sheet(title, runs, facets, placed, axes, pending)
+        yield where, _sheet(title, runs, rivals, facets, placed, axes, pending)
 
 
-def _sheet(title, runs, facets, placed, axes, pending):
+def _sheet(title, runs, rivals, facets, placed, axes, pending):
     from rrmbench.plots.draw import Sheet
 
     cells, rows, columns = layout.grid(runs, facets["rows"], facets["columns"])
     series = curves.series_of(list(cells.values()), placed)
     panels = {
-        at: curves.panel_of(layout.title(members[0], placed), members, series, axes)
+        at: curves.panel_of(layout.title(members[0], placed), members, rivals, series, axes)
         for at, members in cells.items()
     }
     shown = {one for panel in panels.values() for one in panel.curves}
     drawn = [one for one in dict.fromkeys(series.values()) if one in shown]
     several = len({one.solver for one in drawn}) > 1
     names = {one: layout.series_label(one, several) for one in drawn}
-    small_print = notes(runs, list(panels.values()), pending, axes)
+    tuned = [rivals[run] for run in runs if run in rivals]
+    small_print = notes(runs, tuned, list(panels.values()), pending, axes)
     return Sheet(title, panels, rows, columns, axes, style.styles(drawn), names, small_print)
 
 

@@ -52,10 +52,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes. `floor` is the certified width of the reference, 0 if it plays no role."""
+    """One set of axes. `floor` is the certified width of the reference, 0 if it plays no role.
+
+    `faint` lists (series, curve) of the values that tuning did not keep.
+    """
 
     title: str
     curves: dict
+    faint: list
     floor: float
     remark: str
 
@@ -94,15 +98,20 @@ def _needed_keys(members, excluded):
     return needed
 
 
-def panel_of(title, runs, series, axes):
-    """Return the Panel of some runs: one curve per series that has anything to show on these axes."""
+def panel_of(title, runs, rivals, series, axes):
+    """Return the Panel of some runs: one curve per series that has anything to show on these axes.
+
+    `rivals` maps a run whose parameters were tuned to its Choice.
+    """
     groups = {}
     for run in runs:
         groups.setdefault(series[run], []).append(run)
     curves = {name: curve_of(members, axes) for name, members in groups.items()}
     curves = {name: curve for name, curve in curves.items() if curve is not None}
     floor = max((_width(run.reference) for run in runs), default=0.0) if axes.y == "suboptimality" else 0.0
-    return Panel(title, curves, floor, "" if curves else _why_empty(runs, axes))
+    faint = [(series[run], curve_of([trial], axes)) for run in runs if run in rivals for trial in rivals[run].trials]
+    faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
+    return Panel(title, curves, faint, floor, "" if curves else _why_empty(runs, axes))
 
 
 def curve_of(runs, axes):

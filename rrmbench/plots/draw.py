@@ -92,6 +92,9 @@ def _panel(axes, panel, sheet):
     axes.set_axisbelow(True)
     if sheet.axes.logarithmic:
         axes.set_yscale("log")
+    for series, curve in panel.faint:
+        style = sheet.styles[series]
+        axes.plot(curve.x, curve.y, color=style["color"], linestyle=style["linestyle"], linewidth=0.6, alpha=0.3, zorder=1)
     for number, series in enumerate(s for s in sheet.styles if s in panel.curves):
         _curve(axes, panel.curves[series], sheet.styles[series], number)
     if panel.remark:

@@ -7,9 +7,12 @@ from rrmbench import labels
 LONGEST = 6  # lines about runs that ended badly; the rest is counted
 
 
-def notes(runs, panels, pending, axes):
-    """Return the lines of small print for a figure of `runs` in `panels`; `pending` runs are to come."""
-    lines = [*_aggregation(runs, panels), *_timing(runs, axes), *_floor(panels)]
+def notes(runs, tuned, panels, pending, axes):
+    """Return the lines of small print for a figure of `runs` in `panels`.
+
+    `tuned` are the Choices among its runs; `pending` runs are to come.
+    """
+    lines = [*_aggregation(runs, panels), *_tuning(tuned), *_timing(runs, axes), *_floor(panels)]
     without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
     if without:
         lines.append(f"not shown, as {axes.x} are not counted: {', '.join(without)}")
@@ -26,6 +29,17 @@ def _aggregation(runs, panels):
     seeds = len({run.keys["seed"] for run in runs})
     if any(curve.low is not None for panel in panels for curve in panel.curves.values()):
         yield f"lines: medians over {seeds} seeds, bands: quartiles"
+
+
+def _tuning(tuned):
+    if not tuned:
+        return
+    sizes = sorted({(len(choice.trials) + len(choice.kept)) // len(choice.kept) for choice in tuned})
+    of = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    yield f"strong: the best of {of} values by {tuned[0].by}, chosen in each panel; faint: the others"
+    edges = sum(choice.at_edge for choice in tuned)
+    if edges:
+        yield f"{edges} of {len(tuned)} best values lie at the edge of their grid; `rrmbench show` names them"
 
 
 def _timing(runs, axes):
