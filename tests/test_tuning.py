@@ -1,0 +1,89 @@
+"""`tune:` from the grid in the file to the choice that readers show."""
+
+import pytest
+import stored
+from rich.console import Console
+
+from rrmbench import config, plots
+from rrmbench.results import runs_of
+from rrmbench.show import summary
+from rrmbench.tuning import choices
+
+FILE = """\
+dataset: tiny.txt
+loss: squared
+regularizer: {name: l1, strength: 0.1}
+solver: apcg
+reduction:
+  - {name: regularize, sigma: 1e-3}
+  - adapt_reg
+  - {name: joint_adapt, inside: none}
+tune: {grid: {reduction.sigma: "{1,3}*10^[-2..-1]", reduction.mu: [0.5, 1]}}
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "tiny.txt").write_text("1 1:1\n-1 2:1\n")
+    (tmp_path / "c.yaml").write_text(FILE)
+    return config.resolve(config.read(tmp_path / "c.yaml"))
+
+
+def test_only_parameters_that_exist_and_are_not_set_are_tuned(plan):
+    sigmas = {name: [] for name in ("regularize", "adapt_reg", "joint_adapt")}
+    for spec in plan.runs:
+        sigmas[spec["reduction"]["name"]].append((spec["reduction"]["sigma"], plan.tuned_keys(spec)))
+    grid = [0.01, 0.03, 0.1, 0.3]
+    assert sigmas["regularize"] == [(1e-3, [])]
+    assert sigmas["adapt_reg"] == [(sigma, ["reduction.sigma"]) for sigma in grid]
+    both = ["reduction.sigma", "reduction.mu"]
+    assert sigmas["joint_adapt"] == [(sigma, both) for sigma in grid for _ in range(2)]
+
+
+def tuned_experiment(folder, by, rates, gap=1e-3, **shapes):
+    """adapt_reg at several sigma, three seeds each, converging at the given rates; one run that is not tuned."""
+    results = []
+    for sigma, rate in rates.items():
+        for seed in range(3):
+            asked = stored.spec(reduction="adapt_reg", sigma=sigma, seed=seed)
+            results.append(stored.result(asked, stored.trace(rate=rate * (1 + 0.01 * seed), **shapes)))
+    results += [stored.result(stored.spec(reduction="regularize", sigma=1.0, seed=s)) for s in range(3)]
+    experiment = stored.experiment(folder, results)
+    manifest = experiment.manifest()
+    for entry in manifest["runs"]:
+        entry["tuned"] = ["reduction.sigma"] if entry["spec"]["reduction"]["name"] == "adapt_reg" else []
+    manifest["config"] = {"tune": {"grid": {}, "by": by}, "stop": {"gap": gap}}
+    experiment.write_manifest(manifest)
+    return experiment
+
+
+def test_the_best_final_objective_is_kept_with_all_its_seeds(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    found = runs_of(experiment)
+    (choice,) = choices(experiment.manifest(), found)
+    assert choice.values == {"reduction.sigma": 0.3}
+    assert [run.keys["seed"] for run in choice.kept] == [0, 1, 2]
+    assert len(choice.trials) == 6 and not choice.at_edge
+    passes = sum(run.column("passes")[-1] for run in choice.kept + choice.trials)
+    assert f"best of 3 by objective (search: {passes:.4g} passes" in choice.text
+
+
+def test_passes_to_a_gap_prefer_what_gets_there_first_and_tell_an_edge(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "passes_to_gap", {0.1: 0.4, 0.3: 0.8, 1.0: 2.0}, gap=1e-2)
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"reduction.sigma": 1.0} and choice.at_edge
+    assert "AT THE EDGE" in choice.text
+
+
+def test_show_and_plot_keep_the_best_and_say_what_became_of_the_rest(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    console = Console(width=140, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(summary(experiment.directory))
+    text = console.export_text()
+    assert "12 runs, 6 of them trials of tuning, not shown" in text
+    assert "reduction.sigma = 0.3 is the best of 3" in text
+    ((_, sheet),) = plots.sheets(experiment)
+    (panel,) = sheet.panels.values()
+    assert len(panel.curves) == 2 and len(panel.faint) == 6
+    assert any("faint: the others" in note for note in sheet.notes)
+    assert len(plots.plot(experiment.directory)) == 2
