@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check bench clean
+.PHONY: help demo test lint check bench reproduction clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,11 @@ check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the com
 	rm -rf build/check
 	$(BIN)/rrmbench run configs/ci.yaml -o build/check --quiet
 	$(BIN)/rrmbench check build/check/ci --baseline configs/ci_baseline.json
+
+reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about an hour) and print the verdicts
+	$(BIN)/rrmbench run configs/reproduction/*.yaml -o $(RESULTS)
+	for name in lasso svm accelerated_sdca multiclass; do $(BIN)/rrmbench plot $(RESULTS)/reproduction_$$name; done
+	$(BIN)/python configs/reproduction/table.py $(RESULTS)
 
 bench: $(VENV)/.test  ## nanoseconds per nonzero of the kernels, next to liblinear
 	$(BIN)/python tests/benchmarks/kernels.py
