@@ -10,9 +10,11 @@ class Iterate(NamedTuple):
 
     w : model, of the problem's shape
     b : dual variable (n,), or None where the solver has none
-    passes : data touched so far, in units of all stored rows
+    passes : data touched so far, in units of all stored rows; NaN, in all iterates, where nobody counts them
     checks : the same for evaluations that the method needs but papers do not count
     gradient_norm : norm of the prox-gradient map at w where it is known for free, else None
+    restarted : whether this iterate was computed from scratch, as by another library called with a greater budget:
+        it took the time since the iterate before it, not the sum of all times
     """
 
     w: np.ndarray
@@ -20,3 +22,4 @@ class Iterate(NamedTuple):
     passes: float = 0.0
     checks: float = 0.0
     gradient_norm: float | None = None
+    restarted: bool = False

@@ -58,6 +58,8 @@ _expose("dual_row", lambda self, z, y, mu, q, b: self.instance_class.dual_row)
 _expose("psi", lambda self, w: self.instance_class.value)
 _expose("psi_conjugate", lambda self, v: self.instance_class.conjugate)
 _expose("prox", lambda self, w, t: self.instance_class.prox)
+_expose("step", lambda self, p, b, y, q: self.instance_class.step)
+_expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
 
 
 @intrinsic

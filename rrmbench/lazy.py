@@ -5,21 +5,25 @@ A step with the sample i moves every coordinate of w,
     w = prox_{eta Psi}(w - eta (g + delta x_i)),   delta = phi'(x_i.w) - theta_i,
 
 but outside of the row only by T(w_j) = prox_{a eta psi}(a w_j - B_j), a = 1/(1 + eta s) and
-B = a eta (g - kappa center). If psi is a multiple of |w|, then T^k has a closed form, and a coordinate is
+B = a eta (g - kappa center). If psi is a multiple of |w| on an interval, then T^k has a closed form, and a coordinate is
 brought up to date when a row needs it; otherwise, and on dense rows, all coordinates move in each step.
+
+The projection on the interval comes once, after the k steps without it: these are monotone in w, so they run in one
+direction, and where they leave the interval the projected ones stay at its end.
 """
 
 import numpy as np
-from numba.extending import register_jitable
+from numba import types
+from numba.extending import overload, register_jitable
 
-from rrmbench.kernels import axpy, dot, kernel, prefetch_rows
+from rrmbench.kernels import axpy, dot, kernel, prefetch, prefetch_rows
 
 
 class StochasticSteps:
     """The steps above for one problem and one step length eta.
 
-    Dense rows (with more than a fifth of all columns) and regularizers without `soft_threshold` take the
-    kernel that moves all coordinates.
+    Dense rows (with more than a fifth of all columns) and regularizers without `soft_threshold` take the kernels that
+    move all coordinates.
     """
 
     def __init__(self, problem, eta):
@@ -34,24 +38,58 @@ class StochasticSteps:
 
     def run(self, order, w, g, theta):
         """Take one step for each of at most n samples of `order`, changing w."""
-        p, a, eta = self.problem, self.a, self.eta
-        B = (a * eta) * (g - self.pull)
+        p, B = self.problem, self.linear(g)
+        fixed = (p.X.rows, p.y, p.loss, p.mu, p.regularizer, order, theta, self.eta)
         if self.lazy:
-            threshold = a * eta * p.regularizer.strength
-            lazy_steps(
-                p.X.rows, p.y, p.loss, p.mu, order, theta, eta, self.powers, threshold, B, w, self.last
-            )
+            lazy_steps(*fixed, self.powers, B, w, self.last)
         else:
-            dense_steps(p.X.rows, p.y, p.loss, p.mu, p.regularizer, order, theta, eta, a, B, w)
+            dense_steps(*fixed, self.a, B, w)
+
+    def linear(self, g):
+        """B for the constant part g of the gradient."""
+        return (self.a * self.eta) * (g - self.pull)
+
+    def run_table(self, order, w, B, theta, weight):
+        """As `run` with delta times `weight`, while theta_i += delta and g += delta x_i / n, so B += a eta delta x_i / n.
+
+        B is `linear(g)` with g = (1/n) X^T theta at first, and theta and B are changed. [SAGA: weight 1; SAG: 1/n]
+        """
+        p = self.problem
+        fixed = (p.X.rows, p.y, p.loss, p.mu, p.regularizer, order, theta, weight, self.eta)
+        if self.lazy:
+            lazy_table_steps(*fixed, self.powers, B, w, self.last)
+        else:
+            dense_table_steps(*fixed, self.a, B, w)
 
 
-def powers(growth, n):
-    """Rows (a^k, 1 + a + ... + a^(k-1)) for k = 0 .. n, a = 1/(1 + growth), each to the last digits."""
-    k = np.arange(n + 1.0)
+@register_jitable
+def power(growth, k):
+    """(a^k, 1 + a + ... + a^(k-1)) for a = 1/(1 + growth), each to the last digits."""
     if growth == 0.0:
-        return np.column_stack((np.ones(n + 1), k))
-    rate = -np.log1p(growth)
-    return np.column_stack((np.exp(k * rate), np.expm1(k * rate) * -((1.0 + growth) / growth)))
+        return 1.0, float(k)
+    exponent = -k * np.log1p(growth)
+    return np.exp(exponent), -np.expm1(exponent) * ((1.0 + growth) / growth)
+
+
+@kernel
+def powers(growth, n):
+    """The table of `power(growth, k)`, k = 0 .. n."""
+    table = np.empty((n + 1, 2))
+    for k in range(n + 1):
+        table[k, 0], table[k, 1] = power(growth, k)
+    return table
+
+
+def power_of(how, k):
+    """power(growth, k), `how` being growth itself or the table of its powers; for kernels only."""
+    raise NotImplementedError
+
+
+@overload(power_of)
+def _power_of(how, k):
+    if isinstance(how, types.Array):
+        return lambda how, k: (how[k, 0], how[k, 1])
+    return lambda how, k: power(how, k)
 
 
 @register_jitable
@@ -61,8 +99,8 @@ def soft(x, threshold):
 
 @kernel
 def repeated(w, B, threshold, k, powers):
-    """T^k(w), T(w) = soft(a w - B, threshold)."""
-    power, total = powers[k, 0], powers[k, 1]
+    """T^k(w), T(w) = soft(a w - B, threshold); `powers` as in `power_of`."""
+    power, total = power_of(powers, k)
     up = power * w - (B + threshold) * total
     down = power * w - (B - threshold) * total
     if threshold > 0.0:
@@ -79,18 +117,22 @@ def through_zero(w, B, threshold, k, powers):
     low, high = 0, k
     while high - low > 1:  # the last step that ends at or above 0
         m = (low + high) // 2
-        if powers[m, 0] * w >= (B + threshold) * powers[m, 1]:
+        power, total = power_of(powers, m)
+        if power * w >= (B + threshold) * total:
             low = m
         else:
             high = m
-    w = soft(powers[1, 0] * (powers[low, 0] * w - (B + threshold) * powers[low, 1]) - B, threshold)
-    return powers[k - high, 0] * w - (B - threshold) * powers[k - high, 1]
+    power, total = power_of(powers, low)
+    w = soft(power_of(powers, 1)[0] * (power * w - (B + threshold) * total) - B, threshold)
+    power, total = power_of(powers, k - high)
+    return power * w - (B - threshold) * total
 
 
 @kernel
-def lazy_steps(rows, y, loss, mu, order, theta, eta, powers, threshold, B, w, last):
+def lazy_steps(rows, y, loss, mu, regularizer, order, theta, eta, powers, B, w, last):
     """One step for each sample of `order`; last[j] counts the steps that w_j has made, 0 before and after."""
     a = powers[1, 0]
+    threshold = a * eta * regularizer.strength
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
         i = order[t]
@@ -98,15 +140,47 @@ def lazy_steps(rows, y, loss, mu, order, theta, eta, powers, threshold, B, w, la
         z = 0.0
         for e in range(begin, end):
             j = rows.indices[e]
-            w[j] = repeated(w[j], B[j], threshold, t - last[j], powers)
+            w[j] = regularizer.prox(repeated(w[j], B[j], threshold, t - last[j], powers), 0.0)
             z += rows.data[e] * w[j]
         move = a * eta * (loss.dual(z, y[i], mu) - theta[i])
         for e in range(begin, end):
             j = rows.indices[e]
-            w[j] = soft(a * w[j] - B[j] - move * rows.data[e], threshold)
+            w[j] = regularizer.prox(a * w[j] - B[j] - move * rows.data[e], a * eta)
             last[j] = t + 1
+    catch_up(regularizer, threshold, order.shape[0], powers, B, w, last)
+
+
+@kernel
+def lazy_table_steps(rows, y, loss, mu, regularizer, order, theta, weight, eta, powers, B, w, last):
+    """As `lazy_steps`, for `StochasticSteps.run_table`."""
+    a = powers[1, 0]
+    threshold = a * eta * regularizer.strength
+    for t in range(order.shape[0]):
+        prefetch_rows(rows, y, order, t)
+        prefetch(theta, order[min(t + 8, order.shape[0] - 1)])
+        i = order[t]
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        z = 0.0
+        for e in range(begin, end):
+            j = rows.indices[e]
+            w[j] = regularizer.prox(repeated(w[j], B[j], threshold, t - last[j], powers), 0.0)
+            z += rows.data[e] * w[j]
+        delta = loss.dual(z, y[i], mu) - theta[i]
+        theta[i] += delta
+        move, change = a * eta * delta * weight, a * eta * delta / theta.shape[0]
+        for e in range(begin, end):
+            j = rows.indices[e]
+            w[j] = regularizer.prox(a * w[j] - B[j] - move * rows.data[e], a * eta)
+            B[j] += change * rows.data[e]
+            last[j] = t + 1
+    catch_up(regularizer, threshold, order.shape[0], powers, B, w, last)
+
+
+@kernel
+def catch_up(regularizer, threshold, steps, powers, B, w, last):
+    """Let every coordinate have made `steps` steps, and set last to 0."""
     for j in range(w.shape[0]):
-        w[j] = repeated(w[j], B[j], threshold, order.shape[0] - last[j], powers)
+        w[j] = regularizer.prox(repeated(w[j], B[j], threshold, steps - last[j], powers), 0.0)
         last[j] = 0
 
 
@@ -121,3 +195,18 @@ def dense_steps(rows, y, loss, mu, regularizer, order, theta, eta, a, B, w):
         axpy(rows.indices, rows.data, begin, end, -eta * delta, w)
         for j in range(w.shape[0]):
             w[j] = regularizer.prox(a * w[j] - B[j], a * eta)
+
+
+@kernel
+def dense_table_steps(rows, y, loss, mu, regularizer, order, theta, weight, eta, a, B, w):
+    """As `dense_steps`, for `StochasticSteps.run_table`."""
+    for t in range(order.shape[0]):
+        prefetch_rows(rows, y, order, t)
+        i = order[t]
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        delta = loss.dual(dot(rows.indices, rows.data, begin, end, w), y[i], mu) - theta[i]
+        theta[i] += delta
+        axpy(rows.indices, rows.data, begin, end, -eta * delta * weight, w)
+        for j in range(w.shape[0]):
+            w[j] = regularizer.prox(a * w[j] - B[j], a * eta)
+        axpy(rows.indices, rows.data, begin, end, a * eta * delta / theta.shape[0], B)

@@ -56,7 +56,7 @@ def solve(
     if callable(solver):
         solver = solver.__name__
     run = registry.build_solver(solver, reduction)
-    if lacking := run.needs - problem.traits:
+    if lacking := registry.lacking(run.needs, problem.traits):
         raise RrmbenchError(
             f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'"
         )

@@ -52,6 +52,7 @@ class Component:
     needs: frozenset
     gives: frozenset
     source: str
+    bound: object = None  # of a solver: its theorem, bound(constants, passes), see rrmbench.theory
 
     @property
     def summary(self):
@@ -72,11 +73,16 @@ class Component:
         return {key: self.parameters[key].check(value, f"{where}.{key}") for key, value in values.items()}
 
 
+def lacking(needs, has):
+    """The needs that a set of traits does not meet; "Hinge or Logistic" is met by either."""
+    return frozenset(need for need in needs if has.isdisjoint(need.split(" or ")))
+
+
 _components = {kind: {} for kind in KINDS}
 _aliases = {kind: {} for kind in KINDS}
 
 
-def _add(kind, function, needs, gives, aliases, keyword_only):
+def _add(kind, function, needs, gives, aliases, bound, keyword_only):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
@@ -90,7 +96,7 @@ def _add(kind, function, needs, gives, aliases, keyword_only):
         if annotation is inspect.Parameter.empty:
             annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
         parameters[p.name] = Parameter(p.name, annotation, p.default)
-    component = Component(kind, name, function, parameters, frozenset(needs), frozenset(gives), source)
+    component = Component(kind, name, function, parameters, frozenset(needs), frozenset(gives), source, bound)
     _components[kind][name] = component
     for alias in aliases:
         _aliases[kind][alias] = name
@@ -99,10 +105,10 @@ def _add(kind, function, needs, gives, aliases, keyword_only):
 
 
 def _decorator(kind, keyword_only):
-    def decorate(function=None, *, needs=(), gives=(), aliases=()):
+    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None):
         if function is None:
-            return lambda f: _add(kind, f, needs, gives, aliases, keyword_only)
-        return _add(kind, function, needs, gives, aliases, keyword_only)
+            return lambda f: _add(kind, f, needs, gives, aliases, bound, keyword_only)
+        return _add(kind, function, needs, gives, aliases, bound, keyword_only)
 
     decorate.__name__ = kind
     decorate.__doc__ = f"Register a {kind} under the function's name; see the README, Extending."

@@ -100,12 +100,15 @@ class Trace:
             self.status, self.reason = "done", "ended"
 
     def _next(self):
-        wall, cpu = time.perf_counter(), time.thread_time()
+        wall, cpu, x = time.perf_counter(), time.thread_time(), None
         try:
-            return next(self._iterates, None)
+            x = next(self._iterates, None)
         finally:
+            if getattr(x, "restarted", False):
+                self._seconds = self._cpu = 0.0
             self._seconds += time.perf_counter() - wall
             self._cpu += time.thread_time() - cpu
+        return x
 
     def _check(self, x, last):
         shape = getattr(getattr(x, "w", None), "shape", None)
@@ -115,7 +118,7 @@ class Trace:
             )
         if x.b is not None and x.b.shape != self.problem.output_shape:
             raise Failure(f"the solver yielded b of shape {x.b.shape}, not {self.problem.output_shape}")
-        if not (x.passes >= 0.0 and x.checks >= 0.0) or (
+        if x.passes < 0.0 or not x.checks >= 0.0 or (
             last is not None and x.passes + x.checks < last - 1e-6
         ):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
@@ -150,7 +153,8 @@ class Trace:
         """Set status and reason where this row is the last."""
         if not math.isfinite(row["primal"]):
             self.status = "diverged"
-            self.reason = f"the objective is {row['primal']} after {row['passes']:g} passes"
+            spent = f"{row['seconds']:.3g} s" if math.isnan(row["passes"]) else f"{row['passes']:g} passes"
+            self.reason = f"the objective is {row['primal']} after {spent}"
             return
         if self._first_primal is None:
             self._first_primal = row["primal"]

@@ -13,7 +13,7 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import takewhile
+from math import isnan
 from multiprocessing.connection import wait
 from textwrap import shorten
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from rrmbench import registry
 from rrmbench.data.cache import open_cached
+from rrmbench.errors import RrmbenchError
 from rrmbench.metrics import metrics_of
 from rrmbench.operators import CSR
 from rrmbench.problem import Problem
@@ -54,7 +55,7 @@ def child(task, connection):
         for plugin in task.plugins:
             registry.load_plugin(plugin)
         status, reason, facts = _run(task, connection)
-    except Failure as failure:
+    except (Failure, RrmbenchError) as failure:  # the message says it all
         status, reason, facts = "failed", str(failure), {}
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
         status, reason = "failed", shorten(f"{type(error).__name__}: {error}", 200)
@@ -72,8 +73,6 @@ def _end_with_parent():
     sends SIGIO, which ends the process.
     """
     pipe = multiprocessing.parent_process().sentinel
-    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
     def watch():
         wait([pipe])
@@ -119,15 +118,21 @@ def warm_up(problem, solve):
     end = rows.indptr[n]
     size, outputs = (n, problem.X.shape[1]), problem.X.shape[2:]
     X = CSR(rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy(), size, *outputs)
-    tiny = Problem(X, problem.y[:n].copy(), problem.loss, problem.regularizer, problem.l2, problem.mu)
+    y = problem.y[:n].copy()
+    y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
+    tiny = Problem(X, y, problem.loss, problem.regularizer, problem.l2, problem.mu)
     try:
         iterates = solve(tiny, None, Rng(0))
-        for _ in Trace(tiny, takewhile(_is_short, iterates), Stop(passes=WARM_UP_PASSES), Schedule(0.0)):
+        for _ in Trace(tiny, _short(iterates), Stop(passes=WARM_UP_PASSES), Schedule(0.0)):
             pass
         tiny.certificate(np.zeros(tiny.output_shape))
     except BaseException:  # SystemExit and KeyboardInterrupt included
         pass
 
 
-def _is_short(x):
-    return x.passes <= 2.0 * WARM_UP_PASSES
+def _short(iterates):
+    """The first iterates; only a few where passes are not counted."""
+    for number, x in enumerate(iterates):
+        if x.passes > 2.0 * WARM_UP_PASSES or (isnan(x.passes) and number > WARM_UP_PASSES):
+            return
+        yield x

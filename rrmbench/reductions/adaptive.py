@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.api import Iterate
 from rrmbench.parameters import Auto, Positive
-from rrmbench.registry import reduction
+from rrmbench.registry import lacking, reduction
 
 HALVINGS = 50  # after which the added terms are below rounding
 
@@ -40,9 +40,9 @@ def auto(solve):
     """what the solver needs and the problem lacks: nothing, AdaptReg, AdaptSmooth or both"""
 
     def reduced(problem, start, rng):
-        lacking = solve.needs - problem.traits
-        sigma = "auto" if "strongly_convex" in lacking else None
-        mu = "auto" if "smooth" in lacking else None
+        missing = lacking(solve.needs, problem.traits)
+        sigma = "auto" if "strongly_convex" in missing else None
+        mu = "auto" if "smooth" in missing else None
         chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu)
         return chosen(problem, start, rng)
 

@@ -1,12 +1,22 @@
 """Proximal gradient methods on the primal: plain, accelerated, and FISTA.
 
-One gradient at y costs one pass, half for X y and half for X^T b. Psi is in the prox as a whole. The step is
-step_scale / L with L = smoothness * mean ||x_i||^2, a true bound that costs nothing (the exact constant has
-the spectral norm of X in it). The dual candidate b of an iterate holds the derivatives at the y it came from.
+    w = prox_{eta Psi}(y - eta grad f(y)),  y = w + beta (w - w_old),  eta = step_scale / L,  f = the mean loss
+
+The parameter `step` says what L is.
+
+    bound          smoothness * mean ||x_i||^2, a true bound that costs nothing; the exact constant has the spectral
+                   norm of X in it and may be smaller by a factor of up to the rank of X
+    backtracking   the least of L_0, GROWTH L_0, GROWTH^2 L_0, ... for which f(w) <= f(y) + grad f(y).(w - y)
+                   + (L/2) ||w - y||^2 has held so far; the bound where it is less. L_0 is the curvature of f along its
+                   gradient at the start, smoothness ||X g||^2 / (n ||g||^2), below the exact constant and half a pass.
+
+Psi is in the prox as a whole. A gradient at y and the product X w of the new point cost half a pass each, a rejected
+trial of L half a pass; X y is a combination of known products. The dual candidate b of an iterate holds the
+derivatives at the y it came from.
 """
 
-from itertools import count
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 
@@ -14,53 +24,101 @@ from rrmbench.api import Iterate
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
 
+GROWTH = 1.5
+ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
+
+Step = Literal["bound", "backtracking"]
+
 
 @solver(needs={"smooth"})
-def gd(problem, start, rng, *, step_scale: Positive = 1.0):
+def gd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0):
     """The proximal gradient method (ISTA), w = prox_{eta Psi}(w - eta grad f(w)), eta = step_scale / L."""
-    return extrapolated(problem, start, step_scale, lambda eta: (0.0 for _ in count()))
+    return extrapolated(problem, start, step, step_scale, lambda eta, y, w, old: 0.0)
 
 
 @solver(needs={"smooth", "strongly_convex"})
-def agd(problem, start, rng, *, step_scale: Positive = 1.0):
+def agd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0):
     """Nesterov's constant momentum for strongly convex Psi, eta = step_scale / L.
 
     y = w + (1 - q)/(1 + q) (w - w_old), q = sqrt(s / (s + 1/eta)), since Psi with its s in the prox is the
     same step as 1/(s + 1/eta) on f + (s/2) ||.||^2. [Nesterov 2004, scheme (2.2.11)]
     """
 
-    def momenta(eta):
+    def momentum(eta, y, w, old):
         q = sqrt(problem.strong_convexity / (problem.strong_convexity + 1.0 / eta))
-        return ((1.0 - q) / (1.0 + q) for _ in count())
+        return (1.0 - q) / (1.0 + q)
 
-    return extrapolated(problem, start, step_scale, momenta)
+    return extrapolated(problem, start, step, step_scale, momentum)
 
 
 @solver(needs={"smooth"})
-def fista(problem, start, rng, *, step_scale: Positive = 1.0):
-    """FISTA with constant step, eta = step_scale / L.
+def fista(
+    problem,
+    start,
+    rng,
+    *,
+    step: Step = "backtracking",
+    restart: Literal["none", "gradient"] = "none",
+    step_scale: Positive = 1.0,
+):
+    """FISTA, eta = step_scale / L; for strongly convex Psi see `agd`, which is FISTA with a constant momentum.
 
     y = w + (t_old - 1)/t (w - w_old), t = (1 + sqrt(1 + 4 t_old^2))/2, t = 1 at first.
     [Beck and Teboulle 2009]
+
+    restart : with "gradient", t = 1 again whenever (y - w).(w - w_old) > 0, where the momentum points uphill; it costs
+        no product. [O'Donoghue and Candes 2015, section 3.2]
     """
+    t = 1.0
 
-    def momenta(eta):
-        t = 1.0
-        while True:
-            old, t = t, 0.5 + sqrt(0.25 + t * t)
-            yield (old - 1.0) / t
+    def momentum(eta, y, w, old):
+        nonlocal t
+        if restart == "gradient" and np.vdot(y - w, w - old) > 0.0:
+            t = 1.0
+        before, t = t, 0.5 + sqrt(0.25 + t * t)
+        return (before - 1.0) / t
 
-    return extrapolated(problem, start, step_scale, momenta)
+    return extrapolated(problem, start, step, step_scale, momentum)
 
 
-def extrapolated(problem, start, step_scale, momenta):
-    """w = prox_{eta Psi}(y - eta grad f(y)), y = w + beta (w - w_old) for beta in momenta(eta)."""
-    eta = step_scale / problem.L
+def extrapolated(problem, start, step, step_scale, momentum):
+    """The method above with beta = momentum(eta, y, w, w_old)."""
     w = np.zeros(problem.shape) if start is None else start.w.copy()
     yield Iterate(w)
-    y = w
-    for passes, beta in enumerate(momenta(eta), start=1):
-        b = problem.loss_dual(problem.X.forward(y))
-        w, old = problem.prox(y + eta * problem.v(b), eta), w
-        yield Iterate(w, b, passes=passes)
-        y = w + beta * (w - old) if beta > 0.0 else w
+    z, passes = problem.X.forward(w), 0.5 if w.any() else 0.0
+    y, z_y, b = w, z, problem.loss_dual(z)
+    v, bound = problem.v(b), problem.L
+    passes += 0.5
+    yield Iterate(w, b, passes)
+    L = bound
+    if step == "backtracking":
+        L, passes = min(curvature(problem, v) or bound, bound), passes + 0.5
+    while True:
+        eta = step_scale / L
+        new = problem.prox(y + eta * v, eta)
+        z_new = problem.X.forward(new)
+        passes += 0.5
+        if L < bound and not is_smooth(problem, L, y, z_y, v, new, z_new):
+            L = min(GROWTH * L, bound)
+            yield Iterate(w, passes=passes)
+            continue
+        yield Iterate(new, b, passes)
+        beta = momentum(eta, y, new, w)
+        y, z_y = (new + beta * (new - w), z_new + beta * (z_new - z)) if beta > 0.0 else (new, z_new)
+        w, z = new, z_new
+        b = problem.loss_dual(z_y)
+        v = problem.v(b)
+        passes += 0.5
+
+
+def curvature(problem, v):
+    """smoothness ||X v||^2 / (n ||v||^2), or 0 for v = 0."""
+    size = float(np.vdot(v, v))
+    return problem.smoothness * float(np.sum(problem.X.forward(v) ** 2)) / (problem.n * size) if size > 0.0 else 0.0
+
+
+def is_smooth(problem, L, y, z_y, v, w, z):
+    """Whether f(w) <= f(y) - v.(w - y) + (L/2) ||w - y||^2 up to rounding; z = X w and z_y = X y."""
+    at_y, move = problem.mean_loss(z_y), w - y
+    allowed = 0.5 * L * float(np.vdot(move, move)) - float(np.vdot(v, move)) + ROUNDING * abs(at_y)
+    return problem.mean_loss(z) - at_y <= allowed

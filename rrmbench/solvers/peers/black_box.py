@@ -1,0 +1,88 @@
+"""A library as a black box: called with greater and greater budgets, each time from scratch.
+
+The trace point of a budget has the time of that one call. This time has all that a user of the library waits for: the
+validation of the data, their conversion to the library's own layout, the copy of what it returns. Imports and
+just-in-time compilation are in the harness's warm-up, as they are for the solvers of this package. The rows are handed
+over in the layout that the harness keeps, float64 with int32 indices; each method is asked for one thread and no
+intercept, and is seeded by the run where it draws samples.
+"""
+
+import importlib
+import warnings
+from math import ceil, nan
+
+import numpy as np
+
+from rrmbench.api import Iterate
+from rrmbench.errors import RrmbenchError
+from rrmbench.registry import lacking
+
+
+def restarts(problem, needs, build, budgets, per_iteration=nan):
+    """Yield w = 0, and then the coefficients of build(budget).fit(X, y) for each budget until it is not used up.
+
+    problem, needs : the Problem, and the traits of it that the library knows
+    build : budget -> estimator in the style of scikit-learn
+    budgets : growing numbers of iterations (int), or falling tolerances (float)
+    per_iteration : passes over the data in one of the library's iterations, NaN where nobody counts them
+    """
+    _check(problem, needs)
+    rows = problem.X.rows
+    parts = (rows.data, rows.indices.view(np.int32), rows.indptr)
+    yield Iterate(np.zeros(problem.shape), passes=0.0 * per_iteration)
+    for budget in budgets:
+        fitted = _fitted(build(budget), parts, problem)
+        w = np.array(fitted.coef_, dtype=np.float64).reshape(problem.shape)
+        iterations = np.max(fitted.n_iter_)
+        yield Iterate(w, passes=per_iteration * iterations, restarted=True)
+        if isinstance(budget, int) and iterations < budget:
+            return
+
+
+def _check(problem, needs):
+    """A reduction may have smoothed the losses or added a centre, of which no library knows."""
+    missing = lacking(needs, problem.traits)
+    if problem.center is not None:
+        missing |= {"a regularizer without a centre"}
+    if missing:
+        raise RrmbenchError(
+            f"the library solves the problem as it stands only, not what the reduction makes of it, "
+            f"which is not {', '.join(sorted(missing))}"
+        )
+
+
+def _fitted(estimator, parts, problem):
+    from scipy.sparse import csr_matrix
+
+    X = csr_matrix(parts, shape=problem.X.shape, copy=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the budget was spent before convergence
+        return estimator.fit(X, problem.y)
+
+
+def iterations():
+    """Growing numbers of iterations: 1, 2, 3, 4, 6, 8, 11, 15, 20, ..."""
+    m = 1
+    while True:
+        yield m
+        m = ceil(1.3 * m)
+
+
+def tolerances():
+    """Falling tolerances: 0.1, 0.05, 0.025, ... down to 1e-13."""
+    """Falling tolerances: 0.1, 0.033, 0.011, ... down to 1e-13."""
+    return (0.1 * 3.0**-k for k in range(26))
+
+
+def imported(module):
+    """The module called `module`; RrmbenchError with the command that installs it where it cannot be imported."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise RrmbenchError(f"{module.partition('.')[0]} cannot be imported ({error}): pip install 'rrmbench[peers]'") from None
+
+
+def elastic_net(problem):
+    """alpha and l1_ratio with Psi(w) = alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2)."""
+    l1, l2 = problem.regularizer.strength, problem.strong_convexity
+    return {"alpha": l1 + l2, "l1_ratio": l1 / (l1 + l2)}

@@ -1,0 +1,58 @@
+"""The constants of a problem in which convergence theorems are stated.
+
+A solver's theorem is a function bound(constants, passes) -> array, given to its decorator as
+`@solver(bound=...)` and kept as `Component.bound`: an upper bound of P(w) - P(w*) after so many passes, in expectation for
+randomized methods, as each function says.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Constants(NamedTuple):
+    """Of a Problem and its starting point w0 = grad Psi*(0), b = 0.
+
+    n : number of samples
+    R : max ||x_i||
+    L : smoothness of (1/n) sum phi^mu(x_i.w), its bound in `Problem.L`; inf if not smooth
+    mean_sqnorm : (1/n) sum ||x_i||^2
+    s : strong convexity of Psi
+    gamma : every loss is (1/gamma)-smooth; 0 if not smooth
+    G : Lipschitz constant of a loss; inf if there is none
+    initial_gap : P(w0) - D(0), which bounds both suboptimalities
+    initial_suboptimality : P(w0) - P(w*), NaN where the optimum is not known
+    distance : ||w0 - w*||^2, NaN where the optimum is not known
+    """
+
+    n: int
+    R: float
+    L: float
+    mean_sqnorm: float
+    s: float
+    gamma: float
+    G: float
+    initial_gap: float
+    initial_suboptimality: float = np.nan
+    distance: float = np.nan
+
+
+def constants(problem, minimizer=None):
+    """The Constants of a Problem; `minimizer` is w* where it is known."""
+    w0 = problem.prox(np.zeros(problem.shape), 0.0)
+    first = problem.primal(w0)
+    known = Constants(
+        n=problem.n,
+        R=problem.R,
+        L=problem.L,
+        mean_sqnorm=float(problem.X.rows.sqnorms.mean()),
+        s=problem.strong_convexity,
+        gamma=1.0 / problem.smoothness,
+        G=problem.lipschitz,
+        initial_gap=first - problem.dual(np.zeros(problem.output_shape)),
+    )
+    if minimizer is None:
+        return known
+    return known._replace(
+        initial_suboptimality=first - problem.primal(minimizer), distance=float(np.sum((w0 - minimizer) ** 2))
+    )
