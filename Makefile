@@ -31,8 +31,10 @@ reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_
 	for name in lasso svm accelerated_sdca multiclass; do $(BIN)/rrmbench plot $(RESULTS)/reproduction_$$name; done
 	$(BIN)/python configs/reproduction/table.py $(RESULTS)
 
-bench: $(VENV)/.test  ## nanoseconds per nonzero of the kernels, next to liblinear
+bench: $(VENV)/.peers  ## speed of kernels and harness, time to accuracy next to other libraries (RRMBENCH_DATA helps)
 	$(BIN)/python tests/benchmarks/kernels.py
+	$(BIN)/python tests/benchmarks/overhead.py
+	$(BIN)/python tests/benchmarks/compare.py $(RESULTS)
 
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
@@ -45,4 +47,8 @@ $(VENV)/.run: pyproject.toml
 
 $(VENV)/.test: $(VENV)/.run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,parquet]'
+	touch $@
+
+$(VENV)/.peers: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 	touch $@

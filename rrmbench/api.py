@@ -12,7 +12,7 @@ class Iterate(NamedTuple):
     b : dual variable (n,), or None where the solver has none
     passes : data touched so far, in units of all stored rows; NaN, in all iterates, where nobody counts them
     checks : the same for evaluations that the method needs but papers do not count
-    gradient_norm : norm of the prox-gradient map at w where it is known for free, else None
+    gradient_norm : norm of the prox-gradient map at w, of the problem that the solver sees, where it is known for free
     restarted : whether this iterate was computed from scratch, as by another library called with a greater budget:
         it took the time since the iterate before it, not the sum of all times
     """

@@ -8,10 +8,10 @@ GRID = 4.0 ** np.arange(-2, 3)
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
-    A solver's own b is used where it has one, together with the losses' derivatives at X w where the problem is not
-    strongly convex: b of a regularized problem has then to be scaled, by more than these. Otherwise candidates are made: the losses' derivatives at X w,
-    smoothed by a geometric grid of mu around the one that served best so far; and the average of past candidates,
-    weighted by passes, which is what converges for subgradient methods.
+    A solver's own b is used where it has one, together with the losses' derivatives at X w where the problem is
+    not strongly convex: b of a regularized problem has then to be scaled, by more than these. Otherwise candidates
+    are made: the losses' derivatives at X w, smoothed by a geometric grid of mu around the one that served best so
+    far; and the average of past candidates, weighted by passes, which is what converges for subgradient methods.
     """
 
     def __init__(self, problem):

@@ -27,8 +27,8 @@ class Outcome:
 class Children:
     """Starts children one per call, from any thread of this process.
 
-    The fork server has imported everything, so that a child costs milliseconds; it is started at the first use, with one
-    thread for every numerical library.
+    The fork server has imported everything, so that a child costs milliseconds; it is started at the first use,
+    with one thread for every numerical library.
     """
 
     def __init__(self):
@@ -49,12 +49,12 @@ class Children:
             return None
         outcome = Outcome("killed", "")
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=main, args=(task, theirs), daemon=True)
-        with self._counted(outcome):
-            with self._lock:  # starting is not safe from several threads
-                _start_fork_server()
-                process.start()
-            theirs.close()
+        with self._counted(outcome), ours:
+            try:
+                process = self._start(main, task, theirs)
+            except (OSError, EOFError) as error:  # no more processes, or the fork server was killed just now
+                outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
+                return outcome
             try:
                 self._listen(ours, outcome, time.monotonic() + limit, limit, on_row)
                 if outcome.status not in ("timeout", "interrupted"):
@@ -64,8 +64,14 @@ class Children:
             finally:
                 process.kill()
                 process.join()
-                ours.close()
         return outcome
+
+    def _start(self, main, task, connection):
+        process = self._context.Process(target=main, args=(task, connection), daemon=True)
+        with connection, self._lock:  # starting is not safe from several threads
+            _start_fork_server()
+            process.start()
+        return process
 
     def _listen(self, connection, outcome, deadline, limit, on_row):
         """Take messages until the end of the run, of its pipe, of its time, or an interrupt."""

@@ -17,18 +17,12 @@ app = typer.Typer(
 data_app = typer.Typer(no_args_is_help=True, help="Find, describe and register data sets.")
 app.add_typer(data_app, name="data")
 
-Results = Annotated[
-    Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")
-]
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")]
 Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG", help="YAML files")]
-Sets = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="override a key of the file")
-]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="override a key of the file")]
 Only = Annotated[
     list[str] | None,
-    typer.Option(
-        "--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"
-    ),
+    typer.Option("--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors and the final path")]
 
@@ -74,9 +68,7 @@ def run(
         typer.Option("-j", "--jobs", min=1, help="runs at a time [default: cores, or 1 to plot seconds]"),
     ] = None,
     backend: Annotated[str, typer.Option(help="local")] = "local",
-    retry: Annotated[
-        list[str] | None, typer.Option(metavar="STATUS", help="run these again too: timeout")
-    ] = None,
+    retry: Annotated[list[str] | None, typer.Option(metavar="STATUS", help="run these again too: timeout")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="run everything again")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="show the runs and an estimate of their cost, run nothing")
@@ -115,13 +107,13 @@ def plot(
     y: Annotated[str | None, typer.Option("--y", help="suboptimality, gap, objective or a metric")] = None,
     formats: Annotated[str, typer.Option("--format", help="png, pdf, svg; several with commas")] = "png,pdf",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="folder of the figures")] = None,
+    theory: Annotated[bool, typer.Option("--theory", help="add the bounds that the papers prove")] = False,
 ):
     """Draw the figures of the results."""
     from rrmbench import plots
 
-    for path in plots.plot(
-        results, x=x, y=y, formats=tuple(f.strip() for f in formats.split(",")), out=output
-    ):
+    kinds = tuple(kind.strip() for kind in formats.split(","))
+    for path in plots.plot(results, x=x, y=y, formats=kinds, out=output, theory=theory):
         print(path)
 
 

@@ -65,9 +65,7 @@ def _check_names(plans):
     first = {}
     for plan in plans:
         if plan.name in first:
-            raise RrmbenchError(
-                f"{plan.path}: the name '{plan.name}' is that of {first[plan.name]} too; rename one"
-            )
+            raise RrmbenchError(f"{plan.path}: the name '{plan.name}' is that of {first[plan.name]} too; rename one")
         first[plan.name] = plan.path
 
 
@@ -90,9 +88,7 @@ def dry_run(plans, console):
     from rrmbench.results import keys
 
     for plan in plans:
-        table = Table(
-            "#", "problem", "method", "seed", "estimate", box=None, title=plan.name, title_justify="left"
-        )
+        table = Table("#", "problem", "method", "seed", "estimate", box=None, title=plan.name, title_justify="left")
         total = 0.0
         for number, spec in enumerate(plan.runs, 1):
             seconds = _estimate(spec)
@@ -104,9 +100,7 @@ def dry_run(plans, console):
         console.print(table)
         for spec, reason in plan.skipped:
             names = keys(spec)
-            console.print(
-                f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", highlight=False
-            )
+            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", highlight=False)
         unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
         console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
 
@@ -126,9 +120,7 @@ def _is_here(dataset):
     """Whether a data set, its test part included, needs no download."""
     from rrmbench.data import catalogue, fetch
 
-    named = [
-        dataset[key] for key in ("name", "test") if key in dataset and not Path(dataset[key]).is_absolute()
-    ]
+    named = [dataset[key] for key in ("name", "test") if key in dataset and not Path(dataset[key]).is_absolute()]
     entries = [catalogue.get(name) for name in named]
     return all(entry.file is None or fetch.locate(entry) for entry in entries)
 
@@ -165,12 +157,8 @@ def _list_components(table, kind):
     table.add_column("what", overflow="fold")
     for name in registry.names(kind):
         component = registry.lookup(kind, name)
-        parameters = ", ".join(
-            p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values()
-        )
-        needs = (
-            f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
-        )
+        parameters = ", ".join(p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values())
+        needs = f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
         table.add_row(name, parameters, _escaped(component.summary + needs))
 
 

@@ -6,7 +6,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("rrmbench", "numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn")
+PACKAGES = ("rrmbench", "numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn", "celer", "skglm", "cyanure")
 
 
 def environment(jobs):

@@ -5,18 +5,20 @@ A step with the sample i moves every coordinate of w,
     w = prox_{eta Psi}(w - eta (g + delta x_i)),   delta = phi'(x_i.w) - theta_i,
 
 but outside of the row only by T(w_j) = prox_{a eta psi}(a w_j - B_j), a = 1/(1 + eta s) and
-B = a eta (g - kappa center). If psi is a multiple of |w| on an interval, then T^k has a closed form, and a coordinate is
-brought up to date when a row needs it; otherwise, and on dense rows, all coordinates move in each step.
+B = a eta (g - kappa center). If psi is a multiple of |w| on an interval, then T^k has a closed form, and a
+coordinate is brought up to date when a row needs it; otherwise, and on dense rows, all coordinates move in each step.
 
 The projection on the interval comes once, after the k steps without it: these are monotone in w, so they run in one
 direction, and where they leave the interval the projected ones stay at its end.
 """
 
+import math
+
 import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from rrmbench.kernels import axpy, dot, kernel, prefetch, prefetch_rows
+from rrmbench.kernels import axpy, dot, kernel, prefetch, prefetch_rows, psi_prox
 
 
 class StochasticSteps:
@@ -41,6 +43,7 @@ class StochasticSteps:
         p, B = self.problem, self.linear(g)
         fixed = (p.X.rows, p.y, p.loss, p.mu, p.regularizer, order, theta, self.eta)
         if self.lazy:
+            psi_prox(p.regularizer, w, 0.0, w)  # the closed form starts inside the interval
             lazy_steps(*fixed, self.powers, B, w, self.last)
         else:
             dense_steps(*fixed, self.a, B, w)
@@ -50,13 +53,14 @@ class StochasticSteps:
         return (self.a * self.eta) * (g - self.pull)
 
     def run_table(self, order, w, B, theta, weight):
-        """As `run` with delta times `weight`, while theta_i += delta and g += delta x_i / n, so B += a eta delta x_i / n.
+        """As `run` with delta times `weight`, while theta_i += delta and g += delta x_i / n.
 
-        B is `linear(g)` with g = (1/n) X^T theta at first, and theta and B are changed. [SAGA: weight 1; SAG: 1/n]
+        B is `linear(g)` of g = (1/n) X^T theta at first; theta and B are changed. [SAGA: weight 1; SAG: 1/n]
         """
         p = self.problem
         fixed = (p.X.rows, p.y, p.loss, p.mu, p.regularizer, order, theta, weight, self.eta)
         if self.lazy:
+            psi_prox(p.regularizer, w, 0.0, w)
             lazy_table_steps(*fixed, self.powers, B, w, self.last)
         else:
             dense_table_steps(*fixed, self.a, B, w)
@@ -103,11 +107,10 @@ def repeated(w, B, threshold, k, powers):
     power, total = power_of(powers, k)
     up = power * w - (B + threshold) * total
     down = power * w - (B - threshold) * total
-    if threshold > 0.0:
-        if w > 0.0 and up < 0.0 and threshold < B:
-            return through_zero(w, B, threshold, k, powers)
-        if w < 0.0 and down > 0.0 and threshold < -B:
-            return -through_zero(-w, -B, threshold, k, powers)
+    falls = (w > 0.0) & (up < 0.0) & (threshold < B)
+    rises = (w < 0.0) & (down > 0.0) & (threshold < -B)
+    if (threshold > 0.0) & (falls | rises):  # one test that is rarely true: no branch to mispredict
+        return math.copysign(1.0, w) * through_zero(abs(w), abs(B), threshold, k, powers)
     return max(0.0, up) + min(0.0, down)
 
 

@@ -57,9 +57,7 @@ def solve(
         solver = solver.__name__
     run = registry.build_solver(solver, reduction)
     if lacking := registry.lacking(run.needs, problem.traits):
-        raise RrmbenchError(
-            f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'"
-        )
+        raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")
     if passes == seconds == np.inf and gap == relative_gap == -np.inf:
         passes = 100.0
     stop = Stop(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)

@@ -38,8 +38,8 @@ def traits(loss, regularizer, dataset):
     """The traits of the problem that three mappings describe, without its data.
 
     Of "smooth", "strongly_convex", "separable" (loss over samples), "scalar" (one output per sample), "coordinate"
-    (regularizer over coordinates), "rows" (the data come as rows of a matrix); and the class names of psi ("L1", "Zero")
-    and of a loss that is not smoothed ("Hinge", "Squared"), for methods that know certain formulas only.
+    (regularizer over coordinates), "rows" (the data come as rows of a matrix); and the class names of psi ("L1",
+    "Zero") and of a loss that is not smoothed ("Hinge", "Squared"), for methods that know certain formulas only.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return _traits(phi, mu, psi, l2) | {"rows"}

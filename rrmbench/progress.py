@@ -1,6 +1,7 @@
 """What `run` shows while it works: live bars on a terminal, one plain line per finished run elsewhere."""
 
 import threading
+from math import isnan
 
 from rrmbench import labels
 from rrmbench.results import keys
@@ -17,9 +18,7 @@ def _label(run, shown):
     names = keys(run.spec)
     wanted = None if shown is None else shown
     parts = [labels.problem_difference(names, wanted) if wanted else labels.problem(names)]
-    parts += [labels.method(names)] + (
-        [f"seed {names['seed']}"] if wanted is None or "seed" in wanted else []
-    )
+    parts += [labels.method(names)] + ([f"seed {names['seed']}"] if wanted is None or "seed" in wanted else [])
     return ", ".join(part for part in parts if part)
 
 
@@ -30,7 +29,8 @@ def _ending(result):
     passes, gap, seconds = (trace[name][-1] for name in ("passes", "gap", "seconds"))
     shown = "no certificate" if gap == float("inf") else f"gap {gap:.1e}"
     tail = "" if result.status == "done" else f" ({result.reason})"
-    return f"{result.status}: {shown} after {passes:.4g} passes, {seconds:.3g} s{tail}"
+    spent = f"{seconds:.3g} s" if isnan(passes) else f"{passes:.4g} passes, {seconds:.3g} s"
+    return f"{result.status}: {shown} after {spent}{tail}"
 
 
 class Plain:
@@ -75,16 +75,18 @@ class Live(Plain):
 
     def begin(self, runs, what):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.table import Column
 
         self.close()
         super().begin(runs, what)
         self.bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1)),
+            BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             console=self.console,
             transient=True,
+            expand=True,
         )
         self.overall = self.bars.add_task(what, total=len(runs))
         self.bars.start()
@@ -95,7 +97,8 @@ class Live(Plain):
             self.lines[run.run] = self.bars.add_task(_label(run, self.shown), total=total)
 
     def row(self, run, row):
-        self.bars.update(self.lines[run.run], completed=round(row["passes"]))
+        if not isnan(row["passes"]):  # another library's, which nobody counts
+            self.bars.update(self.lines[run.run], completed=round(row["passes"]))
 
     def end(self, run, result):
         super().end(run, result)

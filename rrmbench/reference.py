@@ -11,9 +11,7 @@ def pinned(bounds):
     """Whether the certified interval [dual, primal] of a reference is narrow enough."""
     if bounds is None:
         return False
-    return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(
-        bounds["primal"]
-    )
+    return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(bounds["primal"])
 
 
 def spec(run_spec, seconds):

@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import sys
 from dataclasses import dataclass, field
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 
 from rrmbench.errors import RrmbenchError, nearest
@@ -53,6 +53,7 @@ class Component:
     gives: frozenset
     source: str
     bound: object = None  # of a solver: its theorem, bound(constants, passes), see rrmbench.theory
+    quartering: object = None  # of a solver: the passes in which it quarters P(w) - P(w*), see rrmbench.theory
 
     @property
     def summary(self):
@@ -82,7 +83,7 @@ _components = {kind: {} for kind in KINDS}
 _aliases = {kind: {} for kind in KINDS}
 
 
-def _add(kind, function, needs, gives, aliases, bound, keyword_only):
+def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
@@ -96,7 +97,8 @@ def _add(kind, function, needs, gives, aliases, bound, keyword_only):
         if annotation is inspect.Parameter.empty:
             annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
         parameters[p.name] = Parameter(p.name, annotation, p.default)
-    component = Component(kind, name, function, parameters, frozenset(needs), frozenset(gives), source, bound)
+    traits = frozenset(needs), frozenset(gives)
+    component = Component(kind, name, function, parameters, *traits, source, bound, quartering)
     _components[kind][name] = component
     for alias in aliases:
         _aliases[kind][alias] = name
@@ -105,10 +107,10 @@ def _add(kind, function, needs, gives, aliases, bound, keyword_only):
 
 
 def _decorator(kind, keyword_only):
-    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None):
+    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None, quartering=None):
         if function is None:
-            return lambda f: _add(kind, f, needs, gives, aliases, bound, keyword_only)
-        return _add(kind, function, needs, gives, aliases, bound, keyword_only)
+            return lambda f: _add(kind, f, needs, gives, aliases, bound, quartering, keyword_only)
+        return _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only)
 
     decorate.__name__ = kind
     decorate.__doc__ = f"Register a {kind} under the function's name; see the README, Extending."
@@ -194,7 +196,8 @@ def reduce_solver(solve, reduction_spec, where="reduction"):
     component, parameters = from_mapping("reduction", reduction_spec, where)
     reduced = component.build(solve, **parameters)
     reduced.needs = solve.needs - component.gives
-    reduced.gives = solve.gives
+    # w and b of a problem with more strong convexity are no pair on the one without
+    reduced.gives = solve.gives - ({"dual"} if "strongly_convex" in component.gives else set())
     return reduced
 
 
@@ -204,4 +207,6 @@ def _bind(component, parameters):
         return component.build(problem, start, rng, **parameters)
 
     solve.needs, solve.gives = component.needs, component.gives
+    if component.quartering is not None:
+        solve.quartering = partial(component.quartering, **parameters)
     return solve

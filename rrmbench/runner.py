@@ -70,9 +70,7 @@ def identify(spec):
     )
 
 
-def run_experiment(
-    plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None
-):
+def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None):
     """Run what is missing of a Plan under `output`/<name>; return a Report.
 
     whole : False keeps the manifest's other runs (the plan was cut down by `--only`)

@@ -1,8 +1,11 @@
 """The constants of a problem in which convergence theorems are stated.
 
 A solver's theorem is a function bound(constants, passes) -> array, given to its decorator as
-`@solver(bound=...)` and kept as `Component.bound`: an upper bound of P(w) - P(w*) after so many passes, in expectation for
-randomized methods, as each function says.
+`@solver(bound=...)` and kept as `Component.bound`: an upper bound of P(w) - P(w*) after so many passes, in expectation
+for randomized methods, as each function says. `@solver(quartering=...)` gives the time of the oracle of a reduction,
+quartering(problem, **parameters) -> passes: so many passes quarter P(w) - P(w*) of a smooth and strongly convex
+problem. The theorem of a reduction is bound(constants, epochs, **parameters), after so many epochs that quarter the
+distance.
 """
 
 from typing import NamedTuple

@@ -113,14 +113,10 @@ class Trace:
     def _check(self, x, last):
         shape = getattr(getattr(x, "w", None), "shape", None)
         if shape != self.problem.shape:
-            raise Failure(
-                f"the solver yielded {type(x).__name__} with w of shape {shape}, not {self.problem.shape}"
-            )
+            raise Failure(f"the solver yielded {type(x).__name__} with w of shape {shape}, not {self.problem.shape}")
         if x.b is not None and x.b.shape != self.problem.output_shape:
             raise Failure(f"the solver yielded b of shape {x.b.shape}, not {self.problem.output_shape}")
-        if x.passes < 0.0 or not x.checks >= 0.0 or (
-            last is not None and x.passes + x.checks < last - 1e-6
-        ):
+        if x.passes < 0.0 or not x.checks >= 0.0 or (last is not None and x.passes + x.checks < last - 1e-6):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
 
     def _measure(self, x):

@@ -91,8 +91,7 @@ def _dual(prepared, spec, b):
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
     n = X.shape[0]
     terms = [
-        -(loss.conjugate(u, y) + 0.5 * mu * u * u) / n
-        for u, y in zip(b.tolist(), prepared.y.tolist(), strict=True)
+        -(loss.conjugate(u, y) + 0.5 * mu * u * u) / n for u, y in zip(b.tolist(), prepared.y.tolist(), strict=True)
     ]
     for v in (-(X.T @ b) / n).tolist():
         if l2 > 0.0:

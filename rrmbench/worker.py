@@ -73,6 +73,8 @@ def _end_with_parent():
     sends SIGIO, which ends the process.
     """
     pipe = multiprocessing.parent_process().sentinel
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
     def watch():
         wait([pipe])

@@ -1,11 +1,13 @@
 """Running the command line in tests: in this process, or as a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 import uuid
 from collections import namedtuple
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +98,12 @@ class Lab:
             start_new_session=True,
         )
 
+    def end(self):
+        """Kill whatever a failed test has left."""
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def processes(self):
         """The ids of all processes that descend from `start`; needs /proc."""
         found = []
@@ -127,8 +135,11 @@ def wait_for(condition, seconds):
 @pytest.fixture(name="lab")
 def make_lab(tmp_path, capfd, monkeypatch, pytestconfig):
     """A Lab; one cache for all tests and sessions, so that kernels compile once."""
-    monkeypatch.setenv("RRMBENCH_CACHE", str(pytestconfig.cache.mkdir("rrmbench")))
+    if "RRMBENCH_CACHE" not in os.environ:
+        monkeypatch.setenv("RRMBENCH_CACHE", str(pytestconfig.cache.mkdir("rrmbench")))
     monkeypatch.delenv("RRMBENCH_DATA", raising=False)
     for name in ("__file__", "__spec__"):  # children import the main module again, here all of pytest
         monkeypatch.setattr(sys.modules["__main__"], name, None)
-    return Lab(tmp_path, capfd)
+    lab = Lab(tmp_path, capfd)
+    yield lab
+    lab.end()

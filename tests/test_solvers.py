@@ -1,7 +1,7 @@
 import hashlib
 import subprocess
 import sys
-from itertools import islice
+from itertools import islice, pairwise
 from math import sqrt
 
 import numpy as np
@@ -9,30 +9,36 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
 from rrmbench import lazy, registry
 from rrmbench.api import Iterate
 from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
-from rrmbench.solvers import prox_sdca
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 LOSSES = oracles.scalar_losses()
-SOLVERS = registry.names("solver")
+SOLVERS = [  # other libraries are in test_peers
+    name
+    for name in registry.names("solver")
+    if not registry.lookup("solver", name).build.__module__.startswith("rrmbench.solvers.peers")
+]
 # Suboptimality relative to that of the start, after so many passes over 40 samples, for the worst problem.
 ACCURACY = dict.fromkeys(SOLVERS, (300, 0.5)) | {
     "coordinate_descent": (300, 1e-6),
     "apcg": (300, 1e-9),
     "prox_sdca": (300, 1e-3),
+    "prox_sdca_shrinking": (300, 1e-3),
     "agd": (300, 1e-5),
     "fista": (300, 1e-2),
     "gd": (300, 0.1),
     "svrg": (300, 0.1),
+    "saga": (300, 0.1),
+    "sag": (300, 0.3),
+    "adagrad": (300, 0.1),
     "sgd": (300, 0.1),
     "subgradient": (1000, 0.1),
 }
-ONE_PASS = ["gd", "agd", "fista", "subgradient", "svrg", "sgd"]
+ONE_PASS = ["subgradient", "svrg", "saga", "sag", "adagrad", "sgd"]
 
 
 def dense(p):
@@ -72,7 +78,7 @@ def easy(solver):
 
 
 each_solver = pytest.mark.parametrize("solver", SOLVERS)
-each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg", "sgd"])
+each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg", "saga", "sag", "adagrad", "sgd"])
 
 
 @pytest.mark.parametrize(("solver", "loss", "regularizer"), list(valid_pairs()))
@@ -137,65 +143,6 @@ def test_another_seed_is_another_run(solver):
     assert not np.array_equal(one.w, two.w)
 
 
-# prox_sdca
-
-
-def sdca_step(p, b, i):
-    """The b after the solver's step on sample i."""
-    s, b = p.strong_convexity, b.copy()
-    u = p.v(b) / s + p.shift()
-    prox_sdca.steps(p.X.rows, p.y, p.loss, p.mu, p.regularizer, s, np.array([i], np.int32), b, u)
-    np.testing.assert_allclose(u, p.v(b) / s + p.shift(), atol=1e-13)
-    return b
-
-
-def centred_and_started(loss, regularizer):
-    p = oracles.problem(loss, REGULARIZERS[regularizer]).regularized(0.1, np.linspace(-1.0, 1.0, 12))
-    return p, copied(after("prox_sdca", p, 0.3)).b
-
-
-def assert_minimizes(function, t):
-    """No point near t, and none found by search, has a smaller value."""
-
-    def finite(u):
-        value = function(u)
-        return value if np.isfinite(value) else 1e9 * (1.0 + abs(u))
-
-    found = minimize_scalar(finite, bounds=(t - 2.0, t + 1.5), method="bounded", options={"xatol": 1e-11})
-    probes = [t + sign * 10.0**e for sign in (-1, 1) for e in range(-7, 1)]
-    assert function(t) <= min(found.fun, *map(finite, probes)) + 1e-14
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_sdca_step_maximizes_the_dual_for_l2(loss):
-    p, b = centred_and_started(loss, "l2")
-    for i in range(10):
-        new = sdca_step(p, b, i)
-        assert np.array_equal(np.delete(new, i), np.delete(b, i))
-        assert_minimizes(lambda t, i=i: -p.dual(np.concatenate((b[:i], [t], b[i + 1 :]))), new[i])
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("regularizer", ["elastic_net", "box"])
-def test_sdca_step_maximizes_its_bound(loss, regularizer):
-    # n D >= -phi*(t) - (mu/2) t^2 + (t - b_i) x_i.w - (t - b_i)^2 ||x_i||^2 / (2 s n) + a constant
-    p, b = centred_and_started(loss, regularizer)
-    X, increased = dense(p), 0
-    w = oracles.dual_point(p, b, X)
-    for i in range(10):
-        new = sdca_step(p, b, i)
-
-        def lost(t, i=i):
-            h = t - b[i]
-            bound = h * (X[i] @ w) - h * h * (X[i] @ X[i]) / (2 * p.strong_convexity * p.n)
-            return (p.loss.conjugate(t, p.y[i]) + p.mu / 2 * t * t - bound) / p.n
-
-        assert_minimizes(lost, new[i])
-        assert p.dual(new) >= p.dual(b) - 1e-14
-        increased += p.dual(new) > p.dual(b) + 1e-9
-    assert increased > 0
-
-
 # apcg
 
 
@@ -248,12 +195,25 @@ def sparse_problem(loss, regularizer, centred):
     return p.regularized(0.02, np.linspace(-1.0, 1.0, 25)) if centred else p
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("regularizer", ["none", "l2", "l1", "elastic_net", "box"])
-@pytest.mark.parametrize("centred", [False, True])
-def test_svrg_equals_dense_steps(loss, regularizer, centred):
-    p = sparse_problem(loss, regularizer, centred)
-    assert lazy.StochasticSteps(p, 0.1).lazy == (regularizer != "box")
+def on_stochastic_cases(test):
+    """Parameters for tests of stochastic solvers against dense steps; "dense" hides the closed form of box."""
+    regularizers = ["none", "l2", "l1", "elastic_net", "box", "dense"]
+    for names, values in (("loss", ["squared", "logistic"]), ("psi", regularizers), ("centred", [False, True])):
+        test = pytest.mark.parametrize(names, values)(test)
+    return test
+
+
+def stochastic_problem(loss, psi, centred, monkeypatch):
+    p = sparse_problem(loss, "box" if psi == "dense" else psi, centred)
+    if psi == "dense":
+        monkeypatch.setattr(type(p.regularizer), "soft_threshold", False)
+    assert lazy.StochasticSteps(p, 0.1).lazy == (psi != "dense")
+    return p
+
+
+@on_stochastic_cases
+def test_svrg_equals_dense_steps(loss, psi, centred, monkeypatch):
+    p = stochastic_problem(loss, psi, centred, monkeypatch)
     X, rng, w = dense(p), Rng(7), np.zeros(25)
     ours = registry.build_solver({"name": "svrg", "step_scale": 0.4})(p, None, Rng(7))
     next(ours)
@@ -293,6 +253,70 @@ def test_sgd_equals_dense_steps(loss, regularizer, sampling):
         np.testing.assert_allclose(it.w, w, atol=1e-10)
 
 
+@pytest.mark.parametrize("solver", ["svrg", "saga", "sag", "sgd", "adagrad"])
+def test_a_start_outside_of_the_box_is_projected(solver):
+    X, y = oracles.data(30, 25, density=0.1)
+    p = Problem(X, y, "squared", {"name": "box", "lower": 0.2, "upper": 0.7}).regularized(0.1, np.ones(25))
+    inside = Iterate(np.full(25, 0.2))
+    one, two = (iterates(solver, p, 8, start) for start in (None, inside))
+    assert all(np.isfinite(p.primal(it.w)) for it in one[2:])
+    if solver in ("sgd", "adagrad"):  # the others take their first gradient at the start as it is
+        assert all(np.array_equal(a.w, b.w) for a, b in zip(one[1:], two[1:], strict=True))
+    else:
+        assert p.primal(after(solver, p, 300).w) == pytest.approx(p.primal(after(solver, p, 300, inside).w), rel=1e-3)
+
+
+def test_svrg_stops_at_a_random_step():
+    p = sparse_problem("logistic", "elastic_net", True)
+    X, rng, w = dense(p), Rng(7), np.zeros(25)
+    ours = registry.build_solver({"name": "svrg", "snapshot": "random"})(p, None, Rng(7))
+    next(ours)
+    eta, passes, lengths = 0.1 / (p.smoothness * p.R**2), 0.0, []
+    for _ in range(12):
+        theta = oracles.derivatives(p, X @ w)
+        g = X.T @ theta / p.n
+        passes += 1.0
+        assert next(ours).passes == pytest.approx(passes)
+        lengths.append(1 + int(rng.integers(2 * p.n, 1)[0]))
+        for steps in (min(lengths[-1], p.n), lengths[-1] - p.n):
+            if steps > 0:
+                w = oracles.stochastic_steps(p, X, w, rng.integers(p.n, steps), eta, g, theta)
+                passes += steps / p.n
+                it = next(ours)
+                np.testing.assert_allclose(it.w, w, atol=1e-10)
+                assert it.passes == pytest.approx(passes)
+    assert min(lengths) < p.n < max(lengths) <= 2 * p.n
+
+
+@on_stochastic_cases
+@pytest.mark.parametrize("solver", ["saga", "sag"])
+def test_table_methods_equal_dense_steps(solver, loss, psi, centred, monkeypatch):
+    p = stochastic_problem(loss, psi, centred, monkeypatch)
+    X, rng, w = dense(p), Rng(7), np.linspace(-0.3, 0.5, 25)
+    ours = registry.build_solver({"name": solver, "step_scale": 0.4})(p, Iterate(w), Rng(7))
+    next(ours)
+    theta = oracles.derivatives(p, X @ w)
+    np.testing.assert_allclose(next(ours).b, theta, atol=1e-12)
+    for passes in range(2, 9):
+        order = rng.integers(p.n, p.n)
+        w = oracles.table_steps(p, X, w, order, 0.4 / (p.smoothness * p.R**2), theta, biased=solver == "sag")
+        it = next(ours)
+        np.testing.assert_allclose(it.w, w, atol=1e-10)
+        assert it.passes == passes
+
+
+@on_stochastic_cases
+@pytest.mark.parametrize("sampling", ["uniform", "permutation"])
+def test_adagrad_equals_dense_steps(loss, psi, centred, sampling, monkeypatch):
+    p = stochastic_problem(loss, psi, centred, monkeypatch)
+    X, rng, w, squares = dense(p), Rng(7), np.zeros(25), np.zeros(25)
+    solver = {"name": "adagrad", "step_scale": 0.3, "delta": 0.01, "sampling": sampling}
+    for it in iterates(solver, p, 7, seed=7)[1:]:
+        order = rng.integers(30, 30) if sampling == "uniform" else rng.permutation(30)
+        w = oracles.adagrad_steps(p, X, w, order, 0.3, 0.01, squares)
+        np.testing.assert_allclose(it.w, w, atol=1e-10)
+
+
 @given(
     w=st.floats(-10.0, 10.0),
     B=st.floats(-1.0, 1.0),
@@ -305,8 +329,9 @@ def test_closed_form_of_repeated_steps(w, B, threshold, growth, k):
     for _ in range(k):
         x = expected / (1.0 + growth) - B
         expected = x - min(max(x, -threshold), threshold)
-    table = lazy.powers(growth, 400)
-    assert lazy.repeated(w, B, threshold, k, table) == pytest.approx(expected, abs=1e-12 * (1.0 + abs(w) + k * abs(B)))
+    for powers in lazy.powers(growth, 400), growth:
+        found = lazy.repeated(w, B, threshold, k, powers)
+        assert found == pytest.approx(expected, abs=1e-12 * (1.0 + abs(w) + k * abs(B)))
 
 
 def test_powers_are_accurate():
@@ -327,7 +352,7 @@ def test_gd_on_the_lasso_is_ista():
     p = oracles.problem("squared", {"name": "l1", "strength": 0.05})
     X, w = dense(p), np.zeros(12)
     eta = 0.9 * p.n / np.sum(X**2)
-    for it in iterates({"name": "gd", "step_scale": 0.9}, p, 50)[1:]:
+    for it in iterates({"name": "gd", "step": "bound", "step_scale": 0.9}, p, 50)[2:]:
         u = w - eta * X.T @ (X @ w - p.y) / p.n
         w = np.sign(u) * np.maximum(np.abs(u) - eta * 0.05, 0.0)
         np.testing.assert_allclose(it.w, w, atol=1e-13)
@@ -338,7 +363,7 @@ def test_agd_is_nesterovs_scheme_with_the_quadratic_in_the_gradient():
     X, s = dense(p), p.strong_convexity
     w = y = np.zeros(12)
     step, q = 1 / (p.L + s), sqrt(s / (p.L + s))
-    for it in iterates("agd", p, 60)[1:]:
+    for it in iterates("agd", p, 60)[2:]:
         gradient = X.T @ oracles.derivatives(p, X @ y) / p.n + p.l2 * y + p.kappa * (y - p.center)
         u = y - step * gradient
         w, old = np.sign(u) * np.maximum(np.abs(u) - step * oracles.EXAMPLES["l1"], 0.0), w
@@ -346,15 +371,51 @@ def test_agd_is_nesterovs_scheme_with_the_quadratic_in_the_gradient():
         np.testing.assert_allclose(it.w, w, atol=1e-12)
 
 
-def test_fista_is_beck_and_teboulles():
+@pytest.mark.parametrize("restart", ["none", "gradient"])
+@pytest.mark.parametrize("step", ["bound", "backtracking"])
+@pytest.mark.parametrize("start", [None, Iterate(np.linspace(-1.0, 1.0, 12))], ids=["zero", "started"])
+def test_fista_is_beck_and_teboulles(step, restart, start):
     p = oracles.problem("logistic", REGULARIZERS["elastic_net"])
-    X, t = dense(p), 1.0
-    w = y = np.zeros(12)
-    for it in iterates("fista", p, 60)[1:]:
-        w, old = oracles.prox_Psi(p, y - X.T @ oracles.derivatives(p, X @ y) / p.n / p.L, 1 / p.L), w
+    X, w = dense(p), np.zeros(12) if start is None else start.w
+    ours = iterates({"name": "fista", "step": step, "restart": restart}, p, 70, start)[2:]
+    passes = 0.5 if start is None else 1.0
+    accepted, restarts, L = 0, 0, p.L
+    if step == "backtracking":
+        g = X.T @ oracles.derivatives(p, X @ w) / p.n
+        L = max(p.smoothness * np.sum((X @ g) ** 2) / (p.n * g @ g), p.L / p.n)
+        passes += 0.5
+    y, t, it = w, 1.0, iter(ours)
+    while accepted < 40:
+        g = X.T @ oracles.derivatives(p, X @ y) / p.n
+        new = oracles.prox_Psi(p, y - g / L, 1 / L)
+        passes += 0.5
+        ours = next(it)
+        assert ours.passes == passes
+        move, f = new - y, lambda u: p.mean_loss(X @ u)
+        if L < p.L and f(new) > f(y) * (1 + 1e-14) + g @ move + L / 2 * move @ move:
+            L = min(1.5 * L, p.L)
+            np.testing.assert_allclose(ours.w, w, atol=1e-12)
+            continue
+        np.testing.assert_allclose(ours.w, new, atol=1e-11)
+        np.testing.assert_allclose(ours.b, oracles.derivatives(p, X @ y), atol=1e-11)
+        if restart == "gradient" and (y - new) @ (new - w) > 0:
+            t, restarts = 1.0, restarts + 1
         t, t_old = (1 + sqrt(1 + 4 * t * t)) / 2, t
-        y = w + (t_old - 1) / t * (w - old)
-        np.testing.assert_allclose(it.w, w, atol=1e-12)
+        w, y = new, new + (t_old - 1) / t * (new - w)
+        passes, accepted = passes + 0.5, accepted + 1
+    assert (restarts > 0) == (restart == "gradient")
+    assert L == p.L if step == "bound" else L < 0.8 * p.L
+
+
+@pytest.mark.parametrize("solver", ["gd", "agd", "fista"])
+def test_backtracking_stays_below_the_bound_at_the_optimum(solver):
+    p = oracles.problem("squared_hinge", REGULARIZERS["elastic_net"])
+    solve = {"name": solver, "step": "backtracking"}
+    rejected = [b.passes - a.passes == 0.5 for a, b in pairwise(iterates(solve, p, 3000)[2:])]
+    assert sum(rejected) < 8
+    assert not any(rejected[100:])
+    still = Problem(np.eye(2), np.zeros(2), "squared")  # no gradient to see a curvature along
+    assert not iterates(solve if solver != "agd" else "gd", still, 5)[-1].w.any()
 
 
 def test_subgradient_takes_normalized_steps():
@@ -405,8 +466,8 @@ def test_svrg_starts_with_a_gradient_step():
     eta = 1.0 / (p.smoothness * p.R**2)
     assert eta == pytest.approx(1.0 / p.L)
     svrg = iterates({"name": "svrg", "step_scale": 1.0}, p, 7)
-    gd = iterates("gd", p, 5)
-    for a, b in zip([svrg[2], svrg[3], svrg[5], svrg[6]], gd[1:], strict=True):
+    gd = iterates({"name": "gd", "step": "bound"}, p, 6)
+    for a, b in zip([svrg[2], svrg[3], svrg[5], svrg[6]], gd[2:], strict=True):
         np.testing.assert_allclose(a.w, b.w, atol=1e-13)
 
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from rrmbench import labels
+from rrmbench.bounds import bound_curve
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.plots import curves, layout, style
 from rrmbench.plots.notes import notes
@@ -20,10 +21,11 @@ Y = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)
 FORMATS = ("png", "pdf", "svg")
 
 
-def plot(path, x=None, y=None, formats=("png", "pdf"), out=None):
+def plot(path, x=None, y=None, formats=("png", "pdf"), out=None, theory=False):
     """Draw the experiments at `path` and return the paths of the files written.
 
-    `x` and `y` override the experiment's `plot:` section. Files go to `out`, or to `figures/` of each
+    `x` and `y` override the experiment's `plot:` section. `theory` adds the bounds that the papers prove for the runs, over
+    passes and for the suboptimality. Files go to `out`, or to `figures/` of each
     experiment; each is named after the experiment, the values of its `figure:` keys, and its axes. Raises
     RrmbenchError for an unknown axis or format and where no run has ended yet.
     """
@@ -32,7 +34,7 @@ def plot(path, x=None, y=None, formats=("png", "pdf"), out=None):
     for one in formats:
         _check("--format", one, FORMATS)
     read = experiments(path)
-    written = [file for experiment in read for file in _experiment(experiment, x, y, formats, out)]
+    written = [file for experiment in read for file in _experiment(experiment, x, y, formats, out, theory)]
     if not written:
         raise RrmbenchError(f"{path}: no run has ended yet, there is nothing to plot")
     return written
@@ -46,15 +48,15 @@ def _check(option, value, allowed):
         )
 
 
-def _experiment(experiment, x, y, formats, out):
+def _experiment(experiment, x, y, formats, out, theory):
     folder = experiment.figures if out is None else Path(out)
     taken = set()
-    for where, sheet in sheets(experiment, x, y):
+    for where, sheet in sheets(experiment, x, y, theory):
         stem = _stem(experiment.name, where, sheet.axes, taken)
         yield from _save(sheet, folder, stem, formats)
 
 
-def sheets(experiment, x=None, y=None):
+def sheets(experiment, x=None, y=None, theory=False):
     """Yield (where, Sheet) for each figure; `where` names the values of the `figure:` keys."""
     manifest = experiment.manifest()
     asked = manifest.get("plot") or {}
@@ -69,21 +71,27 @@ def sheets(experiment, x=None, y=None):
         asked.get("xlim"),
         asked.get("ylim"),
     )
+    if theory and (axes.x, axes.y) != ("passes", "suboptimality"):
+        raise RrmbenchError(
+            f"--theory: the theorems bound the suboptimality over passes, found {axes.y} over {axes.x}; "
+            "say --x passes --y suboptimality"
+        )
+    bound = (lambda run: bound_curve(run, experiment)) if theory else (lambda run: None)
     facets = layout.facets(found, asked)
     placed = facets["rows"] + facets["columns"]
     for runs in layout.groups(found, facets["figure"]).values():
         where = layout.title(runs[0], facets["figure"])
         title = asked.get("title") or _title(experiment.name, runs, where, placed + facets["figure"])
-        yield where, _sheet(title, runs, rivals, facets, placed, axes, pending)
+        yield where, _sheet(title, runs, rivals, facets, placed, axes, pending, bound)
 
 
-def _sheet(title, runs, rivals, facets, placed, axes, pending):
+def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):
     from rrmbench.plots.draw import Sheet
 
     cells, rows, columns = layout.grid(runs, facets["rows"], facets["columns"])
     series = curves.series_of(list(cells.values()), placed)
     panels = {
-        at: curves.panel_of(layout.title(members[0], placed), members, rivals, series, axes)
+        at: curves.panel_of(layout.title(members[0], placed), members, rivals, series, axes, bound)
         for at, members in cells.items()
     }
     shown = {one for panel in panels.values() for one in panel.curves}

@@ -54,12 +54,13 @@ class Curve:
 class Panel:
     """One set of axes. `floor` is the certified width of the reference, 0 if it plays no role.
 
-    `faint` lists (series, curve) of the values that tuning did not keep.
+    `faint` lists (series, curve) of the values that tuning did not keep, `proven` those of theorems.
     """
 
     title: str
     curves: dict
     faint: list
+    proven: list
     floor: float
     remark: str
 
@@ -98,10 +99,10 @@ def _needed_keys(members, excluded):
     return needed
 
 
-def panel_of(title, runs, rivals, series, axes):
+def panel_of(title, runs, rivals, series, axes, bound):
     """Return the Panel of some runs: one curve per series that has anything to show on these axes.
 
-    `rivals` maps a run whose parameters were tuned to its Choice.
+    `rivals` maps a run whose parameters were tuned to its Choice, `bound` a run to (x, y) of its theorem, or to None.
     """
     groups = {}
     for run in runs:
@@ -111,7 +112,9 @@ def panel_of(title, runs, rivals, series, axes):
     floor = max((_width(run.reference) for run in runs), default=0.0) if axes.y == "suboptimality" else 0.0
     faint = [(series[run], curve_of([trial], axes)) for run in runs if run in rivals for trial in rivals[run].trials]
     faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
-    return Panel(title, curves, faint, floor, "" if curves else _why_empty(runs, axes))
+    firsts = {name: members[0] for name, members in groups.items() if name in curves}
+    proven = [(name, Curve(*found)) for name, run in firsts.items() if (found := bound(run)) is not None]
+    return Panel(title, curves, faint, proven, floor, "" if curves else _why_empty(runs, axes))
 
 
 def curve_of(runs, axes):

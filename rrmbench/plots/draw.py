@@ -95,6 +95,8 @@ def _panel(axes, panel, sheet):
     for series, curve in panel.faint:
         style = sheet.styles[series]
         axes.plot(curve.x, curve.y, color=style["color"], linestyle=style["linestyle"], linewidth=0.6, alpha=0.3, zorder=1)
+    for series, curve in panel.proven:
+        axes.plot(curve.x, curve.y, color=sheet.styles[series]["color"], linestyle=(0, (1, 2)), linewidth=0.9, zorder=1.5)
     for number, series in enumerate(s for s in sheet.styles if s in panel.curves):
         _curve(axes, panel.curves[series], sheet.styles[series], number)
     if panel.remark:

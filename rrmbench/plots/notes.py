@@ -12,7 +12,7 @@ def notes(runs, tuned, panels, pending, axes):
 
     `tuned` are the Choices among its runs; `pending` runs are to come.
     """
-    lines = [*_aggregation(runs, panels), *_tuning(tuned), *_timing(runs, axes), *_floor(panels)]
+    lines = [*_aggregation(runs, panels), *_theory(panels), *_tuning(tuned), *_timing(runs, axes), *_floor(panels)]
     without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
     if without:
         lines.append(f"not shown, as {axes.x} are not counted: {', '.join(without)}")
@@ -29,6 +29,11 @@ def _aggregation(runs, panels):
     seeds = len({run.keys["seed"] for run in runs})
     if any(curve.low is not None for panel in panels for curve in panel.curves.values()):
         yield f"lines: medians over {seeds} seeds, bands: quartiles"
+
+
+def _theory(panels):
+    if any(panel.proven for panel in panels):
+        yield "fine dots: the bound that is proven for the method on this problem (constants measured, w* of the reference)"
 
 
 def _tuning(tuned):

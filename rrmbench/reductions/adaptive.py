@@ -1,38 +1,83 @@
-"""AdaptReg, AdaptSmooth and their joint form (Allen-Zhu and Hazan 2016), and the choice among them."""
+"""AdaptReg, AdaptSmooth and their joint form (Allen-Zhu and Hazan 2016), and the choice among them.
+
+In epoch t = 0, 1, 2, ... the solver works on the problem plus (sigma_t/2) ||w - w0||^2, its losses smoothed by mu_t,
+from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
+
+    inner    practice   an epoch ends when the duality gap has fallen to a quarter of the gap that closed the epoch
+                        before, or the norm of the prox-gradient map to a third [sections 6.1 and 6.2]
+             theory     an epoch has the passes in which the solver's theorem quarters P(w) - P(w*) (its `quartering`)
+    epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
+"""
 
 from itertools import count
+from typing import Literal
 
 import numpy as np
 
 from rrmbench.api import Iterate
-from rrmbench.parameters import Auto, Positive
+from rrmbench.errors import RrmbenchError
+from rrmbench.parameters import Auto, Positive, PositiveInt
+from rrmbench.reductions.progress import bound_of_suboptimality, kept, progress_of
 from rrmbench.registry import lacking, reduction
 
 HALVINGS = 50  # after which the added terms are below rounding
+CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
+
+Epochs = PositiveInt | Literal["endless"]
+Inner = Literal["practice", "theory"]
 
 
-@reduction(gives={"strongly_convex"})
-def adapt_reg(solve, *, sigma: Positive | Auto = "auto"):
-    """add (sigma_t/2) ||w - w0||^2 and halve sigma_t whenever the solver has made its progress [Reductions, Algorithm 1]
+def adapt_reg_bound(constants, epochs, sigma):
+    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance. [(3.3)]"""
+    return _decayed(constants, epochs) + 4.5 * 0.5**epochs * sigma * constants.distance
 
-    sigma : sigma_0; "auto" is Theorem 3.1's Delta/Theta, Theta estimated by `squared_distance` (one counted pass).
+
+def adapt_smooth_bound(constants, epochs, mu):
+    """4^-T (P(w0) - P(w*)) + 2.5 mu_T G^2 after T epochs that quarter the distance. [(A.2)]"""
+    return _decayed(constants, epochs) + 2.5 * 0.5**epochs * mu * constants.G**2
+
+
+def joint_adapt_bound(constants, epochs, sigma, mu):
+    """4^-T (P(w0) - P(w*)) + 4.5 mu_T G^2 + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter it. [(C.1)]"""
+    added = mu * constants.G**2 + sigma * constants.distance
+    return _decayed(constants, epochs) + 4.5 * 0.5**epochs * added
+
+
+def _decayed(constants, epochs):
+    return 0.25**epochs * np.fmin(constants.initial_gap, constants.initial_suboptimality)
+
+
+@reduction(gives={"strongly_convex"}, bound=adapt_reg_bound)
+def adapt_reg(solve, *, sigma: Positive | Auto = "auto", epochs: Epochs = "endless", inner: Inner = "practice"):
+    """add (sigma_t/2) ||w - w0||^2 and halve sigma_t whenever the solver has made progress [Reductions, Algorithm 1]
+
+    sigma : sigma_0; "auto" is L_max/n, L_max = smoothness * max ||x_i||^2, for solvers of single samples, and Theorem
+        3.1's Delta/Theta, Theta estimated by `squared_distances` (ten passes), for others. Time(L, sigma) is of the
+        order of n + L_max/sigma steps for the former: a greater sigma_0 only adds epochs of about a pass each.
     """
-    return _adaptive(solve, sigma, None)
+    return _adaptive(solve, sigma, None, epochs, inner)
 
 
-@reduction(gives={"smooth"})
-def adapt_smooth(solve, *, mu: Positive | Auto = "auto"):
-    """smooth every loss by mu_t and halve mu_t whenever the solver has made its progress [Reductions, Algorithm 2]
+@reduction(gives={"smooth"}, bound=adapt_smooth_bound)
+def adapt_smooth(solve, *, mu: Positive | Auto = "auto", epochs: Epochs = "endless", inner: Inner = "practice"):
+    """smooth every loss by mu_t and halve mu_t whenever the solver has made progress [Reductions, Algorithm 2]
 
     mu : the paper's lambda_0; "auto" is Theorem 4.2's Delta/G^2.
     """
-    return _adaptive(solve, None, mu)
+    return _adaptive(solve, None, mu, epochs, inner)
 
 
-@reduction(gives={"strongly_convex", "smooth"})
-def joint_adapt(solve, *, sigma: Positive | Auto = "auto", mu: Positive | Auto = "auto"):
+@reduction(gives={"strongly_convex", "smooth"}, bound=joint_adapt_bound)
+def joint_adapt(
+    solve,
+    *,
+    sigma: Positive | Auto = "auto",
+    mu: Positive | Auto = "auto",
+    epochs: Epochs = "endless",
+    inner: Inner = "practice",
+):
     """AdaptReg and AdaptSmooth at once, both halved together [Reductions, Algorithm 3]"""
-    return _adaptive(solve, sigma, mu)
+    return _adaptive(solve, sigma, mu, epochs, inner)
 
 
 @reduction(gives={"strongly_convex", "smooth"})
@@ -43,98 +88,109 @@ def auto(solve):
         missing = lacking(solve.needs, problem.traits)
         sigma = "auto" if "strongly_convex" in missing else None
         mu = "auto" if "smooth" in missing else None
-        chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu)
+        chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu, "endless", "practice")
         return chosen(problem, start, rng)
 
     return reduced
 
 
-def _adaptive(solve, sigma, mu):
-    """The solver that halves sigma and mu (None: not used) from epoch to epoch, warm-started, for ever."""
+def _adaptive(solve, sigma, mu, epochs, inner):
+    """The solver that halves sigma and mu (None: not used) from epoch to epoch, warm-started."""
+    ending = {"practice": _ByProgress, "theory": _ByTime}[inner]
+    ending(solve)  # refuses before the run
 
     def reduced(problem, start, rng):
-        state = Iterate(np.zeros(problem.shape)) if start is None else _kept(start)._replace(passes=0.0, checks=0.0)
+        state = Iterate(np.zeros(problem.shape)) if start is None else kept(start)
+        state = state._replace(passes=0.0, checks=0.0)
         yield state
-        first, spent = _starting_values(problem, state.w, sigma, mu)
-        measure, goal = _progress_of(solve)
-        center, passes, checks, closed = state.w, spent, 0.0, None
-        for epoch in count():
+        first, spent = yield from _starting_values(solve, problem, state, sigma, mu)
+        is_over = ending(solve)
+        center, passes, checks = state.w, spent, 0.0
+        for epoch in count() if epochs == "endless" else range(epochs):
             sigma_t, mu_t = (0.5 ** min(epoch, HALVINGS) * value for value in first)
             stage = problem.smoothed(mu_t).regularized(sigma_t, center)
             for x in solve(stage, start, rng):
-                distance, floor, cost = measure(stage, x) if x.passes > 0.0 or closed is None else (None, 0.0, 0.0)
+                over, cost = is_over(stage, x)
                 checks += cost
-                yield x._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
-                if closed is None:
-                    closed = distance
-                elif distance is not None and distance <= max(goal * closed, floor):
-                    closed = distance
+                yield x._replace(passes=passes + x.passes, checks=checks + x.checks)
+                if over:
                     break
             passes, checks = passes + x.passes, checks + x.checks
-            start = _kept(x)
+            start = kept(x)
 
     return reduced
 
 
-def _kept(x):
-    """A copy of an iterate, which is a live view."""
-    return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
+class _ByProgress:
+    """An epoch is over at a fraction of the distance that closed the one before (the first: of the first distance)."""
+
+    def __init__(self, solve):
+        self.measure, self.goal = progress_of(solve)
+        self.closed = None
+
+    def __call__(self, stage, x):
+        """Whether the epoch is over, and the passes spent on knowing it."""
+        if x.passes == 0.0 and self.closed is not None:
+            return False, 0.0
+        distance, floor, cost = self.measure(stage, x)
+        over = None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor)
+        if over or self.closed is None:
+            self.closed = distance
+        return over, cost
 
 
-def _starting_values(problem, w0, sigma, mu):
-    """The pair (sigma_0, mu_0), "auto" replaced by the theory's values and None by 0, and the passes spent on it."""
-    if "auto" not in (sigma, mu):
-        return (sigma or 0.0, mu or 0.0), 0.0
-    delta = bound_of_suboptimality(problem, w0)
+class _ByTime:
+    """An epoch is over when the solver has had the passes of its theorem."""
+
+    def __init__(self, solve):
+        self.quartering = getattr(solve, "quartering", None)
+        if self.quartering is None:
+            raise RrmbenchError(
+                "reduction: inner: theory needs a solver with a theorem on the passes that quarter the distance to the "
+                f"optimum; {getattr(solve, '__name__', 'this one')} has none, use inner: practice"
+            )
+
+    def __call__(self, stage, x):
+        """As `_ByProgress`."""
+        return x.passes >= self.quartering(stage) - 1e-9, 0.0
+
+
+def _starting_values(solve, problem, state, sigma, mu):
+    """Return ((sigma_0, mu_0), passes spent), "auto" replaced and None by 0; yields `state` while passes are spent."""
+    spent = 0.0
     if mu == "auto":
-        mu = delta / problem.lipschitz**2
-    if sigma != "auto":
-        return (sigma or 0.0, mu), 0.0
-    theta, spent = squared_distance(problem.smoothed(mu or 0.0), w0)
-    return (delta / theta, mu or 0.0), spent
+        mu = bound_of_suboptimality(problem, state.w) / problem.lipschitz**2
+    if sigma == "auto":
+        smoothed = problem.smoothed(mu or 0.0)
+        if "rows" in solve.needs:
+            sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
+        else:
+            for theta, spent in squared_distances(smoothed, state.w):  # noqa: B007, the last are used
+                yield state._replace(passes=spent)
+            sigma = bound_of_suboptimality(problem, state.w) / theta
+    return (sigma or 0.0, mu or 0.0), spent
 
 
-def bound_of_suboptimality(problem, w0):
-    """Delta = P(w0) - D(0) >= P(w0) - P(w*)."""
-    return problem.primal(w0) - problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
+def squared_distances(problem, w0):
+    """Yield (Theta, passes spent) for better and better estimates of ||w0 - w*||^2, from below as a rule.
 
-
-def squared_distance(problem, w0):
-    """Return (Theta, passes spent), Theta an estimate of ||w0 - w*||^2.
-
-    It is the squared length of Cauchy's step: along the prox-gradient map p at w0 to the minimum of the quadratic
-    model of the loss, t = ||p||^2 / (smoothness ||X p||^2 / n). w* is as a rule farther away, so sigma_0 is chosen
-    too large rather than too small, which costs a few short epochs.
+    Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on the quadratic model
+    smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0 downhill.
     """
-    p = problem.prox_gradient(w0, problem.X.forward(w0))
-    size = float(np.vdot(p, p))
-    curvature = problem.smoothness * float(np.sum(problem.X.forward(p) ** 2)) / problem.n
-    spent = 1.5 if w0.any() else 1.0
-    if size == 0.0 or curvature == 0.0:
-        return 1.0, spent
-    return (size / curvature) ** 2 * size, spent
-
-
-def _progress_of(solve):
-    """How far an iterate is from the optimum of a stage, and the fraction of it that ends an epoch.
-
-    The measure f(stage, iterate) returns (distance or None, its rounding level, its cost in passes). The distance is the
-    duality gap, to be quartered, for a solver with a dual iterate: one product X w. It is the norm of the prox-gradient
-    map, to be brought to a third, for others: free at the snapshots of a solver that gives it, else a full gradient for
-    every iterate. [Reductions, sections 6.1 and 6.2]
-    """
-    if "dual" in solve.gives:
-        return _gap, 0.25
-    if "gradient_norm" in solve.gives:
-        return lambda stage, x: (x.gradient_norm, 0.0, 0.0), 1.0 / 3.0
-    return _gradient_norm, 1.0 / 3.0
-
-
-def _gap(stage, x):
-    z = stage.X.forward(x.w)
-    floor = 4.0 * np.finfo(float).eps * abs(stage.primal(x.w, z))
-    return max(stage.consistent_gap(z, x.b), floor), floor, 0.5
-
-
-def _gradient_norm(stage, x):
-    return float(np.linalg.norm(stage.prox_gradient(x.w, stage.X.forward(x.w)))), 0.0, 1.0
+    residual = -problem.prox_gradient(w0, problem.X.forward(w0))
+    way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
+    spent, theta = (1.0 if w0.any() else 0.5), 1.0
+    for _ in range(CG_STEPS):
+        q = problem.X.forward(direction)
+        curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
+        if curvature == 0.0:
+            break
+        length = size / curvature
+        way = way + length * direction
+        theta = float(np.vdot(way, way))
+        yield theta, spent + 0.5
+        residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
+        before, size = size, float(np.vdot(residual, residual))
+        direction = residual + (size / before) * direction
+        spent += 1.0
+    yield theta, spent

@@ -7,11 +7,7 @@ from rrmbench.registry import reduction
 @reduction
 def none(solve):
     """the problem as it is"""
-
-    def reduced(problem, start, rng):
-        return solve(problem, start, rng)
-
-    return reduced
+    return solve
 
 
 @reduction(gives={"strongly_convex"})

@@ -12,9 +12,9 @@ scaling. The three methods are scalar, psi being a sum over coordinates. The qua
 number on the problem, not part of psi: a name of the YAML file is a function that returns the NamedTuple,
 or a pair (NamedTuple, l2).
 
-A regularizer strength |w| says so by `soft_threshold = True` and its field `strength`: stochastic solvers
-then leave the coordinates that a sparse row does not touch to a closed form. `prox(w, 0)` projects on the
-domain.
+A regularizer strength |w|, on all numbers or on an interval, says so by `soft_threshold = True` and its field
+`strength`: stochastic solvers then leave the coordinates that a sparse row does not touch to a closed form.
+`prox(w, 0)` projects on the domain.
 
 A regularizer that does not separate over coordinates (groups, rows, singular values) has the same methods
 over whole arrays of the model's shape and the attribute `separable = False`; solvers that need single

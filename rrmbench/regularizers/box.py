@@ -11,6 +11,8 @@ class Box(NamedTuple):
 
     lower: float
     upper: float
+    strength: float = 0.0
+    soft_threshold = True
 
     def value(self, w):
         return 0.0 if self.lower <= w <= self.upper else float("inf")

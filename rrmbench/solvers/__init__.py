@@ -7,7 +7,8 @@
         while True: ...; yield Iterate(w, b, passes, checks)   # at least once per pass
 
 A solver never stops, times, prints or evaluates the objective. `start` is None or an Iterate to continue
-from. `gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b).
+from. `needs` are traits of the problem (see `rrmbench.problem.traits`), "Hinge or Logistic" being met by either.
+`gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b).
 """
 
 import importlib

@@ -8,14 +8,15 @@ The parameter `step` says what L is.
                    norm of X in it and may be smaller by a factor of up to the rank of X
     backtracking   the least of L_0, GROWTH L_0, GROWTH^2 L_0, ... for which f(w) <= f(y) + grad f(y).(w - y)
                    + (L/2) ||w - y||^2 has held so far; the bound where it is less. L_0 is the curvature of f along its
-                   gradient at the start, smoothness ||X g||^2 / (n ||g||^2), below the exact constant and half a pass.
+                   gradient at the start, smoothness ||X g||^2 / (n ||g||^2), half a pass, or bound / n where that is
+                   more: both are below the exact constant.
 
 Psi is in the prox as a whole. A gradient at y and the product X w of the new point cost half a pass each, a rejected
 trial of L half a pass; X y is a combination of known products. The dual candidate b of an iterate holds the
 derivatives at the y it came from.
 """
 
-from math import sqrt
+from math import ceil, inf, log, log1p, sqrt
 from typing import Literal
 
 import numpy as np
@@ -30,18 +31,66 @@ ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
 Step = Literal["bound", "backtracking"]
 
 
-@solver(needs={"smooth"})
-def gd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0):
+def searched(n):
+    """The passes that backtracking spends beside one per step, at most: for L_0 and for rejected trials."""
+    return 0.5 + 0.5 * ceil(log(n) / log(GROWTH))
+
+
+def gd_bound(constants, passes):
+    """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound.
+
+    [Beck and Teboulle 2009, Theorem 3.1; the second, Nesterov 2013, Theorem 5]
+    """
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - searched(constants.n)), 0.0)
+    c = constants
+    with np.errstate(divide="ignore"):
+        sublinear = c.L * c.distance / (2.0 * k)
+    return np.fmin(sublinear, (1.0 + c.s / c.L) ** -k * np.fmin(c.initial_gap, c.initial_suboptimality))
+
+
+def gd_quartering(problem, *, step="backtracking", step_scale=1.0):
+    """The k of (1 + s step_scale/L)^-k = 1/4, X w0 and backtracking; step_scale <= 1. [as `gd_bound`]"""
+    extra = 0.5 + (searched(problem.n) if step == "backtracking" else 0.0)
+    return ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L)) + extra
+
+
+def agd_bound(constants, passes):
+    """2 (1 - q)^k (P(w0) - P(w*)) after k steps of length 1/L, L the bound, q = sqrt(s / (s + L)).
+
+    [Nesterov 2004, Theorem 2.2.3, with s ||w0 - w*||^2 / 2 <= P(w0) - P(w*)]
+    """
+    k = np.floor(np.asarray(passes, dtype=float))
+    q = sqrt(constants.s / (constants.s + constants.L))
+    return 2.0 * (1.0 - q) ** k * np.fmin(constants.initial_gap, constants.initial_suboptimality)
+
+
+def agd_quartering(problem, *, step="bound", step_scale=1.0):
+    """The k of 2 (1 - q)^k = 1/4, q = sqrt(s/(s + L/step_scale)), X w0 and backtracking. [as `agd_bound`]"""
+    extra = 0.5 + (searched(problem.n) if step == "backtracking" else 0.0)
+    q = sqrt(problem.strong_convexity / (problem.strong_convexity + problem.L / min(step_scale, 1.0)))
+    return ceil(log(8.0) / -log1p(-q)) + extra
+
+
+def fista_bound(constants, passes):
+    """2 L ||w0 - w*||^2 / (k + 1)^2 after k steps, L the bound. [Beck and Teboulle 2009, Theorem 4.4]"""
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - searched(constants.n)), 0.0)
+    return np.where(k > 0.0, 2.0 * constants.L * constants.distance / (k + 1.0) ** 2, inf)
+
+
+@solver(needs={"smooth"}, bound=gd_bound, quartering=gd_quartering)
+def gd(problem, start, rng, *, step: Step = "backtracking", step_scale: Positive = 1.0):
     """The proximal gradient method (ISTA), w = prox_{eta Psi}(w - eta grad f(w)), eta = step_scale / L."""
     return extrapolated(problem, start, step, step_scale, lambda eta, y, w, old: 0.0)
 
 
-@solver(needs={"smooth", "strongly_convex"})
+@solver(needs={"smooth", "strongly_convex"}, bound=agd_bound, quartering=agd_quartering)
 def agd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0):
     """Nesterov's constant momentum for strongly convex Psi, eta = step_scale / L.
 
     y = w + (1 - q)/(1 + q) (w - w_old), q = sqrt(s / (s + 1/eta)), since Psi with its s in the prox is the
     same step as 1/(s + 1/eta) on f + (s/2) ||.||^2. [Nesterov 2004, scheme (2.2.11)]
+
+    step : the theorem is for a constant L, hence the default; backtracking is often several times faster.
     """
 
     def momentum(eta, y, w, old):
@@ -51,7 +100,7 @@ def agd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0
     return extrapolated(problem, start, step, step_scale, momentum)
 
 
-@solver(needs={"smooth"})
+@solver(needs={"smooth"}, bound=fista_bound)
 def fista(
     problem,
     start,
@@ -92,7 +141,7 @@ def extrapolated(problem, start, step, step_scale, momentum):
     yield Iterate(w, b, passes)
     L = bound
     if step == "backtracking":
-        L, passes = min(curvature(problem, v) or bound, bound), passes + 0.5
+        L, passes = min(max(curvature(problem, v), bound / problem.n), bound), passes + 0.5
     while True:
         eta = step_scale / L
         new = problem.prox(y + eta * v, eta)
@@ -114,7 +163,9 @@ def extrapolated(problem, start, step, step_scale, momentum):
 def curvature(problem, v):
     """smoothness ||X v||^2 / (n ||v||^2), or 0 for v = 0."""
     size = float(np.vdot(v, v))
-    return problem.smoothness * float(np.sum(problem.X.forward(v) ** 2)) / (problem.n * size) if size > 0.0 else 0.0
+    if size == 0.0:
+        return 0.0
+    return problem.smoothness * float(np.sum(problem.X.forward(v) ** 2)) / (problem.n * size)
 
 
 def is_smooth(problem, L, y, z_y, v, w, z):

@@ -1,6 +1,7 @@
 """Proximal stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2014)."""
 
 from itertools import count, pairwise
+from math import log
 from typing import Literal
 
 import numpy as np
@@ -23,7 +24,20 @@ def prox_sdca_bound(constants, passes):
     return c * constants.initial_gap * np.exp(-steps / c)
 
 
-@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"}, bound=prox_sdca_bound)
+def prox_sdca_quartering(problem, **parameters):
+    """(1 + R^2/(s gamma n)) log 4, the passes in which E[D(b*) - D(b)] falls to a quarter; P's distance follows it.
+
+    [(n + R^2/(s gamma)) steps per factor e in the proof of Theorem 1; Reductions, section 6.1: T = O(n + L/sigma_t)]
+    """
+    return (1.0 + problem.R**2 * problem.smoothness / (problem.strong_convexity * problem.n)) * log(4.0)
+
+
+@solver(
+    needs={"strongly_convex", "separable", "coordinate", "rows"},
+    gives={"dual"},
+    bound=prox_sdca_bound,
+    quartering=prox_sdca_quartering,
+)
 def prox_sdca(
     problem,
     start,
@@ -37,29 +51,30 @@ def prox_sdca(
 
     With p = x_i.w, q = ||x_i||^2 / (s n), s = l2 + kappa, u = phi'(p) and h = u - b_i, the new b_i is
 
-        I    dual(p + q b_i, y_i, mu + q), the maximizer of a lower bound of D: the derivative of the loss smoothed by q more
-        II   the maximizer between b_i and u; the same as I where outputs are numbers
+        I    dual(p + q b_i, y_i, mu + q), the maximizer of a lower bound of D
+        II   the maximizer of the same between b_i and u; where outputs are numbers this is I
         III  b_i + min(1, (phi(p) + phi*(b_i) - p b_i + (gamma/2) h^2) / (h^2 (gamma + q))) h
         IV   the same with R^2/(s n) for q
         V    b_i + gamma/(gamma + R^2/(s n)) h
 
     where the losses are (1/gamma)-smooth; III to V raise RrmbenchError where they are not.
 
-    output : the pair (w, b) to report: of the last step; of the average of b over the tail of the paper's stopping rule; or
-        of a random step of it (`rrmbench.solvers.prox_sdca_output` says which tail). Always w = grad Psi*(v(b)), which for
-        the average of b is the paper's average of w if psi = 0. P(w) - D(b) of this pair is what `stop.gap` looks at.
+    output : the pair (w, b) to report: of the last step; of the average of b over the tail of the paper's stopping
+        rule; or of a random step of it (`rrmbench.solvers.prox_sdca_output` says which tail). Always
+        w = grad Psi*(v(b)); for the average of b this is the paper's average of w if psi = 0, while with psi it keeps
+        its zeros but is not what Theorem 1 speaks of. P(w) - D(b) of this pair is what `stop.gap` looks at.
     sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
 
-    Yields three times per pass, where the reductions look at the gap. Checks are the product X^T b of a start that is not
-    zero, and one per report of the average.
+    Yields three times per pass, where the reductions look at the gap; the average once. Checks are the product X^T b of
+    a start that is not zero, and one per report of the average.
     """
     ascent = Ascent(problem, option_of(problem, option), start)
     report, n = OUTPUTS[output](ascent, rng), problem.n
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
-    thirds = [n * k // 3 for k in range(4)]
+    cuts = [n * k // report.per_pass for k in range(report.per_pass + 1)]
     yield Iterate(*report.point(), checks=ascent.checks)
     for epoch in count():
         order = draw(n)
-        for first, last in pairwise(thirds):
+        for first, last in pairwise(cuts):
             report.run(order[first:last])
             yield Iterate(*report.point(), passes=epoch + last / n, checks=ascent.checks)

@@ -1,9 +1,10 @@
 """Prox-SDCA's state, and what it reports of it: the last iterate, the average, or a random one.
 
-The paper averages, or draws, over the steps after T0 = t - n - ceil(R^2/(s gamma)); any T0 < t is allowed. Here the steps fall
-into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the block before the present one together
-with the present one, so over the last w to 2w + n/3 steps, and over all steps before there are so many, or where the loss
-is not smooth (gamma = 0). Two sums, or two copies, are enough for that, however long the window.
+The paper averages, or draws, over the steps after T0 = t - n - ceil(R^2/(s gamma)); any T0 < t is allowed. Here the
+steps fall into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the block before the
+present one together with the present one, so over the last w to 2w + n steps, and over all steps before there are so
+many, or where the loss is not smooth (gamma = 0). Two sums, or two copies, are enough for that, however long the
+window.
 """
 
 from math import ceil, inf
@@ -50,6 +51,8 @@ class Ascent:
 class Last:
     """The iterate after the last step."""
 
+    per_pass = 3
+
     def __init__(self, ascent, rng):
         self.ascent = ascent
 
@@ -65,6 +68,8 @@ class Average:
 
     w = grad Psi*(v(mean b)) costs a product X^T b per report, counted as half a check.
     """
+
+    per_pass = 1
 
     def __init__(self, ascent, rng):
         self.ascent, self.window = ascent, ascent.window()
@@ -93,6 +98,8 @@ class Random:
 
     One candidate per block is kept by reservoir sampling, so a copy is made about log(window) times.
     """
+
+    per_pass = 3
 
     def __init__(self, ascent, rng):
         self.ascent, self.rng, self.window = ascent, rng, ascent.window()

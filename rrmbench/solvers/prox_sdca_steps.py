@@ -88,8 +88,8 @@ class LineSearch(NamedTuple):
 class Damped(NamedTuple):
     """Options III (widest = 0) and IV (widest = R^2/(s n)): the share of the way to phi'(p) that a bound proposes.
 
-    share = min(1, (phi(p) + phi*(b) - p b + (gamma/2) h^2) / (h^2 (gamma + max(q, widest)))), h = phi'(p) - b, where phi and
-    phi* include mu.
+    share = min(1, (phi(p) + phi*(b) - p b + (gamma/2) h^2) / (h^2 (gamma + max(q, widest)))), h = phi'(p) - b, where
+    phi and phi* include mu.
     """
 
     loss: tuple
@@ -223,8 +223,8 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
 def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
     """As `steps`, and add to `total` (n, outputs) the sum of b over the steps, each as it was before the step.
 
-    A change h in step k = 0 .. m-1 of m is missing in the k + 1 terms up to its own, so the sum is m b - sum (k + 1) h with
-    the b of the end: only the entries that a step changes are touched.
+    A change h in step k = 0 .. m-1 of m is missing in the k + 1 terms up to its own, so the sum is m b - sum (k + 1) h
+    with the b of the end: only the entries that a step changes are touched.
     """
     flat = b.reshape(b.shape[0], -1)
     old = np.empty(flat.shape[1])

@@ -2,12 +2,12 @@
 
     python tests/benchmarks/kernels.py [rounds]
 
-liblinear is scikit-learn's LinearSVC, dual coordinate descent on the hinge loss, the slope between 1 and 6
-passes at a large C, where next to nothing is shrunk. All take turns in the same run, and the least CPU time
-counts, so that a busy machine disturbs all alike. The data are synthetic: text-like (long sparse rows over
-many features) and table-like (short rows over 54 features); if RRMBENCH_DATA names a folder with
-rcv1_subsets.binary and covtype_sample20k.binary.scale (.xz or not), these are taken, the second ten times
-over so that no cache holds it.
+liblinear is scikit-learn's LinearSVC (hinge) and LogisticRegression, dual coordinate descent, the slope between 1 and
+6 passes at a large C, where next to nothing is shrunk; SAGA of scikit-learn likewise. X w + X^T b is scipy's, and the
+floor of a full-gradient iteration. All take turns in the same run, and the least CPU time counts, so that a busy
+machine disturbs all alike. The data are synthetic: text-like (long sparse rows over many features) and table-like
+(short rows over 54 features); if RRMBENCH_DATA names a folder with rcv1_subsets.binary and
+covtype_sample20k.binary.scale (.xz or not), these are taken, the second ten times over so that no cache holds it.
 """
 
 import lzma
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from rrmbench import registry
@@ -29,10 +30,15 @@ from rrmbench.randomness import Rng
 SETTINGS = [
     ("prox_sdca", "hinge", 1.0),
     ("prox_sdca", "smoothed_hinge", 1.0),
+    ("prox_sdca", "logistic", 1.0),
+    ("prox_sdca", "squared", 1.0),
     ("apcg", "smoothed_hinge", 1.0),
+    ("apcg", "logistic", 1.0),
     ("svrg", "smoothed_hinge", 3.0),
+    ("svrg", "logistic", 3.0),
+    ("saga", "logistic", 1.0),
     ("sgd", "smoothed_hinge", 1.0),
-    ("fista", "smoothed_hinge", 1.0),
+    ({"name": "fista", "step": "bound"}, "smoothed_hinge", 1.0),
 ]
 EPOCHS = 5
 
@@ -82,20 +88,49 @@ def epoch_seconds(iterates, passes):
     raise RuntimeError("the solver ended")
 
 
-def liblinear_seconds(X, y):
-    """The CPU seconds of one pass of liblinear."""
+def slope(fit):
+    """The CPU seconds of one pass of fit(passes)."""
 
-    def fit(passes):
+    def seconds(passes):
         begin = time.thread_time()
-        LinearSVC(loss="hinge", C=100.0, fit_intercept=False, tol=1e-30, max_iter=passes).fit(X, y)
+        fit(passes)
         return time.thread_time() - begin
 
-    return (fit(1 + EPOCHS) - fit(1)) / EPOCHS
+    return (seconds(1 + EPOCHS) - seconds(1)) / EPOCHS
+
+
+def product_seconds(X):
+    """The CPU seconds of X w and X^T b together."""
+    w, b, transposed = np.ones(X.shape[1]), np.ones(X.shape[0]), X.T
+    begin = time.thread_time()
+    for _ in range(EPOCHS):
+        X @ w
+        transposed @ b
+    return (time.thread_time() - begin) / EPOCHS
+
+
+def peers(X, y):
+    """Pairs of a label and a function that measures one pass of scikit-learn or scipy in seconds."""
+    given = {"fit_intercept": False, "tol": 1e-30}
+
+    def svm(passes):
+        LinearSVC(loss="hinge", C=100.0, max_iter=passes, **given).fit(X, y)
+
+    def logistic(passes):
+        LogisticRegression(solver="liblinear", dual=True, C=100.0, max_iter=passes, **given).fit(X, y)
+
+    def saga(passes):
+        LogisticRegression(solver="saga", C=1.0, max_iter=passes, **given).fit(X, y)
+
+    yield "scipy X w + X^T b", lambda: product_seconds(X)
+    yield "liblinear hinge", lambda: slope(svm)
+    yield "liblinear logistic (dual)", lambda: slope(logistic)
+    yield "scikit-learn saga logistic", lambda: slope(saga)
 
 
 def contestants(X, y):
-    """Pairs of a label and a function that measures one epoch in seconds."""
-    yield "liblinear hinge", lambda: liblinear_seconds(X, y)
+    """Pairs of a label and a function that measures one epoch in seconds, ours after the peers."""
+    yield from peers(X, y)
     n = X.shape[0]
     for regularizer in (
         {"name": "l2", "strength": 1.0 / n},
@@ -103,15 +138,14 @@ def contestants(X, y):
     ):
         for solver, loss, passes in SETTINGS:
             problem, solve = Problem(X, y, loss, regularizer), registry.build_solver(solver)
-            label = f"{solver} {loss} {regularizer['name']}"
-            if passes > 1.0:
-                label += f" ({passes:.0f} passes)"
-            yield (
-                label,
-                lambda problem=problem, solve=solve, passes=passes: epoch_seconds(
-                    solve(problem, None, Rng(0)), passes
-                ),
-            )
+            name = solver if isinstance(solver, str) else solver["name"]
+            label = f"{name} {loss} {regularizer['name']}"
+            yield label, lambda problem=problem, solve=solve, passes=passes: epoch(problem, solve, passes)
+
+
+def epoch(problem, solve, passes):
+    """The CPU seconds of one pass, measured over rounds of `passes`."""
+    return epoch_seconds(solve(problem, None, Rng(0)), passes) / passes
 
 
 def main(rounds=3):
@@ -125,7 +159,7 @@ def main(rounds=3):
                 best[label] = min(best[label], measure())
         print(f"{name}: {X.shape[0]} x {X.shape[1]}, {X.nnz / X.shape[0]:.1f} nonzeros per row")
         for label, seconds in best.items():
-            print(f"  {label:45s} {1e9 * seconds / X.nnz:7.2f} ns per nonzero")
+            print(f"  {label:40s} {1e9 * seconds / X.nnz:7.2f} ns per nonzero and pass")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,9 @@ validation of the data, their conversion to the library's own layout, the copy o
 just-in-time compilation are in the harness's warm-up, as they are for the solvers of this package. The rows are handed
 over in the layout that the harness keeps, float64 with int32 indices; each method is asked for one thread and no
 intercept, and is seeded by the run where it draws samples.
+
+Passes are unknown (but for SAGA), so `stop.gap` or `stop.seconds` ends a run; with calls that grow by a factor of 1.3,
+the run as a whole takes about four times as long as its last call. A starting point is not used: every call is from 0.
 """
 
 import importlib
@@ -19,7 +22,7 @@ from rrmbench.registry import lacking
 
 
 def restarts(problem, needs, build, budgets, per_iteration=nan):
-    """Yield w = 0, and then the coefficients of build(budget).fit(X, y) for each budget until it is not used up.
+    """Yield w = 0, then the coefficients of build(budget).fit(X, y) for each budget, until half of one is not used up.
 
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
@@ -33,9 +36,9 @@ def restarts(problem, needs, build, budgets, per_iteration=nan):
     for budget in budgets:
         fitted = _fitted(build(budget), parts, problem)
         w = np.array(fitted.coef_, dtype=np.float64).reshape(problem.shape)
-        iterations = np.max(fitted.n_iter_)
-        yield Iterate(w, passes=per_iteration * iterations, restarted=True)
-        if isinstance(budget, int) and iterations < budget:
+        used = np.max(fitted.n_iter_)
+        yield Iterate(w, passes=per_iteration * used, restarted=True)
+        if isinstance(budget, int) and 2 * used < budget:  # cyanure ends in multiples of its interval
             return
 
 
@@ -46,8 +49,8 @@ def _check(problem, needs):
         missing |= {"a regularizer without a centre"}
     if missing:
         raise RrmbenchError(
-            f"the library solves the problem as it stands only, not what the reduction makes of it, "
-            f"which is not {', '.join(sorted(missing))}"
+            f"the library does not know this problem, which a reduction may have changed: "
+            f"it is not {', '.join(sorted(missing))}"
         )
 
 
@@ -79,7 +82,15 @@ def imported(module):
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise RrmbenchError(f"{module.partition('.')[0]} cannot be imported ({error}): pip install 'rrmbench[peers]'") from None
+        library = module.partition(".")[0]
+        raise RrmbenchError(
+            f"{library} cannot be imported ({error}): pip install 'rrmbench[peers]'"
+        ) from None
+
+
+def seed(rng):
+    """A number for the library's own random stream."""
+    return int(rng.integers(2**31 - 1, 1)[0])
 
 
 def elastic_net(problem):

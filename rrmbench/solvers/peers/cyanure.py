@@ -2,7 +2,7 @@
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import imported, iterations, restarts
+from rrmbench.solvers.peers.black_box import imported, iterations, restarts, seed
 
 LOSSES = {"Squared": "square", "SquaredHinge": "sqhinge", "Logistic": "logistic"}
 
@@ -15,7 +15,7 @@ def cyanure(problem, start, rng, *, method: str = "auto"):
     with twice the l2 that it is given.
     """
     penalty, strength = _penalty(problem)
-    given = {"penalty": penalty, "lambda_1": strength, "solver": method, "random_state": int(rng.integers(2**31 - 1, 1)[0])}
+    given = {"penalty": penalty, "lambda_1": strength, "solver": method, "random_state": seed(rng)}
     loss = LOSSES[type(problem.loss).__name__]
 
     def build(budget):

@@ -1,0 +1,179 @@
+"""Acceleration of any solver (Shalev-Shwartz and Zhang 2014; "Catalyst", Lin, Mairal and Harchaoui 2015).
+
+Outer iteration t minimizes P(w) + (kappa/2) ||w - y||^2, y = w_(t-1) + beta_(t-1) (w_(t-1) - w_(t-2)), from where the
+one before ended, up to the accuracy eps_t. A schedule (`StronglyConvex` or `Convex`) says what beta_t and eps_t are.
+"""
+
+from itertools import count
+from math import log, sqrt
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from rrmbench.api import Iterate
+from rrmbench.errors import RrmbenchError
+from rrmbench.parameters import Auto, Positive, PositiveInt
+from rrmbench.reductions.progress import accuracy_of, bound_of_suboptimality, kept
+from rrmbench.registry import reduction
+
+ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
+
+Inner = Literal["theory"] | PositiveInt
+
+
+@reduction(gives={"strongly_convex"})
+def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory"):
+    """minimize P(w) + (kappa/2) ||w - y||^2 again and again, y by Nesterov's momentum [Acc-SDCA, Figure 2; Catalyst]
+
+    kappa : "auto" is R^2/(gamma n) - s, made for solvers of n + R^2/(gamma s) steps on single samples (prox_sdca, svrg,
+        saga); the solver then runs as it is if R^2/(gamma s) <= 10 n. Needs a smooth loss.
+    inner : passes per outer iteration (the paper's Remark 1 has 5), or "theory": until the duality gap, else the bound
+        by the gradient's norm, shows the accuracy that the theorem wants. It is looked at after each pass, at the price
+        of half a check or of a full gradient.
+
+    Figure 2 where P is strongly convex (`StronglyConvex`), else Catalyst's schedule (`Convex`). Like every solver this
+    one goes on for ever: the paper's stopping conditions are `StronglyConvex.iterations` and `.certified`, and a run is
+    stopped by the certificate on P itself.
+    """
+
+    def reduced(problem, start, rng):
+        if kappa != "auto":
+            return accelerated(solve, problem, start, rng, kappa, inner)
+        chosen = theoretical_kappa(problem)
+        return solve(problem, start, rng) if chosen is None else accelerated(solve, problem, start, rng, chosen, inner)
+
+    return reduced
+
+
+def theoretical_kappa(problem):
+    """R^2/(gamma n) - s, or None where R^2/(gamma s) <= 10 n; raises RrmbenchError for a loss that is not smooth."""
+    if "smooth" not in problem.traits:
+        raise RrmbenchError(
+            f"reduction accelerate: kappa: auto needs a smooth loss, found {type(problem.loss).__name__} "
+            "(give a number for kappa, or put the reduction smooth or adapt_smooth around this one)"
+        )
+    steepest, s = problem.R**2 * problem.smoothness, problem.strong_convexity
+    return None if steepest <= ENOUGH * problem.n * s else steepest / problem.n - s
+
+
+class StronglyConvex(NamedTuple):
+    """Figure 2 for P strongly convex with s, from a point with P(w_1) - P(w*) <= gap.
+
+    mu = s/2, rho = mu + kappa, eta = sqrt(mu/rho); P(w_t) - P(w*) <= xi_t = (1 - eta/2)^(t-1) (1 + eta^-2) gap for t =
+    1, 2, ...
+    """
+
+    s: float
+    kappa: float
+    gap: float
+
+    @property
+    def eta(self):
+        return sqrt(0.5 * self.s / (0.5 * self.s + self.kappa))
+
+    def xi(self, t):
+        """Theorem 3's bound of P(w_t) - P(w*); t may be an array."""
+        return (1.0 - 0.5 * self.eta) ** (t - 1) * (1.0 + self.eta**-2) * self.gap
+
+    def accuracy(self, t):
+        """eta xi_(t-1) / (2 (1 + eta^-2)), the accuracy of outer iteration t = 2, 3, ..."""
+        return self.eta * self.xi(t - 1) / (2.0 * (1.0 + self.eta**-2))
+
+    def momentum(self, t):
+        """beta = (1 - eta)/(1 + eta)."""
+        return (1.0 - self.eta) / (1.0 + self.eta)
+
+    def iterations(self, epsilon):
+        """Stopping condition 1: P(w_t) - P(w*) <= epsilon for t >= 1 + (2/eta) log(xi_1/epsilon)."""
+        return 1.0 + 2.0 / self.eta * log(self.xi(1) / epsilon)
+
+    def certified(self, accuracy, move):
+        """Stopping condition 2: P(w_t) - P(w*) <= (1 + rho/mu) eps_t + rho kappa/(2 mu) ||w_t - y_(t-1)||^2.
+
+        accuracy : eps_t; move : ||w_t - y_(t-1)||^2
+        """
+        return (1.0 + self.eta**-2) * accuracy + 0.5 * self.eta**-2 * self.kappa * move
+
+
+class Convex(NamedTuple):
+    """Catalyst for P that is not strongly convex, from a point with P(w_1) - P(w*) <= gap.
+
+    a_1 = (sqrt 5 - 1)/2, a_t^2 = (1 - a_t) a_(t-1)^2, beta_t = a_(t-1) (1 - a_(t-1)) / (a_(t-1)^2 + a_t), and
+    eps_t = 2 gap / (9 t^4.1) [Lin, Mairal and Harchaoui 2015, Algorithm 1 and Theorem 3.3, their eta = 0.1, k = t - 1].
+    """
+
+    gap: float
+
+    def accuracy(self, t):
+        return 2.0 * self.gap / (9.0 * t**4.1)
+
+    def momentum(self, t):
+        """beta_t; t counts from 2, after the first outer iteration."""
+        a = 0.5 * (sqrt(5.0) - 1.0)
+        for _ in range(t - 1):
+            old, a = a, 0.5 * (sqrt(a**4 + 4.0 * a**2) - a**2)
+        return old * (1.0 - old) / (old**2 + a)
+
+
+def schedule(problem, kappa, gap):
+    """The schedule for a problem."""
+    s = problem.strong_convexity
+    return StronglyConvex(s, kappa, gap) if s > 0.0 else Convex(gap)
+
+
+def accelerated(solve, problem, start, rng, kappa, inner):
+    """The iterates of the outer loop around `solve`: those of its inner iterations."""
+    state = Iterate(problem.prox(np.zeros(problem.shape), 0.0)) if start is None else kept(start)
+    state = state._replace(passes=0.0, checks=0.0, gradient_norm=None)
+    yield state
+    gap, checks = first_gap(problem, state)
+    plan, passes = schedule(problem, kappa, gap), 0.0
+    floor = 4.0 * np.finfo(float).eps * abs(problem.primal(state.w))
+    w = y = state.w
+    for t in count(2):
+        stage = problem.regularized(kappa, y)
+        is_over = Accuracy(solve, max(plan.accuracy(t), floor)) if inner == "theory" else Passes(inner)
+        for x in solve(stage, state, rng):
+            over, cost = is_over(stage, x)
+            checks += cost
+            if x.passes > 0.0:
+                yield x._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
+            if over:
+                break
+        state, passes, checks = kept(x), passes + x.passes, checks + x.checks
+        w, old = state.w, w
+        y = w + plan.momentum(t) * (w - old)
+
+
+def first_gap(problem, state):
+    """P(w) - max(D(0), D(b)), and the passes that it takes."""
+    gap, cost = bound_of_suboptimality(problem, state.w), 0.5 if state.w.any() else 0.0
+    if state.b is None or not state.b.any():
+        return gap, cost
+    return min(gap, problem.gap(state.w, state.b)), cost + 0.5
+
+
+class Accuracy:
+    """An outer iteration is over when a bound of its suboptimality, looked at after each pass, is small enough."""
+
+    def __init__(self, solve, enough):
+        self.measure, self.enough, self.due = accuracy_of(solve), enough, 1.0
+
+    def __call__(self, stage, x):
+        """Whether it is over, and the passes spent on knowing it."""
+        if x.passes < self.due - 1e-9:
+            return False, 0.0
+        self.due = x.passes + 1.0
+        distance, floor, cost = self.measure(stage, x)
+        return distance is not None and distance <= max(self.enough, floor), cost
+
+
+class Passes:
+    """An outer iteration is over after so many passes."""
+
+    def __init__(self, passes):
+        self.passes = passes
+
+    def __call__(self, stage, x):
+        """As `Accuracy`."""
+        return x.passes >= self.passes - 1e-9, 0.0

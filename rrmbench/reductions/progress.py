@@ -1,0 +1,67 @@
+"""How far an iterate is from the optimum of the problem that a reduction made, as far as its solver lets one see."""
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+
+
+def progress_of(solve):
+    """How far an iterate is from the optimum of a stage, and the fraction of it that ends an epoch of `adaptive`.
+
+    The measure f(stage, iterate) returns (distance or None, its rounding level, its cost in passes). The distance is
+    the duality gap, to be quartered, for a solver with a dual iterate: one product X w. It is the norm of the
+    prox-gradient map, to be brought to a third, for others: free at the snapshots of a solver that gives it, else a
+    full gradient for every iterate. [Reductions, sections 6.1 and 6.2]
+    """
+    if "dual" in solve.gives:
+        return _gap, 0.25
+    if "gradient_norm" in solve.gives:
+        return _given_norm, 1.0 / 3.0
+    return _gradient_norm, 1.0 / 3.0
+
+
+def accuracy_of(solve):
+    """As `progress_of`, with a bound of P(w) - min P on the stage for the distance; needs strong convexity s > 0.
+
+    The duality gap, or (1 + s/L)^2 ||g||^2 / (2 s) of the prox-gradient map g: this is ||grad P||^2 / (2 s) where
+    psi = 0, and else bounds P at the prox-gradient step from w.
+    """
+    measure, _ = progress_of(solve)
+    if measure is _gap:
+        return _gap
+
+    def bound(stage, x):
+        norm, floor, cost = measure(stage, x)
+        s = stage.strong_convexity
+        return None if norm is None else (1.0 + s / stage.L) ** 2 * norm**2 / (2.0 * s), floor, cost
+
+    return bound
+
+
+def kept(x):
+    """A copy of an iterate, which is a live view."""
+    return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
+
+
+def bound_of_suboptimality(problem, w0):
+    """Delta = P(w0) - D(0) >= P(w0) - P(w*)."""
+    return problem.primal(w0) - problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
+
+
+def _gap(stage, x):
+    z = stage.X.forward(x.w)
+    floor = 4.0 * np.finfo(float).eps * abs(stage.primal(x.w, z))
+    return max(stage.consistent_gap(z, x.b), floor), floor, 0.5
+
+
+def _given_norm(stage, x):
+    return x.gradient_norm, 0.0, 0.0
+
+
+def _gradient_norm(stage, x):
+    if "smooth" not in stage.traits:
+        raise RrmbenchError(
+            "reduction: the progress of a solver without a dual iterate shows on smooth problems only, and here the "
+            "smoothing is inside; use joint_adapt, or put the smoothing outside"
+        )
+    return float(np.linalg.norm(stage.prox_gradient(x.w, stage.X.forward(x.w)))), 0.0, 1.0

@@ -1,0 +1,369 @@
+"""The command line: messages and exit codes of mistakes, and what each command prints and writes."""
+
+import bz2
+import csv
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from lab import make_lab, odd, rows  # noqa: F401
+
+from rrmbench.store import Experiment
+
+HEAVY = "numpy", "numba", "pandas", "matplotlib", "sklearn", "scipy", "joblib", "yaml", "pydantic"
+
+# mistakes: one message, exit code 2
+
+
+def good_rows():
+    return rows(n=6, d=3)
+
+
+FILES = {
+    "truncated.gz": lambda: gzip.compress(rows().encode())[:-20],
+    "corrupt.bz2": lambda: bz2.compress(rows().encode())[:20] + bytes(200),
+    "nan.txt": lambda: good_rows().encode() + b"1 1:nan\n",
+    "duplicate.txt": lambda: good_rows().encode() + b"1 2:1 2:1\n",
+    "unsorted.txt": lambda: good_rows().encode() + b"1 2:1 1:1\n",
+    "token.txt": lambda: good_rows().encode() + b"1 2=1\n",
+    "empty.txt": lambda: b"",
+    "three.txt": lambda: rows(labels=(1, 2, 3)).encode(),
+}
+CONFIGURATIONS = {
+    "unknown key": ({"solvr": "agd"}, (), ["toy.yaml:", "solvr", "did you mean 'solver'"]),
+    "unknown solver": ({"solver": "agdd"}, (), ["toy.yaml:", "solver", "'agdd'", "did you mean 'agd'"]),
+    "unknown parameter": (
+        {"solver": {"name": "agd", "step_scal": 1}},
+        (),
+        ["solver.step_scal", "did you mean 'step_scale'"],
+    ),
+    "unknown data": ({"dataset": "rcv1_trainn"}, (), ["dataset", "did you mean 'rcv1_train'"]),
+    "missing data": ({"dataset": "./none.txt"}, (), ["dataset", "none.txt"]),
+    "list for a number": ({"stop": {"passes": [1, 2]}}, (), ["stop.passes", "[1, 2]", "a number"]),
+    "text for a number": ({"stop": {"passes": "many"}}, (), ["stop.passes", "'many'"]),
+    "negative strength": (
+        {"regularizer": {"name": "l2", "strength": -1.0}},
+        (),
+        ["regularizer.strength", "-1.0"],
+    ),
+    "empty grid": ({"regularizer": {"name": "l2", "strength": []}}, (), ["regularizer.strength", "empty"]),
+    "empty list": ({"solver": []}, (), ["solver", "empty"]),
+    "all skipped": (
+        {"solver": "agd", "loss": "hinge"},
+        (),
+        ["every combination is skipped", "agd", "smooth"],
+    ),
+    "bad set": ({}, ("--set", "stop.pases=3"), ["--set stop.pases=3", "did you mean 'passes'"]),
+    "bad only": ({}, ("--only", "solver=gd"), ["--only", "solver=gd"]),
+    "backend": ({}, ("--backend", "locall"), ["--backend: found 'locall'", "did you mean 'local'"]),
+    "retry": ({}, ("--retry", "time"), ["--retry: found 'time'", "did you mean 'timeout'"]),
+    "plug-in": ({"solver": {"path": "./mine.py", "name": "mine"}}, (), ["solver.path", "mine.py"]),
+}
+
+
+def assert_one_message(ran, parts):
+    assert ran.code == 2, ran
+    assert ran.out == ""
+    assert ran.err.startswith("rrmbench: ")
+    assert "Traceback" not in ran.err
+    for part in parts:
+        assert part in ran.err
+
+
+@pytest.mark.parametrize("mistake", CONFIGURATIONS)
+def test_mistakes_in_configurations_and_options(lab, mistake):
+    keys, options, parts = CONFIGURATIONS[mistake]
+    assert_one_message(lab.run(lab.config(**keys), *options), parts)
+    assert not lab.out.exists()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_mistakes_in_data(lab, file):
+    (lab.folder / file).write_bytes(FILES[file]())
+    loss = "smoothed_hinge" if file == "three.txt" else "squared"
+    ran = lab.run(lab.config(dataset=f"./{file}", loss=loss))
+    assert_one_message(ran, [str(lab.folder / file)])
+    assert not lab.out.exists()
+
+
+def test_mistakes_elsewhere(lab):
+    config = lab.config()
+    assert lab.run(config).code == 0
+    (lab.folder / "nothing").mkdir()
+    for arguments, parts in [
+        (("run", lab.folder / "none.yaml"), ["none.yaml: no such file"]),
+        (("show", lab.folder / "nothing"), ["no experiment found in", "nothing"]),
+        (("export", lab.folder / "none", "--to", "t.csv"), ["none: no such directory of results"]),
+        (("export", lab.out, "--to", "t.xls"), ["t.xls", ".csv", ".parquet"]),
+        (("plot", lab.out, "--y", "gapp"), ["--y", "gapp", "did you mean 'gap'"]),
+        (("plot", lab.out, "--format", "gif"), ["--format", "gif", "png"]),
+        (("check", lab.out, "--baseline", lab.folder / "none.json"), ["none.json"]),
+        (("list", "solver"), ["found 'solver'", "did you mean 'solvers'"]),
+        (("data", "info", "a9b"), ["a9b", "did you mean 'a9a'"]),
+        (("data", "get", "a9b"), ["a9b", "did you mean 'a9a'"]),
+        (("run", config, config, "-o", lab.out), ["the name 'toy' is that of", "rename one"]),
+    ]:
+        assert_one_message(lab.cli(*arguments), parts)
+
+
+def test_mistakes_from_outside(lab):
+    """The same through a process of its own: nothing but the message is written to the terminal."""
+    ran = lab.command("run", lab.config(solver="agdd"))
+    assert_one_message(ran, ["did you mean 'agd'"])
+    (lab.folder / "broken.py").write_text("import sys\nsys.exit(3)\n")
+    ran = lab.command("run", lab.config(solver={"path": "broken.py", "name": "mine"}))
+    assert_one_message(ran, ["broken.py", "cannot be imported: SystemExit"])
+    ran = lab.command("rum")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Did you mean 'run'?" in ran.err
+
+
+def test_a_data_set_that_cannot_be_had_is_not_a_traceback(lab):
+    ran = lab.run(lab.config(dataset="astro_ph", loss="hinge", solver="sgd"))
+    assert_one_message(ran, ["astro_ph", "RRMBENCH_DATA"])
+
+
+# commands
+
+KEYS = {
+    "solver": ["agd", {"name": "gd", "step_scale": [0.5, 1.0]}, "apcg"],
+    "loss": ["smoothed_hinge", "hinge"],
+    "plot": {"columns": "loss", "figure": "solver.step_scale"},
+    "stop": {"passes": 20},
+}
+
+
+def test_run_prints_progress_on_stderr_and_the_summary_on_stdout(lab):
+    config = lab.config(solver=["agd", "gd"], loss=["squared", "hinge"])
+    ran = lab.run(config)
+    assert ran.code == 0
+    lines = ran.err.splitlines()
+    assert lines[0] == "toy: 2 runs"
+    assert sorted(line.split("]")[0] for line in lines[1:]) == ["[1/2", "[2/2"]
+    assert all(re.search(r": done: gap \S+ after 5(\.5)? passes, \S+ s$", line) for line in lines[1:])
+    assert ran.out.splitlines()[-1] == str(lab.out / "toy")
+    assert ran.out.count("skipped 1: ") == 2
+    assert "hinge" in ran.out
+    assert "\x1b" not in ran.out + ran.err
+    quiet = lab.run(config, "--quiet")
+    assert (quiet.out, quiet.err) == (f"{lab.out / 'toy'}\n", "")
+
+
+def test_a_failed_run_is_exit_code_1_and_shown(lab):
+    ran = lab.run(lab.config(solver=["agd", odd("raise")]))
+    assert ran.code == 1
+    assert "failed" in ran.out
+    assert "ValueError: gone wrong" in ran.err
+    assert lab.cli("show", lab.out).code == 0
+
+
+def test_dry_run_shows_all_and_writes_nothing(lab):
+    config = lab.config(**KEYS)
+    ran = lab.run(config, "--dry-run")
+    assert ran.code == 0
+    assert "4 runs, about" in ran.out
+    assert ran.out.count("skipped ") == 4
+    assert not lab.out.exists()
+    ran = lab.run(config, "--dry-run", "--set", "dataset=astro_ph")  # neither here nor fetched
+    assert (ran.code, ran.err) == (0, "")
+    assert "some data are not here" in ran.out
+
+
+def test_validate_counts(lab):
+    ran = lab.cli("validate", lab.config(**KEYS), lab.config("b.yaml", name="b"))
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        f"{lab.folder}/toy.yaml: 4 runs, 4 skipped",
+        f"{lab.folder}/b.yaml: 1 runs, 0 skipped",
+    ]
+
+
+def test_export_has_the_columns_of_the_contract(lab):
+    lab.run(lab.config(**KEYS))
+    table = lab.folder / "t.csv"
+    assert lab.cli("export", lab.out / "toy", "--to", table).code == 0
+    with open(table, newline="") as file:
+        read = list(csv.DictReader(file))
+    names = list(read[0])
+    fixed = ["run", "status", "reason", "dataset", "loss", "regularizer", "solver", "reduction"]
+    assert names[: len(fixed)] == fixed
+    tail = "seed point passes checks seconds cpu_seconds primal dual gap suboptimality nonzeros train_error"
+    assert names[-len(tail.split()) :] == tail.split()
+    assert set(names[len(fixed) : -len(tail.split())]) == {"regularizer.strength", "solver.step_scale"}
+    assert Counter(row["run"] for row in read) == dict.fromkeys({row["run"] for row in read}, 21)
+    assert {row["dataset"] for row in read} == {"toy"}
+    assert {row["solver.step_scale"] for row in read} == {"", "0.5", "1.0"}
+    results = {result.run: result for result in lab.results()}
+    for row in read:
+        trace = results[row["run"]].trace
+        assert float(row["gap"]) == trace["gap"][int(row["point"])]
+    lab.run(lab.config(name="other"))
+    assert lab.cli("export", lab.out, "--to", table).code == 0
+    assert table.read_text().splitlines()[0].endswith(",experiment")
+
+
+def test_plot_writes_one_file_for_each_figure_and_format(lab):
+    lab.run(lab.config(**KEYS))
+    ran = lab.cli("plot", lab.out, "--format", "png,svg")
+    assert ran.code == 0
+    written = ran.out.split()
+    assert len(written) == 6  # agd and apcg have no step_scale set: three figures
+    assert all(os.path.getsize(path) > 1000 for path in written)
+    other = lab.cli("plot", lab.out, "--x", "seconds", "--y", "gap", "--format", "png", "-o", lab.folder / "f")
+    assert len(other.out.split()) == len(list((lab.folder / "f").iterdir())) == 3
+
+
+def test_show_tells_status_and_passes_to_each_gap(lab):
+    lab.run(lab.config(stop={"passes": 200, "gap": 1e-8}))
+    (result,) = lab.results()
+    ran = lab.cli("show", lab.out)
+    assert ran.code == 0
+    first = {level: result.trace["passes"][result.trace["gap"] <= level][0] for level in (1e-2, 1e-5, 1e-8)}
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("agd")]
+    for passes in first.values():
+        assert re.search(rf"\b{passes:.0f}\b", line)
+
+
+def test_check_passes_then_tells_a_slower_solver(lab):
+    stop = {"passes": 300, "gap": 1e-6}
+    config = lab.config(solver=["gd", "agd"], stop=stop)
+    baseline = lab.folder / "baseline.json"
+    lab.run(config)
+    assert lab.cli("check", lab.out, "--baseline", baseline, "--update").code == 0
+    assert lab.cli("check", lab.out, "--baseline", baseline).code == 0
+    slower = json.loads(baseline.read_text())
+    before = json.dumps(slower)
+    for experiments in [value for value in slower.values() if isinstance(value, dict)]:
+        for name, record in _records(experiments):
+            if name.endswith("agd") or " agd" in name:
+                record["passes"] = {k: v and v / 2 for k, v in record["passes"].items()}
+    assert json.dumps(slower) != before
+    baseline.write_text(json.dumps(slower))
+    ran = lab.cli("check", lab.out, "--baseline", baseline)
+    assert ran.code == 1
+    (line,) = [line for line in ran.out.splitlines() if line.startswith("regression")]
+    assert "agd" in line
+
+
+def _records(tree):
+    for key, value in tree.items():
+        if isinstance(value, dict) and "passes" in value:
+            yield key, value
+        elif isinstance(value, dict):
+            yield from _records(value)
+
+
+def test_a_run_missing_from_the_results_is_a_regression(lab):
+    baseline = lab.folder / "baseline.json"
+    lab.run(lab.config(solver=["gd", "agd"]))
+    lab.cli("check", lab.out, "--baseline", baseline, "--update")
+    lab.run(lab.config(solver=["gd"]))
+    ran = lab.cli("check", lab.out, "--baseline", baseline)
+    assert ran.code == 1
+    assert "missing" in ran.out
+
+
+def test_verify_recomputes_and_finds_what_was_tampered_with(lab):
+    lab.run(lab.config(**KEYS, regularizer=[{"name": "l2", "strength": 0.1}, {"name": "l1", "strength": 0.01}]))
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 0
+    assert f"{len(lab.results())} results, 0 beyond 1e-12" in ran.out
+    experiment = Experiment(lab.out / "toy")
+    for part in "w", "b":
+        result = lab.results()[0]
+        changed = getattr(result, part).copy()
+        changed[0] += 1e-6
+        original = experiment.read(result.run)
+        _ = original.w, original.b
+        setattr(result, part, changed)
+        _ = result.w, result.b
+        experiment.write(result)
+        ran = lab.cli("verify", lab.out)
+        assert ran.code == 1
+        assert ran.out.count("WRONG") == 1
+        experiment.write(original)
+    (lab.folder / "toy.txt").write_text(rows(seed=3))
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1
+    assert "the data file has changed since" in ran.out
+
+
+def test_list_names_everything(lab):
+    from rrmbench import registry
+
+    ran = lab.cli("list")
+    assert ran.code == 0
+    for kind in registry.KINDS:
+        for name in registry.names(kind):
+            assert re.search(rf"^{name}\b", ran.out, re.MULTILINE), name
+    assert "step_scale=1.0" in ran.out
+    solvers = lab.cli("list", "solvers")
+    assert "agd" in solvers.out
+    assert "smoothed_hinge" not in solvers.out
+
+
+def test_data_commands(lab):
+    ran = lab.cli("data", "info", lab.folder / "toy.txt")
+    assert ran.code == 0
+    assert re.search(r"^n +30\b", ran.out, re.MULTILINE)
+    assert re.search(r"^d +6\b", ran.out, re.MULTILINE)
+    ran = lab.cli("data", "list")
+    assert ran.code == 0
+    assert "rcv1_train" in ran.out
+    ran = lab.cli("data", "get", "breast_cancer_sklearn")
+    assert ran.code == 0
+    assert re.search(r"^sha256 +[0-9a-f]{64}\b", ran.out, re.MULTILINE)
+
+
+# the terminal
+
+
+def test_a_terminal_gets_bars_and_then_the_same_summary(lab):
+    pty = pytest.importorskip("pty")
+    config = lab.config(solver=["agd", odd("slow")], stop={"passes": 3})
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rrmbench", "run", config, "-o", lab.out],
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # Linux: the other end is closed
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(ours)
+    assert process.wait() == 0
+    text = shown.decode()
+    assert "0/2" in text
+    assert "toy: 2 runs" in text
+    assert text.rstrip().endswith(str(lab.out / "toy"))
+    assert "Traceback" not in text
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys, rrmbench, rrmbench.cli, rrmbench.__main__\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("[]\n", "")
+
+
+def test_help_describes_every_command(lab):
+    ran = lab.command("--help")
+    assert ran.code == 0
+    for name in ["run", "plot", "show", "check", "export", "list", "validate", "verify", "data"]:
+        assert re.search(rf"\b{name}\b", ran.out)
+    assert "--no-" not in lab.command("run", "--help").out

@@ -1,0 +1,222 @@
+"""Other libraries as solvers, and the clock and the trace of methods that start afresh at every point."""
+
+import importlib.util
+import io
+import sys
+import time
+from itertools import islice
+from types import SimpleNamespace
+
+import numpy as np
+import oracles
+import pytest
+from lab import make_lab  # noqa: F401
+from rich.console import Console
+
+import rrmbench
+from rrmbench import Iterate, registry
+from rrmbench.errors import RrmbenchError
+from rrmbench.problem import Problem
+from rrmbench.progress import progress_on
+from rrmbench.randomness import Rng
+from rrmbench.trace import Failure, Schedule, Stop, Trace
+
+L1, L2, NET = (
+    {"name": "l1", "strength": 0.01},
+    {"name": "l2", "strength": 0.05},
+    {"name": "elastic_net", "l1": 0.01, "l2": 0.05},
+)
+# solver: the problems that it is tried on, and the suboptimality that it is to reach
+PEERS = {
+    "liblinear": ([("hinge", L2), ("squared_hinge", L2), ("logistic", L2)], 1e-7),
+    "liblinear_newton": ([("squared_hinge", L2), ("logistic", L2)], 1e-9),
+    "sklearn_cd": ([("squared", L1), ("squared", NET)], 1e-9),
+    "sklearn_saga": ([("logistic", L1), ("logistic", L2), ("logistic", NET)], 1e-6),
+    "sklearn_lbfgs": ([("logistic", L2)], 1e-9),
+    "sklearn_newton": ([("logistic", L2)], 1e-9),
+    "sklearn_lsqr": ([("squared", L2)], 1e-9),
+    "celer": ([("squared", L1), ("squared", NET)], 1e-9),
+    "skglm": ([("squared", L1), ("squared", NET), ("logistic", L1), ("logistic", NET)], 1e-9),
+    "cyanure": (
+        [("squared", L1), ("squared", L2), ("squared_hinge", L2), ("logistic", L1), ("logistic", L2)],
+        1e-7,
+    ),
+}
+CASES = [(name, loss, psi) for name, (problems, _) in PEERS.items() for loss, psi in problems]
+TOY = Problem(np.eye(3), np.ones(3), "squared", L2)
+
+
+def needs_library(solver):
+    library = "sklearn" if solver.startswith(("sklearn", "liblinear")) else solver
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"{library} is not installed")
+
+
+@pytest.mark.parametrize(("solver", "loss", "psi"), CASES)
+def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
+    needs_library(solver)
+    p, accuracy = oracles.problem(loss, psi, n=60, d=12), PEERS[solver][1]
+    ours = rrmbench.solve(
+        p, "prox_sdca" if loss == "hinge" else "coordinate_descent", gap=1e-10, passes=20_000
+    )
+    assert ours.gap <= 1e-9
+    theirs = list(islice(registry.build_solver(solver)(p, None, Rng(0)), 30))
+    suboptimality = [p.primal(x.w) - ours.trace["dual"].max() for x in theirs]
+    assert suboptimality[-1] <= accuracy
+    assert min(suboptimality) >= -1e-12
+    assert suboptimality[0] > 1e-3
+    assert [x.restarted for x in theirs] == [False] + [True] * (len(theirs) - 1)
+    assert all(np.isnan(x.passes) == (solver != "sklearn_saga") for x in theirs)
+
+
+def sleeper(yields):
+    """A solver that sleeps and yields, for each (seconds, passes, restarted) of `yields`."""
+    for seconds, passes, restarted in yields:
+        time.sleep(seconds)
+        yield Iterate(np.zeros(3), passes=passes, restarted=restarted)
+
+
+def traced(yields, stop=None, every=1.0):
+    trace = Trace(TOY, sleeper(yields), stop or Stop(), Schedule(every))
+    return list(trace), trace
+
+
+def test_the_time_of_a_restart_is_that_of_the_one_call():
+    rows, _ = traced([(0.0, np.nan, False), (0.1, np.nan, True), (0.2, np.nan, True), (0.3, np.nan, True)])
+    np.testing.assert_allclose([row["seconds"] for row in rows], [0.0, 0.1, 0.2, 0.3], atol=0.05)
+    assert max(row["cpu_seconds"] for row in rows) < 0.05
+
+
+def test_without_a_restart_times_add_up_also_after_one():
+    rows, _ = traced([(0.1, np.nan, False), (0.2, np.nan, False), (0.05, np.nan, True), (0.1, np.nan, False)])
+    np.testing.assert_allclose([row["seconds"] for row in rows], [0.1, 0.3, 0.05, 0.15], atol=0.04)
+
+
+def test_the_seconds_of_a_stop_rule_are_those_of_one_call():
+    yields = [(0.05, np.nan, True)] * 6 + [(0.3, np.nan, True)] * 2
+    rows, trace = traced(yields, Stop(seconds=0.2))
+    assert (len(rows), trace.reason) == (7, "seconds")
+
+
+def test_where_passes_are_not_counted_every_iterate_is_a_point_and_no_number_of_passes_ends_the_run():
+    rows, trace = traced([(0.0, np.nan, False)] * 5, Stop(passes=2), every=100.0)
+    assert len(rows) == 5
+    assert np.isnan([row["passes"] for row in rows]).all()
+    assert trace.reason == "ended"
+
+
+def test_negative_passes_are_still_refused():
+    with pytest.raises(Failure, match="counted -1"):
+        traced([(0.0, -1.0, False)])
+
+
+def test_uncounted_work_that_diverges_is_reported_in_seconds():
+    trace = Trace(TOY, iter([Iterate(np.full(3, np.nan), passes=np.nan)]), Stop(), Schedule())
+    list(trace)
+    assert trace.status == "diverged"
+    assert trace.reason.startswith("the objective is nan after ")
+    assert trace.reason.endswith(" s")
+
+
+def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "celer", None)
+    with pytest.raises(RrmbenchError, match=r"celer cannot be imported .*pip install 'rrmbench\[peers\]'"):
+        rrmbench.solve(oracles.problem("squared", L1), "celer")
+
+
+def test_a_missing_library_fails_its_run_and_no_other(lab):
+    plugin = lab.folder / "absent.py"
+    plugin.write_text(
+        "import rrmbench\n"
+        "from rrmbench.solvers.peers.black_box import imported, iterations, restarts\n"
+        "@rrmbench.solver\n"
+        "def absent(problem, start, rng):\n"
+        "    return restarts(problem, (), lambda budget: imported('no_such_library'), iterations())\n"
+    )
+    ran = lab.run(lab.config(solver=["agd", {"path": str(plugin), "name": "absent"}]))
+    assert ran.code == 1
+    absent, agd = sorted(lab.results(), key=lambda result: result.status == "done")
+    assert agd.status == "done"
+    assert absent.status == "failed"
+    assert absent.reason.startswith("no_such_library cannot be imported")
+    assert absent.reason.endswith("pip install 'rrmbench[peers]'")
+    assert "traceback" not in absent.info
+
+
+def test_results_of_a_black_box_are_read_over_seconds(lab):
+    ran = lab.run(
+        lab.config(loss="logistic", solver=["sklearn_lbfgs", "agd"], stop={"passes": 20, "seconds": 2})
+    )
+    assert ran.code == 0, ran.err
+    table = rrmbench.load_results(lab.out)
+    theirs = table[table["solver"] == "sklearn_lbfgs"]
+    assert theirs["passes"].isna().all()
+    assert theirs["gap"].min() < 1e-8
+    for reader in (("show", lab.out), ("export", lab.out, "--to", lab.folder / "t.csv"), ("verify", lab.out)):
+        assert lab.cli(*reader).code == 0, reader
+    assert lab.cli("plot", lab.out, "--x", "seconds").code == 0
+
+
+@pytest.mark.parametrize(
+    ("loss", "psi", "solver", "words"),
+    [
+        ("squared", "l1", "liblinear", "liblinear is for Hinge or SquaredHinge or Logistic only"),
+        ("smoothed_hinge", "l2", "liblinear", "not for smoothed_hinge with l2"),
+        ("hinge", "l1", "sklearn_cd", "sklearn_cd is for Squared only, and not for hinge with l1"),
+    ],
+)
+def test_what_a_library_does_not_solve_is_skipped_with_the_reason(lab, loss, psi, solver, words):
+    psi = {"name": psi, "strength": 0.1}
+    ran = lab.run(lab.config(loss=loss, regularizer=psi, solver=solver), "--dry-run")
+    assert ran.code == 2
+    assert words in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize("reduction", ["adapt_reg", {"name": "smooth", "mu": 0.1}])
+def test_a_library_refuses_what_a_reduction_changed(reduction):
+    loss, psi, solver = (
+        ("hinge", L2, "liblinear") if isinstance(reduction, dict) else ("squared", L1, "sklearn_cd")
+    )
+    with pytest.raises(RrmbenchError, match="does not know this problem"):
+        rrmbench.solve(oracles.problem(loss, psi), solver, reduction=reduction)
+
+
+def test_added_strong_convexity_around_0_is_an_elastic_net():
+    p = oracles.problem("squared", L1, n=60)
+    found = rrmbench.solve(p, "sklearn_cd", reduction={"name": "regularize", "sigma": 0.05}, seconds=10)
+    net = rrmbench.solve(oracles.problem("squared", NET, n=60), "prox_sdca", gap=1e-12, passes=10_000)
+    np.testing.assert_allclose(found.w, net.w, atol=1e-6)
+
+
+def test_needs_may_name_alternatives():
+    has = frozenset({"Hinge", "rows"})
+    assert registry.lacking({"Hinge or Logistic", "rows"}, has) == set()
+    assert registry.lacking({"Squared or Logistic", "rows"}, has) == {"Squared or Logistic"}
+
+
+def test_class_names_are_traits_unless_the_loss_is_smoothed():
+    hinge = oracles.problem("hinge", L1)
+    assert {"Hinge", "L1"} <= hinge.traits
+    assert "Hinge" not in hinge.smoothed(0.1).traits
+    assert "Hinge" not in oracles.problem("smoothed_hinge", L2).traits
+
+
+def test_the_live_display_takes_passes_that_nobody_counts():
+    screen = io.StringIO()
+    live = progress_on(Console(file=screen, force_terminal=True, width=200), quiet=False)
+    spec = {
+        "dataset": "toy",
+        "loss": "squared",
+        "regularizer": "l2",
+        "solver": "celer",
+        "stop": {},
+        "seed": 0,
+    }
+    run = SimpleNamespace(run="a", spec=spec)
+    live.begin([run], "an experiment")
+    live.start(run)
+    live.row(run, {"passes": np.nan})
+    trace = {"passes": [np.nan], "gap": [1e-3], "seconds": [0.5]}
+    live.end(run, SimpleNamespace(points=1, trace=trace, status="done", reason="ended"))
+    live.close()
+    assert "done: gap 1.0e-03 after 0.5 s" in screen.getvalue()

@@ -1,0 +1,296 @@
+"""Reductions: what the solver is given in each epoch, where the iterates go, and what it costs."""
+
+from itertools import islice, pairwise
+from math import inf
+
+import numpy as np
+import oracles
+import pytest
+
+from rrmbench import registry
+from rrmbench.api import Iterate
+from rrmbench.errors import RrmbenchError
+from rrmbench.randomness import Rng
+from rrmbench.reductions import adaptive
+
+CASES = {
+    "adapt_reg": ("squared", "l1", {"sigma": 0.3}),
+    "adapt_smooth": ("hinge", "l2", {"mu": 0.8}),
+    "joint_adapt": ("absolute", "l1", {"sigma": 0.3, "mu": 0.8}),
+}
+each_reduction = pytest.mark.parametrize("reduction", CASES)
+
+
+def problem_of(reduction):
+    loss, regularizer, _ = CASES[reduction]
+    return oracles.problem(loss, oracles.example("regularizer", regularizer))
+
+
+def optimum_of(reduction):
+    return oracles.cvxpy_optimum(*CASES[reduction][:2])
+
+
+class Recorder:
+    """A solver that keeps what it was given and each of its iterates, per epoch."""
+
+    def __init__(self, name):
+        self.solve = registry.build_solver(name)
+        self.needs, self.gives = self.solve.needs, self.solve.gives
+        self.quartering = getattr(self.solve, "quartering", None)
+        self.problems, self.starts, self.epochs = [], [], []
+
+    def __call__(self, problem, start, rng):
+        self.problems.append(problem)
+        self.starts.append(start)
+        self.epochs.append([])
+        for x in self.solve(problem, start, rng):
+            self.epochs[-1].append(x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy()))
+            yield x
+
+
+def recorded(solver, reduction, passes, start=None, **changes):
+    """(Recorder, iterates) of a reduced solver on its problem."""
+    recorder = Recorder(solver)
+    values = CASES[reduction][2] | changes
+    reduced = registry.reduce_solver(recorder, {"name": reduction, **values})
+    found = []
+    for x in reduced(problem_of(reduction), start, Rng(0)):
+        found.append(x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy()))
+        if x.passes + x.checks >= passes:
+            break
+    return recorder, found
+
+
+def gap(p, x):
+    return p.primal(x.w) - p.dual(x.b)
+
+
+def norm(p, x):
+    return np.linalg.norm(p.prox_gradient(x.w, p.X.forward(x.w)))
+
+
+@each_reduction
+@pytest.mark.parametrize("start", [None, Iterate(np.linspace(-0.5, 0.5, 12))], ids=["zero", "started"])
+def test_schedule(reduction, start):
+    recorder, _ = recorded("prox_sdca", reduction, 60, start)
+    assert len(recorder.problems) >= 4
+    values, p = CASES[reduction][2], problem_of(reduction)
+    for t, stage in enumerate(recorder.problems):
+        assert stage.mu == values.get("mu", 0.0) * 0.5**t
+        assert stage.kappa == values.get("sigma", 0.0) * 0.5**t
+        assert (stage.l2, stage.loss, stage.regularizer) == (p.l2, p.loss, p.regularizer)
+        if "sigma" in values:
+            np.testing.assert_array_equal(stage.center, np.zeros(12) if start is None else start.w)
+    assert recorder.starts[0] is start
+    for epoch, following in zip(recorder.epochs, recorder.starts[1:], strict=False):  # warm start, nothing rescaled
+        np.testing.assert_array_equal(following.w, epoch[-1].w)
+        np.testing.assert_array_equal(following.b, epoch[-1].b)
+
+
+@each_reduction
+@pytest.mark.parametrize(
+    ("solver", "measure", "goal"),
+    [("prox_sdca", gap, 0.25), ("apcg", gap, 0.25), ("svrg", norm, 1 / 3), ("saga", norm, 1 / 3), ("gd", norm, 1 / 3)],
+)
+def test_an_epoch_ends_with_its_progress(reduction, solver, measure, goal):
+    """It closes at the first iterate whose distance is below the goal times that which closed the epoch before."""
+    recorder, _ = recorded(solver, reduction, 150)
+    if solver in ("prox_sdca", "apcg") and reduction == "adapt_reg":
+        assert len(recorder.epochs) >= 6
+    closed, ended = None, 0
+    for stage, epoch in zip(recorder.problems[:-1], recorder.epochs, strict=False):
+        seen = [x for x in epoch if solver != "svrg" or x.gradient_norm is not None]
+        distances = [measure(stage, x) for x in seen]
+        if closed is None:
+            closed = distances[0]
+        assert seen[-1] is epoch[-1]
+        assert distances[-1] <= goal * closed * (1 + 1e-9)
+        assert all(d > goal * closed * (1 - 1e-9) for x, d in zip(seen[:-1], distances, strict=False) if x.passes > 0)
+        closed, ended = distances[-1], ended + 1
+    assert ended >= 2
+
+
+FAST, SLOW = ["prox_sdca", "apcg", "agd", "fista"], ["svrg", "saga", "sag", "sgd", "adagrad"]
+# Suboptimality relative to the start's after 600 passes and checks over 40 samples.
+ACCURACY = {"adapt_reg": (1e-3, 0.1), "adapt_smooth": (5e-3, 0.1), "joint_adapt": (0.03, 0.4)}
+
+
+@each_reduction
+@pytest.mark.parametrize("solver", FAST + SLOW)
+def test_converges_to_the_optimum_of_the_problem_itself(reduction, solver):
+    p, (optimum, _) = problem_of(reduction), optimum_of(reduction)
+    first = p.primal(np.zeros(12)) - optimum
+    _, found = recorded(solver, reduction, 600)
+    assert -1e-8 <= p.primal(found[-1].w) - optimum <= ACCURACY[reduction][solver in SLOW] * first
+
+
+@pytest.mark.parametrize(
+    ("classical", "reduction"),
+    [({"name": "regularize", "sigma": 0.3}, "adapt_reg"), ({"name": "smooth", "mu": 0.8}, "adapt_smooth")],
+)
+def test_the_classical_ones_stay_at_their_biased_optimum(classical, reduction):
+    p, (optimum, _) = problem_of(reduction), optimum_of(reduction)
+    changed = p.regularized(0.3, None) if "sigma" in classical else p.smoothed(0.8)
+    found = next(x for x in registry.build_solver("apcg", classical)(p, None, Rng(0)) if x.passes >= 300)
+    assert gap(changed, found) < 1e-10
+    assert p.primal(found.w) - optimum > 1e-3 * (p.primal(np.zeros(12)) - optimum)
+
+
+def test_the_classical_center_is_the_start():
+    p, start = problem_of("adapt_reg"), Iterate(np.linspace(-1.0, 1.0, 12))
+    solve = registry.build_solver("apcg", {"name": "regularize", "sigma": 0.3})
+    found = next(x for x in solve(p, start, Rng(0)) if x.passes >= 300)
+    assert gap(p.regularized(0.3, start.w), found) < 1e-10
+
+
+@each_reduction
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_ends_after_its_epochs(reduction, epochs):
+    recorder, found = recorded("prox_sdca", reduction, 1e9, epochs=epochs)
+    assert len(recorder.problems) == epochs
+    np.testing.assert_array_equal(found[-1].w, recorder.epochs[-1][-1].w)
+
+
+@pytest.mark.parametrize("solver", ["gd", "agd", "svrg", "prox_sdca", "apcg"])
+def test_inner_theory_gives_each_epoch_its_time(solver):
+    recorder, found = recorded(solver, "joint_adapt", 1e9, epochs=3, inner="theory")
+    for stage, epoch in zip(recorder.problems, recorder.epochs, strict=True):
+        assert epoch[-1].passes >= recorder.quartering(stage) - 1e-9 > epoch[-2].passes
+    assert found[-1].checks == sum(epoch[-1].checks for epoch in recorder.epochs)  # the solver's own
+    assert found[-1].passes == pytest.approx(sum(epoch[-1].passes for epoch in recorder.epochs))
+
+
+@pytest.mark.parametrize("solver", ["saga", "sgd", "fista", "adagrad", "sag"])
+def test_inner_theory_is_refused_without_a_theorem(solver):
+    with pytest.raises(RrmbenchError, match=f"inner: theory .*{solver} has none"):
+        registry.build_solver(solver, {"name": "adapt_reg", "inner": "theory"})
+
+
+# costs
+
+
+@each_reduction
+def test_checks_and_passes_are_counted(reduction):
+    for solver, price in ("prox_sdca", 0.5), ("svrg", 0.0), ("saga", 1.0):
+        recorder, found = recorded(solver, reduction, 40)
+        looked = sum(x.passes > 0.0 for epoch in recorder.epochs for x in epoch) + 1
+        own = sum(epoch[-1].checks for epoch in recorder.epochs)
+        assert found[-1].checks == price * looked + own
+        spent = sum(epoch[-1].passes for epoch in recorder.epochs)
+        assert found[-1].passes == pytest.approx(spent)
+        work = [x.passes + x.checks for x in found]
+        assert all(a <= b for a, b in pairwise(work))
+        assert found[0][2:4] == (0.0, 0.0)
+
+
+def test_auto_value_for_solvers_of_single_samples():
+    p, recorder = problem_of("adapt_reg"), Recorder("prox_sdca")
+    second = list(islice(registry.reduce_solver(recorder, "adapt_reg")(p, None, Rng(0)), 2))[1]
+    assert second.passes == 0.0
+    assert recorder.problems[0].kappa == pytest.approx(p.R**2 / p.n)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 12])
+@pytest.mark.parametrize("start", [None, Iterate(np.linspace(-1.0, 1.0, 12))], ids=["zero", "started"])
+def test_auto_value_for_solvers_of_full_gradients(steps, start, monkeypatch):
+    """Conjugate gradients minimize over the Krylov space, and all of it after d steps."""
+    monkeypatch.setattr(adaptive, "CG_STEPS", steps)
+    p, recorder = problem_of("adapt_reg"), Recorder("agd")
+    found = list(islice(registry.reduce_solver(recorder, "adapt_reg")(p, start, Rng(0)), steps + 3))
+    w = np.zeros(12) if start is None else start.w
+    X = p.X.forward(np.eye(12))
+    g = X.T @ (X @ w - p.y) / p.n
+    downhill = p.L * (oracles.prox_Psi(p, w - g / p.L, 1 / p.L) - w)
+    hessian = X.T @ X / p.n
+    space = np.linalg.qr(np.stack([np.linalg.matrix_power(hessian, k) @ downhill for k in range(steps)], 1))[0]
+    way = space @ np.linalg.solve(space.T @ hessian @ space, space.T @ downhill)
+    delta = p.primal(w) - p.dual(np.zeros(p.n))
+    assert recorder.problems[0].kappa == pytest.approx(delta / (way @ way), rel=1e-3)
+    first = 0.5 if start is None else 1.0
+    expected = [0.0, *(first + k + 0.5 for k in range(steps)), first + steps]
+    assert [x.passes for x in found[: steps + 2]] == expected
+
+
+def test_auto_values_of_smoothing():
+    p, recorder = problem_of("joint_adapt"), Recorder("svrg")
+    next(islice(registry.reduce_solver(recorder, "joint_adapt")(p, None, Rng(0)), 1, None))
+    stage = recorder.problems[0]
+    assert stage.mu == pytest.approx(np.mean(np.abs(p.y)))  # Delta/G^2
+    assert stage.kappa == pytest.approx(p.R**2 / (stage.mu * p.n))
+
+
+def test_ends_epochs_at_rounding_level_too():
+    p, recorder = oracles.problem("squared", oracles.example("regularizer", "l2")), Recorder("apcg")
+    reduced = registry.reduce_solver(recorder, {"name": "adapt_reg", "sigma": 0.8})
+    found = next(x for x in reduced(p, None, Rng(0)) if x.passes >= 1000)
+    assert len(recorder.problems) > adaptive.HALVINGS
+    assert recorder.problems[-1].kappa == 0.8 * 0.5**adaptive.HALVINGS
+    assert gap(p, found) <= 1e-14
+
+
+# choice and nesting
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "chosen"),
+    [
+        ("squared", "l2", (0.0, 0.0)),
+        ("squared", "l1", (inf, 0.0)),
+        ("hinge", "l2", (0.0, inf)),
+        ("hinge", "l1", (inf, inf)),
+    ],
+)
+def test_auto_gives_what_the_solver_lacks(loss, regularizer, chosen):
+    p, recorder = oracles.problem(loss, oracles.example("regularizer", regularizer)), Recorder("apcg")
+    list(islice(registry.reduce_solver(recorder, "auto")(p, None, Rng(0)), 3))
+    stage = recorder.problems[0]
+    assert (stage.kappa > 0.0, stage.mu > 0.0) == (chosen[0] > 0.0, chosen[1] > 0.0)
+    assert (stage is p) == (chosen == (0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("solver", "outer", "inner"),
+    [
+        ("prox_sdca", {"name": "adapt_reg", "sigma": 0.3}, {"name": "smooth", "mu": 0.1}),
+        ("apcg", {"name": "adapt_reg", "sigma": 0.3}, {"name": "smooth", "mu": 0.1}),
+        ({"name": "svrg", "step_scale": 0.4}, {"name": "adapt_reg", "sigma": 0.3}, {"name": "smooth", "mu": 0.1}),
+        ("prox_sdca", {"name": "adapt_smooth", "mu": 0.8}, {"name": "regularize", "sigma": 0.01}),
+        ("agd", {"name": "adapt_smooth", "mu": 0.8}, {"name": "regularize", "sigma": 0.01}),
+        ("agd", {"name": "smooth", "mu": 0.1}, {"name": "adapt_reg", "sigma": 0.3}),
+    ],
+)
+def test_nested(solver, outer, inner):
+    """A reduction around another converges to the optimum up to the bias of the classical one."""
+    p, (optimum, w) = problem_of("joint_adapt"), optimum_of("joint_adapt")
+    solve = registry.build_solver(solver, outer | {"inside": inner})
+    assert not solve.needs & {"smooth", "strongly_convex"}
+    found = next(x for x in solve(p, None, Rng(0)) if x.passes >= 600)
+    first = p.primal(np.zeros(12)) - optimum
+    bias = 0.01 / 2 * (w @ w) if inner["name"] == "regularize" else 0.1 / 2  # of 0.1 and G = 1
+    assert -1e-8 <= p.primal(found.w) - optimum <= bias + 0.05 * first
+
+
+def test_progress_that_does_not_show_is_an_error():
+    spec = {"name": "adapt_reg", "sigma": 0.3, "inside": {"name": "smooth", "mu": 0.1}}
+    with pytest.raises(RrmbenchError, match="the smoothing is inside"):
+        list(islice(registry.build_solver("agd", spec)(problem_of("joint_adapt"), None, Rng(0)), 5))
+
+
+def test_what_a_reduced_solver_still_gives():
+    gives = {
+        (solver, reduction["name"]): registry.build_solver(solver, reduction).gives
+        for solver in ("prox_sdca", "svrg")
+        for reduction in (
+            {"name": "none"},
+            {"name": "smooth", "mu": 1.0},
+            {"name": "regularize", "sigma": 1.0},
+            {"name": "adapt_smooth"},
+        )
+    }
+    assert {key: set(given) for key, given in gives.items() if key[0] == "prox_sdca"} == {
+        ("prox_sdca", "none"): {"dual"},
+        ("prox_sdca", "smooth"): {"dual"},
+        ("prox_sdca", "adapt_smooth"): {"dual"},
+        ("prox_sdca", "regularize"): set(),  # no pair on the problem without sigma
+    }
+    assert all(given == {"gradient_norm"} for key, given in gives.items() if key[0] == "svrg")

@@ -1,0 +1,146 @@
+"""Measured curves stay below the theorems."""
+
+import numpy as np
+import oracles
+import pytest
+
+from rrmbench import registry
+from rrmbench.randomness import Rng
+from rrmbench.theory import constants
+
+# What a theorem is about, where it is not the default.
+SPEC = {"prox_sdca": {"sampling": "uniform"}, "svrg": {"snapshot": "random"}}
+# Theorems about some iterates only.
+COVERED = {"svrg": lambda it: it.gradient_norm is not None}
+STOCHASTIC = ["prox_sdca", "svrg"]
+SEEDS = 12
+SIGMAS = 3.0  # how many standard errors the mean over the seeds may exceed the bound of the expectation
+PASSES = 60
+
+
+def well_conditioned(loss, regularizer):
+    """As `oracles.problem`, with so much of l2 that R^2/(s gamma) is a fiftieth of n, as SVRG's theorem wants."""
+    p = oracles.problem(loss, regularizer, n=60, d=8)
+    return p.regularized(50.0 * p.R**2 * p.smoothness / p.n - p.l2)
+
+
+PROBLEMS = {
+    "lasso": lambda: oracles.problem("squared", {"name": "l1", "strength": 0.05}),
+    "logistic": lambda: oracles.problem("logistic", oracles.example("regularizer", "elastic_net")),
+    "ridge": lambda: oracles.problem("squared", {"name": "l2", "strength": 0.1}),
+    "easy logistic": lambda: well_conditioned("logistic", {"name": "l1", "strength": 0.02}),
+    "easy ridge": lambda: well_conditioned("squared", {"name": "l2", "strength": 0.1}),
+}
+WITH_BOUND = [name for name in registry.names("solver") if registry.lookup("solver", name).bound is not None]
+
+
+def minimizer(p):
+    """w* to rounding."""
+    for it in registry.build_solver("coordinate_descent")(p, None, Rng(0)):
+        if it.passes > 1000 or (it.b is not None and p.gap(it.w, it.b) < 1e-15):
+            return it.w.copy()
+    raise AssertionError("the solver ended")
+
+
+def curve(solver, p, seed):
+    """(passes, P(w)) of the iterates that the theorem covers."""
+    covered, points = COVERED.get(solver["name"], lambda it: True), []
+    for it in registry.build_solver(solver)(p, None, Rng(seed)):
+        if it.passes > PASSES:
+            return np.array(points).T
+        if covered(it):
+            points.append((it.passes, p.primal(it.w)))
+    raise AssertionError("the solver ended")
+
+
+def mean_at(passes, curves):
+    """The mean and its standard error over the curves, each at its last point up to `passes`."""
+    values = [[c[1][np.searchsorted(c[0], k, side="right") - 1] for k in passes] for c in curves]
+    return np.mean(values, axis=0), np.std(values, axis=0) / np.sqrt(len(curves))
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("solver", WITH_BOUND)
+def test_curves_stay_below_the_bound(solver, problem):
+    p, component = PROBLEMS[problem](), registry.lookup("solver", solver)
+    if registry.lacking(component.needs, p.traits):
+        pytest.skip("the solver does not take this problem")
+    w = minimizer(p)
+    c, optimum = constants(p, w), p.primal(w)
+    spec = {"name": solver, **SPEC.get(solver, {})}
+    curves = [curve(spec, p, seed) for seed in range(SEEDS if solver in STOCHASTIC else 1)]
+    passes = np.arange(1.0, PASSES)
+    mean, error = mean_at(passes, curves)
+    bound = component.bound(c, passes)
+    assert np.all(mean - optimum <= bound + SIGMAS * error + 1e-13)
+    assert np.all(np.diff(bound[np.isfinite(bound)]) <= 0.0)
+
+
+@pytest.mark.parametrize("solver", WITH_BOUND)
+def test_a_bound_says_something(solver):
+    """On its best problem it falls below a tenth of the initial suboptimality within 1000 passes."""
+    component, least = registry.lookup("solver", solver), np.inf
+    for make in PROBLEMS.values():
+        p = make()
+        if not registry.lacking(component.needs, p.traits):
+            c = constants(p, minimizer(p))
+            least = min(least, component.bound(c, np.array([1000.0]))[0] / c.initial_suboptimality)
+    assert least < 0.1
+
+
+@pytest.mark.parametrize("solver", ["prox_sdca", "svrg"])
+def test_no_bound_without_smoothness(solver):
+    p = oracles.problem("hinge", {"name": "l2", "strength": 0.1})
+    assert np.all(np.isinf(registry.lookup("solver", solver).bound(constants(p), np.arange(3.0))))
+
+
+# the oracles of the reductions
+
+QUARTERING = [name for name in registry.names("solver") if registry.lookup("solver", name).quartering is not None]
+
+
+@pytest.mark.parametrize("problem", ["logistic", "ridge", "easy logistic"])
+@pytest.mark.parametrize("solver", QUARTERING)
+def test_quartering_quarters(solver, problem):
+    """The mean over the seeds, from a start that is not zero; P's distance where the theorem is about the dual."""
+    p = PROBLEMS[problem]()
+    optimum = p.primal(minimizer(p))
+    spec = {"name": solver, **SPEC.get(solver, {})}
+    solve, ratios = registry.build_solver(spec), []
+    for seed in range(SEEDS):
+        begin = next(it for it in registry.build_solver(spec)(p, None, Rng(100 + seed)) if it.passes >= 2.0)
+        begin = begin._replace(w=begin.w.copy(), b=None if begin.b is None else begin.b.copy())
+        first = p.primal(begin.w) - optimum
+        end = next(it for it in solve(p, begin, Rng(seed)) if it.passes >= solve.quartering(p))
+        ratios.append((p.primal(end.w) - optimum) / first)
+    assert np.mean(ratios) <= 0.25
+
+
+CASES = {
+    "adapt_reg": ("squared", "l1", {"sigma": 0.5}),
+    "adapt_smooth": ("hinge", "l2", {"mu": 0.5}),
+    "joint_adapt": ("absolute", "l1", {"sigma": 0.5, "mu": 0.5}),
+}
+
+
+@pytest.mark.parametrize("solver", ["gd", "agd", "prox_sdca"])
+@pytest.mark.parametrize("reduction", CASES)
+def test_reductions_stay_below_their_bound(reduction, solver):
+    loss, regularizer, values = CASES[reduction]
+    p = oracles.problem(loss, oracles.example("regularizer", regularizer))
+    optimum, w = oracles.cvxpy_optimum(loss, regularizer)
+    c = constants(p)._replace(initial_suboptimality=p.primal(np.zeros(p.shape)) - optimum, distance=float(np.sum(w**2)))
+    for epochs in 1, 2, 4, 6:
+        spec = {"name": reduction, **values, "epochs": epochs, "inner": "theory"}
+        *_, last = registry.build_solver(solver, spec)(p, None, Rng(0))
+        bound = registry.lookup("reduction", reduction).bound(c, epochs, **values)
+        assert -1e-8 <= p.primal(last.w) - optimum <= bound
+
+
+def test_bounds_of_reductions_by_hand():
+    c = constants(oracles.problem("hinge", {"name": "l2", "strength": 0.1}))
+    c = c._replace(G=3.0, initial_suboptimality=0.5, distance=7.0)
+    bounds = {name: registry.lookup("reduction", name).bound for name in CASES}
+    assert bounds["adapt_reg"](c, 2, sigma=0.1) == pytest.approx(0.5 / 16 + 4.5 * 0.025 * 7)
+    assert bounds["adapt_smooth"](c, 2, mu=0.2) == pytest.approx(0.5 / 16 + 2.5 * 0.05 * 9)
+    assert bounds["joint_adapt"](c, 2, sigma=0.1, mu=0.2) == pytest.approx(0.5 / 16 + 4.5 * (0.05 * 9 + 0.025 * 7))

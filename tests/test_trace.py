@@ -1,0 +1,251 @@
+"""The trace: what the clock sees, which points it has, when it stops, what its certificates are worth."""
+
+import time
+from itertools import count, islice
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from rrmbench import Iterate, Problem, registry
+from rrmbench.errors import RrmbenchError
+from rrmbench.randomness import Rng
+from rrmbench.trace import STALLED, Failure, Schedule, Stop, Trace
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 5))
+Y = np.where(X @ RNG.normal(size=5) + RNG.normal(size=30) > 0.0, 1.0, -1.0)
+RIDGE = Problem(X, Y, "squared", {"name": "l2", "strength": 0.1})
+
+
+def descent(problem, step=1.0, pause=0.0, per_pass=1):
+    """Gradient steps, `per_pass` of them (and iterates) in a pass."""
+    w = np.zeros(problem.shape)
+    for k in count():
+        yield Iterate(w, passes=k / per_pass)
+        time.sleep(pause)
+        w = w - step * problem.prox_gradient(w, problem.X.forward(w)) / problem.L
+
+
+def traced(iterates, problem=RIDGE, schedule=None, metrics=lambda w: {}, **stop):
+    trace = Trace(problem, iterates, Stop(**stop), schedule or Schedule(), metrics)
+    return trace, list(trace)
+
+
+def column(rows, name):
+    return [row[name] for row in rows]
+
+
+# the clock
+
+
+def test_the_clock_runs_in_the_solver_and_not_in_the_evaluation():
+    def slow_metrics(w):
+        time.sleep(0.1)
+        return {"train_error": 0.5}
+
+    trace, rows = traced(descent(RIDGE, pause=0.02), metrics=slow_metrics, passes=5)
+    assert 0.1 <= rows[-1]["seconds"] < 0.5
+    assert trace.evaluation_seconds >= 0.6
+    assert rows[-1]["cpu_seconds"] < 0.1
+    assert column(rows, "train_error") == [0.5] * 6
+    assert np.all(np.diff(column(rows, "seconds")) >= 0.02)
+
+
+def test_work_before_the_first_iterate_is_on_the_clock():
+    def prepared():
+        time.sleep(0.05)
+        yield from descent(RIDGE)
+
+    _, rows = traced(prepared(), passes=1)
+    assert rows[0]["passes"] == 0.0
+    assert rows[0]["seconds"] >= 0.05
+
+
+# the points
+
+
+def test_points_are_linear_in_passes_or_geometric():
+    def passes(schedule, stop, per_pass=1):
+        _, rows = traced(descent(RIDGE, per_pass=per_pass), schedule=schedule, passes=stop)
+        return column(rows, "passes")
+
+    assert passes(Schedule(), 4) == [0, 1, 2, 3, 4]
+    assert passes(Schedule(), 4, per_pass=10) == pytest.approx([0, 1, 2, 3, 4])
+    assert passes(Schedule(0.5), 2, per_pass=4) == [0, 0.5, 1, 1.5, 2]
+    assert passes(Schedule(3.0), 7) == [0, 3, 6, 7]  # the last iterate is a point
+    assert passes(Schedule(1.0, 2.0), 20) == [0, 1, 2, 4, 8, 16, 20]
+    assert passes(Schedule(3.0, 1.5), 20) == [0, 3, 6, 9, 14, 20]
+
+
+def test_the_columns_say_what_was_measured():
+    w = np.array([1.0, 0.0, 0.0, -2.0, 0.0])
+    b = RIDGE.loss_dual(X @ w)
+    _, (row,) = traced(iter([Iterate(w, b, passes=0.5, checks=0.25)]))
+    assert (row["passes"], row["checks"], row["nonzeros"]) == (0.5, 0.25, 2.0)
+    assert row["primal"] == pytest.approx(np.mean((X @ w - Y) ** 2) / 2 + 0.05 * 5.0)
+    assert row["gap"] == row["primal"] - row["dual"] == pytest.approx(RIDGE.gap(w, b))
+
+
+# the end
+
+
+@pytest.mark.parametrize(
+    ("stop", "reason"),
+    [
+        ({"passes": 3}, "passes"),
+        ({"gap": 1e-6}, "gap"),
+        ({"relative_gap": 1e-6}, "relative_gap"),
+        ({"seconds": 0.05}, "seconds"),
+        ({"gap": 1e9, "passes": 3}, "gap"),
+    ],
+)
+def test_a_rule_that_is_met_is_done_by_its_name(stop, reason):
+    trace, rows = traced(descent(RIDGE, pause=0.001), **stop)
+    assert (trace.status, trace.reason) == ("done", reason)
+    met = {
+        "passes": lambda row: row["passes"] >= 3,
+        "gap": lambda row: row["gap"] <= stop["gap"],
+        "relative_gap": lambda row: row["gap"] <= 1e-6 * rows[0]["primal"],
+        "seconds": lambda row: row["seconds"] >= 0.05,
+    }[reason]
+    assert [met(row) for row in rows] == [False] * (len(rows) - 1) + [True]
+
+
+def test_the_results_are_of_the_last_point_also_if_the_solver_goes_on_with_its_arrays():
+    w = np.ones(5)
+
+    def in_place():
+        for k in range(3):
+            yield Iterate(w, passes=k)
+            w[:] *= 0.5
+
+    trace, rows = traced(in_place())
+    assert (trace.status, trace.reason, len(rows)) == ("done", "ended", 3)
+    assert trace.w.tolist() == [0.25] * 5
+    assert rows[-1]["primal"] == RIDGE.primal(trace.w)
+    assert rows[-1]["dual"] == RIDGE.dual(trace.b)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_what_is_not_finite_has_diverged_and_keeps_the_bound_of_before(bad):
+    trace, rows = traced(iter([Iterate(np.zeros(5)), Iterate(np.full(5, bad), passes=1.0)]))
+    assert trace.status == "diverged"
+    assert not np.isfinite(rows[1]["primal"])
+    assert rows[1]["dual"] == rows[0]["dual"] == RIDGE.dual(trace.b)
+
+
+def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
+    b = np.full(30, np.nan)
+    trace, rows = traced(iter([Iterate(np.zeros(5), np.zeros(30)), Iterate(np.zeros(5), b, passes=1.0)]))
+    assert (trace.status, trace.reason) == ("done", "ended")
+    assert rows[0]["dual"] == rows[1]["dual"]
+
+
+@pytest.mark.parametrize(
+    ("iterates", "message"),
+    [
+        ([], "without yielding"),
+        ([Iterate(np.zeros(4))], r"w of shape \(4,\), not \(5,\)"),
+        ([np.zeros(5)], "yielded ndarray"),
+        ([Iterate(np.zeros(5), np.zeros(29))], r"b of shape \(29,\), not \(30,\)"),
+        ([Iterate(np.zeros(5), passes=2.0), Iterate(np.zeros(5), passes=1.0)], "1.0 passes .* after 2.0"),
+        ([Iterate(np.zeros(5), passes=-1.0)], "counted -1.0 passes"),
+        ([Iterate(np.zeros(5))] * (STALLED + 1), f"{STALLED} iterates in a row"),
+    ],
+)
+def test_a_broken_contract_is_told(iterates, message):
+    with pytest.raises(Failure, match=message):
+        traced(iter(iterates))
+
+
+# certificates, on the problem that was asked for
+
+HINGE = Problem(X, Y, "hinge", {"name": "l1", "strength": 0.05})
+
+
+def exact_hinge_l1():
+    """min (1/n) sum s + strength sum (p + q), s >= 1 - y x.(p - q), by linear programming."""
+    n, d = X.shape
+    cost = np.concatenate([np.full(n, 1.0 / n), np.full(2 * d, 0.05)])
+    signed = Y[:, None] * X
+    return linprog(cost, A_ub=np.hstack([-np.eye(n), -signed, signed]), b_ub=-np.ones(n)).fun
+
+
+def reductions():
+    for name in registry.names("reduction"):
+        parameters = registry.lookup("reduction", name).parameters
+        numbers = [p for p in parameters if parameters[p].required or p == "kappa"]  # auto is for smooth losses
+        yield {"name": name} | dict.fromkeys(numbers, 0.01)
+
+
+def solvers_for(reduction):
+    """Every shipped solver that the reduction makes valid on a problem neither smooth nor strongly convex."""
+    for name in registry.names("solver"):
+        if registry.build_solver(name, reduction).needs <= HINGE.traits:
+            yield name
+
+
+@pytest.mark.parametrize("reduction", list(reductions()), ids=lambda r: r["name"])
+def test_under_every_reduction_the_gap_bounds_the_distance_to_the_optimum_of_the_original_problem(reduction):
+    optimum = exact_hinge_l1()
+    names = [n for n in ("prox_sdca", "apcg", "agd", "gd", "svrg", "subgradient") if n in solvers_for(reduction)]
+    assert names
+    for name in names:
+        solve = registry.build_solver(name, reduction)
+        trace, rows = traced(solve(HINGE, None, Rng(0)), HINGE, passes=60)
+        primal, dual, gap = (np.array(column(rows, c)) for c in ("primal", "dual", "gap"))
+        assert np.all(dual <= optimum + 1e-9), name
+        assert np.all(primal >= optimum - 1e-9), name
+        assert np.all(gap >= primal - optimum - 1e-9), name
+        assert np.all(np.diff(dual) >= 0.0), name
+        assert rows[0]["passes"] == 0.0, name
+        assert primal[-1] == HINGE.primal(trace.w), name
+        assert dual[-1] == pytest.approx(HINGE.dual(trace.b), abs=1e-12), name
+        assert np.isfinite(gap[-1]), name
+
+
+# the same trace in a notebook
+
+
+def test_solve_takes_names_mappings_and_ones_own_solver():
+    from rrmbench import solve, solver
+
+    @solver(needs={"smooth"})
+    def mine_in_a_test(problem, start, rng, *, step: float = 1.0):
+        yield from descent(problem, step)
+
+    named = solve(RIDGE, "mine_in_a_test", passes=5)
+    assert named.trace["passes"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert (named.status, named.reason) == ("done", "passes")
+    assert named.gap == RIDGE.primal(named.w) - RIDGE.dual(named.b)
+    assert np.array_equal(solve(RIDGE, mine_in_a_test, passes=5).w, named.w)
+    shorter = solve(RIDGE, {"name": "mine_in_a_test", "step": 0.5}, passes=5)
+    assert np.array_equal(shorter.w, next(islice(descent(RIDGE, 0.5), 5, None)).w)
+    assert solve(RIDGE, "prox_sdca", gap=1e-8).reason == "gap"
+    assert solve(HINGE, "mine_in_a_test", passes=20).gap < solve(HINGE, "mine_in_a_test", passes=1).gap
+
+
+def test_solve_says_what_is_wrong():
+    from rrmbench import solve
+
+    with pytest.raises(RrmbenchError, match=r"unknown solver 'prox_sdcaa'; did you mean 'prox_sdca'"):
+        solve(RIDGE, "prox_sdcaa")
+    with pytest.raises(RrmbenchError, match=r"smooth, strongly_convex.*reduction='auto'"):
+        solve(HINGE, "agd", reduction="none")
+    with pytest.raises(RrmbenchError, match="step_scale"):
+        solve(RIDGE, {"name": "gd", "step_scale": -1.0})
+
+
+def test_a_solver_may_be_defined_again_but_not_elsewhere():
+    def define(module):
+        def twice(problem, start, rng):
+            yield Iterate(np.zeros(problem.shape))
+
+        twice.__module__ = module
+        return registry.solver(twice)
+
+    again = define("a_notebook") and define("a_notebook")
+    assert registry.lookup("solver", "twice").build is again
+    with pytest.raises(RrmbenchError, match="the solver name 'twice' is taken by"):
+        define("another_module")
