@@ -12,16 +12,18 @@ LONGEST = 1000  # epochs of a reduction that are looked at
 def bound_curve(run, experiment):
     """Return (passes, bound of P(w) - P*) proven for a run, arrays, or None where nothing is.
 
-    For a solver without a reduction, its theorem at the passes of the trace. For AdaptReg, AdaptSmooth and the joint form
-    with given starting values, their theorem at the ends of epochs that last as long as the solver's theorem says it
-    takes to quarter the distance to the optimum. The distance ||w0 - w*||^2 is to the model of the reference.
+    For a solver without a reduction, its theorem at the passes of the trace. For AdaptReg, AdaptSmooth and the joint
+    form with given starting values, their theorem at the ends of epochs that last as long as the solver's theorem says
+    it takes to quarter the distance to the optimum. The distance ||w0 - w*||^2 is to the model of the reference.
     """
     if run.reference is None or "primal_run" not in run.reference:
         return None
     spec = run.result.spec
     problem, constants = _constants(experiment, run.result.problem, run.reference["primal_run"])
     solver, parameters = registry.from_mapping("solver", spec["solver"])
-    reduction, values = registry.from_mapping("reduction", {k: v for k, v in spec["reduction"].items() if k != "inside"})
+    reduction, values = registry.from_mapping(
+        "reduction", {k: v for k, v in spec["reduction"].items() if k != "inside"}
+    )
     passes = run.column("passes")
     if reduction.name == "none" and solver.bound is not None:
         return _positive(passes, solver.bound(constants, passes))

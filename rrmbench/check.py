@@ -85,9 +85,7 @@ def update(path, baseline):
     found = _runs(path)
     content = {name: {key: _record(run) for key, run in runs.items()} for name, runs in found.items()}
     with replacing(Path(baseline)) as file:
-        text = json.dumps(
-            {"schema_version": SCHEMA_VERSION, "experiments": content}, indent=1, sort_keys=True
-        )
+        text = json.dumps({"schema_version": SCHEMA_VERSION, "experiments": content}, indent=1, sort_keys=True)
         file.write(text.encode() + b"\n")
     return sum(map(len, found.values()))
 
@@ -109,9 +107,7 @@ def _named(found):
 
 def _with_rules(run):
     spec = run.result.spec
-    return (
-        f"{labels.run(run.keys)}, stop {json.dumps(spec.get('stop'))}, trace {json.dumps(spec.get('trace'))}"
-    )
+    return f"{labels.run(run.keys)}, stop {json.dumps(spec.get('stop'))}, trace {json.dumps(spec.get('trace'))}"
 
 
 def _record(run):
@@ -145,9 +141,7 @@ def _changes(run, before):
             worse.append(f"gap {level}: {old:g} -> {new:g} passes")
         elif _later(old, new, grid):
             better.append(f"gap {level}: {old:g} -> {new:g} passes")
-    better += [
-        f"gap {level}: reached in {now[level]:g} passes, was not" for level in now if level not in before
-    ]
+    better += [f"gap {level}: reached in {now[level]:g} passes, was not" for level in now if level not in before]
     return worse, better
 
 
@@ -160,17 +154,11 @@ def _read(path):
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         version, known = content["schema_version"], content["experiments"]
-        complete = all(
-            {"status", "passes"} <= set(record) for runs in known.values() for record in runs.values()
-        )
+        complete = all({"status", "passes"} <= set(record) for runs in known.values() for record in runs.values())
     except FileNotFoundError:
-        raise RrmbenchError(
-            f"{path}: no such baseline; write one with 'rrmbench check ... --update'"
-        ) from None
+        raise RrmbenchError(f"{path}: no such baseline; write one with 'rrmbench check ... --update'") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RrmbenchError(
-            f"{path}: not a baseline of rrmbench ({type(error).__name__}: {error})"
-        ) from error
+        raise RrmbenchError(f"{path}: not a baseline of rrmbench ({type(error).__name__}: {error})") from error
     if version > SCHEMA_VERSION:
         raise RrmbenchError(f"{path}: schema_version {version} is newer than this rrmbench knows; upgrade it")
     if not complete:

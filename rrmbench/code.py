@@ -35,10 +35,7 @@ def _meaning(file):
         return source
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and ast.get_docstring(node) is not None
-        ):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body[0] = ast.Pass()
     return ast.dump(tree).encode()
 
@@ -71,9 +68,7 @@ def _imported(file):
         for node in ast.walk(ast.parse(file.read_bytes()))
         if isinstance(node, ast.ImportFrom) and node.module
     ]
-    paths = [
-        PACKAGE.joinpath(*m.split(".")[1:]).with_suffix(".py") for m in modules if m.startswith("rrmbench.")
-    ]
+    paths = [PACKAGE.joinpath(*m.split(".")[1:]).with_suffix(".py") for m in modules if m.startswith("rrmbench.")]
     return [p for p in paths if p.is_file() and p.stem not in NOT_COMPUTING]
 
 

@@ -41,9 +41,7 @@ def component(keys, kind, shown=None):
 
 def method(keys, shown=None):
     """Return "apcg + adapt_reg(sigma=auto)", or the solver alone where there is no reduction."""
-    return " + ".join(
-        component(keys, kind, shown) for kind in ("solver", "reduction") if keys[kind] != "none"
-    )
+    return " + ".join(component(keys, kind, shown) for kind in ("solver", "reduction") if keys[kind] != "none")
 
 
 def problem(keys, shown=None):

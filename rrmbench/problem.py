@@ -133,7 +133,7 @@ class Problem:
 
     @property
     def smoothness(self):
-        """The smoothness of one loss phi^mu as a function of z, 1/(convexity + mu) if z is a number; inf if not smooth."""
+        """The smoothness of one loss phi^mu as a function of z: 1/(convexity + mu) for scalar z; inf if not smooth."""
         curvature = self.loss.convexity + self.mu / self.losses.spread
         return 1.0 / curvature if curvature > 0.0 else np.inf
 
@@ -227,14 +227,17 @@ class Problem:
         return w
 
     def prox_gradient(self, w, z):
-        """The prox-gradient map (w - prox(w - g/L, 1/L)) L with g the gradient of the losses at z = X w; needs mu or
-        convexity > 0. It vanishes at the optimum, and is the gradient itself where Psi = 0.
+        """The prox-gradient map (w - prox(w - g/L, 1/L)) L with g the gradient of the losses at z = X w.
+
+        It vanishes at the optimum, and is the gradient itself where Psi = 0. Where the losses are not smooth, g is a
+        subgradient, L that of the losses smoothed by 1, and the map need not vanish.
         """
         return self.prox_gradient_from(w, self.X.adjoint(self.loss_dual(z)) / self.n)
 
     def prox_gradient_from(self, w, g):
         """As `prox_gradient`, with g = (1/n) X^T phi'(X w) known."""
-        return (w - self.prox(w - g / self.L, 1.0 / self.L)) * self.L
+        L = self.L if np.isfinite(self.L) else self.smoothed(1.0).L
+        return (w - self.prox(w - g / L, 1.0 / L)) * L
 
     # the dual
 

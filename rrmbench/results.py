@@ -189,9 +189,7 @@ def export(path, to):
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
     if to.suffix not in writers:
         guess = nearest(to.suffix, writers)
-        raise RrmbenchError(
-            f"--to {to}: found the suffix '{to.suffix}', allowed are .csv and .parquet{guess}"
-        )
+        raise RrmbenchError(f"--to {to}: found the suffix '{to.suffix}', allowed are .csv and .parquet{guess}")
     table = load_results(path)
     with replacing(to) as file:
         writers[to.suffix](table, file)

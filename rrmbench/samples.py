@@ -3,7 +3,7 @@
 Each of the three classes has
 
     shape              of the outputs z and of the dual variable b
-    spread             ||A||^2 for the map A from outputs to what mu penalizes; phi^mu is 1/(convexity + mu/spread)-smooth
+    spread             ||A||^2 for the map A from outputs to what mu penalizes; phi^mu is (convexity + mu/spread)^-1-smooth
     mean_loss(mu, z)        (1/n) sum phi^mu(z_i)
     mean_conjugate(mu, b)   (1/n) sum (phi^mu)*(b_i), +inf outside the domain
     dual(mu, z)             the b that attain phi^mu(z_i), so the derivatives of the smoothed losses
@@ -62,7 +62,7 @@ class Vector:
 class Whole:
     """A loss that is not a sum over samples: methods `value`, `conjugate`, `dual` on whole arrays, means included.
 
-    `penalty(b, y)` is what mu/(2n) multiplies, ||b||^2 unless the loss says otherwise; `shape(X, y)` that of the outputs.
+    `penalty(b, y)` is what mu/(2n) multiplies, ||b||^2 as a rule; `shape(X, y)` is that of the outputs.
     """
 
     spread = 1.0

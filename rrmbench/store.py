@@ -139,9 +139,7 @@ class Experiment:
             header.pop("schema_version")
             trace = {n.removeprefix("trace."): archive[n] for n in archive.files if n.startswith("trace.")}
             known = {name: header.pop(name) for name in _HEADER}
-        return Result(
-            **known, info=header, trace=trace, w=lambda: _final(path, "w"), b=lambda: _final(path, "b")
-        )
+        return Result(**known, info=header, trace=trace, w=lambda: _final(path, "w"), b=lambda: _final(path, "b"))
 
     def statuses(self):
         """Return {run id: status} of all stored runs; an unreadable file counts as failed."""

@@ -19,9 +19,7 @@ def verdicts(path, baseline):
 
 @pytest.fixture
 def baseline(tmp_path):
-    stored.experiment(
-        tmp_path / "before" / "e", [stored.result(stored.spec(), stored.trace(rate=0.7, passes=40))]
-    )
+    stored.experiment(tmp_path / "before" / "e", [stored.result(stored.spec(), stored.trace(rate=0.7, passes=40))])
     assert update(tmp_path / "before", tmp_path / "baseline.json") == 1
     return tmp_path / "baseline.json"
 
@@ -96,9 +94,7 @@ def test_an_experiment_that_is_missing_as_a_whole_fails(tmp_path, baseline):
 def test_a_gap_reached_for_the_first_time_is_faster(tmp_path):
     stored.experiment(tmp_path / "a" / "e", [stored.result(stored.spec(), stored.trace(passes=5))])
     update(tmp_path / "a", tmp_path / "b.json")
-    (row,) = check(
-        now(tmp_path, stored.result(stored.spec(), stored.trace(passes=15))), tmp_path / "b.json"
-    ).rows
+    (row,) = check(now(tmp_path, stored.result(stored.spec(), stored.trace(passes=15))), tmp_path / "b.json").rows
     assert row.verdict == "faster"
     assert "gap 1e-2: reached in 11 passes, was not" in row.detail
 

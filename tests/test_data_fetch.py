@@ -158,9 +158,7 @@ def test_another_file_of_the_same_name_is_noticed(folder, monkeypatch):
     register()
     (folder / "tiny").write_bytes(TEXT[: TEXT.index(b"\n") + 1])
     monkeypatch.setenv("RRMBENCH_DATA", str(folder))
-    with pytest.raises(
-        RrmbenchError, match="found 1 rows and 2 columns, but the registry entry of 'tiny' says 30000"
-    ):
+    with pytest.raises(RrmbenchError, match="found 1 rows and 2 columns, but the registry entry of 'tiny' says 30000"):
         prepare.load({"name": "tiny"})
 
 

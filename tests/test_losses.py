@@ -66,9 +66,7 @@ def test_dual_maximizes(name, z, y):
         probes = [b + sign * 10.0**e for sign in (-1, 1) for e in range(-9, 3)]
         assert lost(b) <= min(map(lost, probes)) + 1e-14 * scale
         radius = 1.0 + abs(b)
-        found = minimize_scalar(
-            lost, bounds=(b - radius, b + 0.7 * radius), method="bounded", options={"xatol": 1e-11}
-        )
+        found = minimize_scalar(lost, bounds=(b - radius, b + 0.7 * radius), method="bounded", options={"xatol": 1e-11})
         assert lost(b) <= found.fun + 1e-14 * scale
         # b is the derivative of phi at z - mu b, which a maximizer that is off by e would miss by e.
         inner = loss.dual(z - mu * b, y, 0.0)

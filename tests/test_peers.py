@@ -56,9 +56,7 @@ def needs_library(solver):
 def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     needs_library(solver)
     p, accuracy = oracles.problem(loss, psi, n=60, d=12), PEERS[solver][1]
-    ours = rrmbench.solve(
-        p, "prox_sdca" if loss == "hinge" else "coordinate_descent", gap=1e-10, passes=20_000
-    )
+    ours = rrmbench.solve(p, "prox_sdca" if loss == "hinge" else "coordinate_descent", gap=1e-10, passes=20_000)
     assert ours.gap <= 1e-9
     theirs = list(islice(registry.build_solver(solver)(p, None, Rng(0)), 30))
     suboptimality = [p.primal(x.w) - ours.trace["dual"].max() for x in theirs]
@@ -144,9 +142,7 @@ def test_a_missing_library_fails_its_run_and_no_other(lab):
 
 
 def test_results_of_a_black_box_are_read_over_seconds(lab):
-    ran = lab.run(
-        lab.config(loss="logistic", solver=["sklearn_lbfgs", "agd"], stop={"passes": 20, "seconds": 2})
-    )
+    ran = lab.run(lab.config(loss="logistic", solver=["sklearn_lbfgs", "agd"], stop={"passes": 20, "seconds": 2}))
     assert ran.code == 0, ran.err
     table = rrmbench.load_results(lab.out)
     theirs = table[table["solver"] == "sklearn_lbfgs"]
@@ -174,9 +170,7 @@ def test_what_a_library_does_not_solve_is_skipped_with_the_reason(lab, loss, psi
 
 @pytest.mark.parametrize("reduction", ["adapt_reg", {"name": "smooth", "mu": 0.1}])
 def test_a_library_refuses_what_a_reduction_changed(reduction):
-    loss, psi, solver = (
-        ("hinge", L2, "liblinear") if isinstance(reduction, dict) else ("squared", L1, "sklearn_cd")
-    )
+    loss, psi, solver = ("hinge", L2, "liblinear") if isinstance(reduction, dict) else ("squared", L1, "sklearn_cd")
     with pytest.raises(RrmbenchError, match="does not know this problem"):
         rrmbench.solve(oracles.problem(loss, psi), solver, reduction=reduction)
 

@@ -24,9 +24,7 @@ def titles(sheet):
 
 def test_n_figures_are_n_files_even_for_values_with_dots_and_slashes(tmp_path):
     strengths = [1e-4, 0.5, 0.05, 1.5]
-    runs = [
-        stored.result(stored.spec(dataset=d, strength=c)) for c in strengths for d in ("a.b", "a/b", "a b")
-    ]
+    runs = [stored.result(stored.spec(dataset=d, strength=c)) for c in strengths for d in ("a.b", "a/b", "a b")]
     stored.experiment(tmp_path / "e", runs, {"figure": ["regularizer.strength", "dataset"]})
     written = plot(tmp_path, formats=("png", "svg"), out=tmp_path / "out")
     assert len(written) == len(set(written)) == 24
@@ -76,9 +74,7 @@ def test_without_a_plot_section_different_problems_never_share_a_panel(tmp_path)
 
 
 def test_a_key_that_no_run_has_is_an_error_with_the_nearest(tmp_path):
-    with pytest.raises(
-        RrmbenchError, match=r"plot.rows: no run has the key 'regularizer.strengt'.*did you mean"
-    ):
+    with pytest.raises(RrmbenchError, match=r"plot.rows: no run has the key 'regularizer.strengt'.*did you mean"):
         sheets_of(tmp_path, [stored.result(stored.spec())], {"rows": "regularizer.strengt"})
 
 
@@ -220,8 +216,7 @@ def test_what_is_not_shown_is_in_the_small_print(tmp_path):
 )
 def test_timings_taken_side_by_side_are_marked(tmp_path, together, note):
     runs = [
-        stored.result(stored.spec(solver=s), concurrent_runs=c)
-        for s, c in zip(("gd", "agd"), together, strict=True)
+        stored.result(stored.spec(solver=s), concurrent_runs=c) for s, c in zip(("gd", "agd"), together, strict=True)
     ]
     (sheet,) = sheets_of(tmp_path, runs, x="seconds")
     assert len(sheet.notes) == (note is not None)

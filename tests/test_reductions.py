@@ -272,7 +272,7 @@ def test_nested(solver, outer, inner):
 
 def test_progress_that_does_not_show_is_an_error():
     spec = {"name": "adapt_reg", "sigma": 0.3, "inside": {"name": "smooth", "mu": 0.1}}
-    with pytest.raises(RrmbenchError, match="the smoothing is inside"):
+    with pytest.raises(RrmbenchError, match="put the smoothing outside"):
         list(islice(registry.build_solver("agd", spec)(problem_of("joint_adapt"), None, Rng(0)), 5))
 
 

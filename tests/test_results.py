@@ -135,9 +135,7 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
 
 
 def test_another_suffix_is_refused(tmp_path):
-    with pytest.raises(
-        RrmbenchError, match=r"found the suffix '.cvs', allowed are .csv and .parquet.*'.csv'"
-    ):
+    with pytest.raises(RrmbenchError, match=r"found the suffix '.cvs', allowed are .csv and .parquet.*'.csv'"):
         results.export(tmp_path, tmp_path / "t.cvs")
 
 

@@ -23,9 +23,7 @@ names = st.sampled_from(["passes", "primal", "gap", "test_error"])
 
 @settings(max_examples=40, deadline=None)
 @given(
-    columns=st.integers(0, 5).flatmap(
-        lambda n: st.dictionaries(names, arrays(float, n, elements=floats), min_size=1)
-    ),
+    columns=st.integers(0, 5).flatmap(lambda n: st.dictionaries(names, arrays(float, n, elements=floats), min_size=1)),
     w=st.none() | arrays(float, st.tuples(st.integers(0, 4), st.integers(0, 3)), elements=floats),
     reason=st.text(st.characters(codec="utf-8")),
 )

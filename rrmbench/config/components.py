@@ -45,9 +45,7 @@ def _plugin_name(kind, mapping, where):
         found = f"{mapping['path']} registers {_listed(kind, mine)}"
         raise RrmbenchError(f"{where}: {found}; needed is the name of one")
     if real not in mine:
-        raise RrmbenchError(
-            f"{where}.name: found '{real}', but {mapping['path']} registers {_listed(kind, mine)}"
-        )
+        raise RrmbenchError(f"{where}.name: found '{real}', but {mapping['path']} registers {_listed(kind, mine)}")
     return real
 
 

@@ -59,9 +59,7 @@ def _matches(spec, keys, value):
     if isinstance(value, str) and keys[0] in registry.KINDS and keys[1:] in ((), ("inside",)):
         value = _real_name(keys[0], value)
     # True == 1 in Python, but not for a user
-    return any(
-        held == value and isinstance(held, bool) == isinstance(value, bool) for held in _spoken(spec, keys)
-    )
+    return any(held == value and isinstance(held, bool) == isinstance(value, bool) for held in _spoken(spec, keys))
 
 
 def _real_name(kind, name):

@@ -74,7 +74,7 @@ class Tune(_Part):
     grid: dict[Key, str | list[float]] = Field(description="a mapping of parameters to grids")
     keep: Literal["best"] = Field("best", description="best")
     by: Literal["objective", "passes_to_gap"] = Field("objective", description="objective or passes_to_gap")
-    gap: Number | None = Field(None, description=POSITIVE + ", the gap that passes_to_gap counts to (default: stop.gap)")
+    gap: Number | None = Field(None, description=POSITIVE + ", to which passes_to_gap counts (default: stop.gap)")
 
 
 def check(model, value, path, places):

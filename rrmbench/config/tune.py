@@ -47,7 +47,9 @@ class Tuner:
             if key not in self.used:
                 where = self.places.where(("tune", "grid", ".".join(key)))
                 known = [f"{key[0]}.{name}" for name in _parameters(key[0])]
-                raise RrmbenchError(f"{where}: no {key[0]} of this file has such a parameter{nearest('.'.join(key), known)}")
+                raise RrmbenchError(
+                    f"{where}: no {key[0]} of this file has such a parameter{nearest('.'.join(key), known)}"
+                )
 
     def _values(self, key, grid):
         where = self.places.where(("tune", "grid", key))
@@ -85,7 +87,9 @@ def _owner(kind, mapping, key):
 
 def _with(kind, mapping, rest, value):
     if len(rest) == 1:
-        return mapping | {rest[0]: registry.lookup(kind, mapping["name"]).parameters[rest[0]].check(value, f"tune.{rest[0]}")}
+        return mapping | {
+            rest[0]: registry.lookup(kind, mapping["name"]).parameters[rest[0]].check(value, f"tune.{rest[0]}")
+        }
     return mapping | {"inside": _with(kind, mapping["inside"], rest[1:], value)}
 
 

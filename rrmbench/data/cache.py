@@ -56,9 +56,7 @@ def find(key):
         header = json.loads((folder / "header.json").read_text(encoding="utf-8"))
         arrays = {name: _open(folder, name, *kind) for name, kind in header["arrays"].items()}
         parts = {
-            part: tuple(arrays[part + name] for name in MATRIX)
-            for part in ("", "test_")
-            if part + "data" in arrays
+            part: tuple(arrays[part + name] for name in MATRIX) for part in ("", "test_") if part + "data" in arrays
         }
         test_shape = header["test_shape"]
         return Prepared(

@@ -89,8 +89,7 @@ def get(name, where="dataset"):
     files = _files()
     if name not in files:
         raise RrmbenchError(
-            f"{where}: unknown data set '{name}'{nearest(name, files)} "
-            "('rrmbench list datasets' shows the names)"
+            f"{where}: unknown data set '{name}'{nearest(name, files)} ('rrmbench list datasets' shows the names)"
         )
     return _read(files[name], files[name].stat().st_mtime_ns)
 
@@ -103,7 +102,6 @@ def _read(file, _mtime_ns):
         raise RrmbenchError(f"{file}: not valid YAML: {error}") from None
     except ValidationError as error:
         problems = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'entry'}: found {e['input']!r}, {e['msg']}"[:300]
-            for e in error.errors()
+            f"{'.'.join(map(str, e['loc'])) or 'entry'}: found {e['input']!r}, {e['msg']}"[:300] for e in error.errors()
         )
         raise RrmbenchError(f"{file}: {problems}") from None

@@ -16,9 +16,7 @@ def listing():
         entry = catalogue.get(name)
         here = fetch.locate(entry)
         if here is None:
-            here = (
-                "made when used" if entry.file is None else "download" if entry.file.url else "not available"
-            )
+            here = "made when used" if entry.file is None else "download" if entry.file.url else "not available"
         rows.append(
             {
                 "name": name,

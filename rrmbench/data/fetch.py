@@ -74,9 +74,7 @@ def _made(name, entry):
     from rrmbench.data import sources
 
     write, settings = (
-        (sources.write_bundled, entry.bundled)
-        if entry.bundled
-        else (sources.write_synthetic, entry.synthetic)
+        (sources.write_bundled, entry.bundled) if entry.bundled else (sources.write_synthetic, entry.synthetic)
     )
     recipe = hashlib.sha256(json.dumps(settings.model_dump(), sort_keys=True).encode()).hexdigest()
     path = places.cache_root() / "made" / f"{name}-{recipe[:8]}"
@@ -100,9 +98,7 @@ def _downloaded(name, entry):
     with places.writing_to(downloads()) as folder:
         try:
             # the hash that we know is of the uncompressed content, and is checked by content_checksum
-            path = pooch.retrieve(
-                entry.file.url, known_hash=None, fname=file, path=folder, downloader=_resuming
-            )
+            path = pooch.retrieve(entry.file.url, known_hash=None, fname=file, path=folder, downloader=_resuming)
         except requests.RequestException as error:
             raise RrmbenchError(
                 f"{_not_here(name, entry)}; downloading {entry.file.url} failed ({_reason(error)}): "
@@ -112,9 +108,7 @@ def _downloaded(name, entry):
     if entry.file.sha256 is None:
         found = cache.checksum_of(path)
         cache.write_text(_record(path), found + "\n")
-        log.warning(
-            "%s: no checksum is known for '%s'; recorded sha256 %s of this first download", path, name, found
-        )
+        log.warning("%s: no checksum is known for '%s'; recorded sha256 %s of this first download", path, name, found)
     return path
 
 
@@ -149,9 +143,7 @@ def _resuming(url, output_file, _pooch):
                 out.truncate(0)
                 have = 0
             if response.status_code == requests.codes.requested_range_not_satisfiable:
-                raise requests.ConnectionError(
-                    "the part that was kept does not fit; it is dropped, try again"
-                )
+                raise requests.ConnectionError("the part that was kept does not fit; it is dropped, try again")
             response.raise_for_status()
             _copy(response, out, have, url)
         os.replace(part, output_file)

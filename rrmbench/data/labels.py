@@ -20,8 +20,7 @@ def rule(labels, entry, positive, mode, where):
         return _one_against_rest(labels, positive, where)
     if isinstance(labels, list):
         raise RrmbenchError(
-            f"{where}: the rows have lists of labels ({values_found(labels)}); "
-            "say which one is wanted with 'positive:'"
+            f"{where}: the rows have lists of labels ({values_found(labels)}); say which one is wanted with 'positive:'"
         )
     if entry is not None and entry.labels:
         return _two_values(labels, {float(k): float(v) for k, v in entry.labels.items()}, where)
@@ -76,9 +75,7 @@ def _one_against_rest(labels, positive, where):
 
     if len(np.unique(convert(labels))) < 2:
         share = "every row" if (convert(labels) > 0).all() else "no row"
-        raise RrmbenchError(
-            f"{where}: {share} has the label {positive} (positive); found {values_found(labels)}"
-        )
+        raise RrmbenchError(f"{where}: {share} has the label {positive} (positive); found {values_found(labels)}")
     return convert, f"{positive} -> 1, others -> -1"
 
 
@@ -91,7 +88,5 @@ def _two_values(labels, signs, where):
         return np.where(given == next(iter(signs)), *signs.values())
 
     if len(np.unique(convert(labels))) < 2:
-        raise RrmbenchError(
-            f"{where}: all rows have the same label {values_found(labels)}; a binary loss needs two"
-        )
+        raise RrmbenchError(f"{where}: all rows have the same label {values_found(labels)}; a binary loss needs two")
     return convert, ", ".join(f"{k:.15g} -> {v:.0f}" for k, v in signs.items())

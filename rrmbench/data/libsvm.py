@@ -48,9 +48,7 @@ def open_text(path):
             start = raw.read(6)
         kind = next((suffix for suffix, (magic, _) in COMPRESSED.items() if start.startswith(magic)), None)
         if path.suffix in COMPRESSED and kind != path.suffix:
-            raise RrmbenchError(
-                f"{path}: named {path.suffix} but the content is not {path.suffix} compressed"
-            )
+            raise RrmbenchError(f"{path}: named {path.suffix} but the content is not {path.suffix} compressed")
         with COMPRESSED[kind][1](path, "rb") if kind else path.open("rb") as stream:
             yield stream
     except (EOFError, lzma.LZMAError, zlib.error) as error:

@@ -40,9 +40,7 @@ def check(block, where="dataset", folder=None):
     if isinstance(block, str):
         return _source(block, where, folder)
     if not isinstance(block, dict):
-        raise RrmbenchError(
-            f"{where}: found {block!r}, allowed is a data set name, a path, or a mapping of keys"
-        )
+        raise RrmbenchError(f"{where}: found {block!r}, allowed is a data set name, a path, or a mapping of keys")
     for key in block:
         _check_key(key, where)
     checked = {key: _check_value(key, value, where) for key, value in block.items()}
@@ -60,9 +58,7 @@ def _check_key(key, where):
     if key in LATER:
         raise RrmbenchError(f"{where}.{key}: the key '{key}' is not available yet")
     if key not in KEYS:
-        raise RrmbenchError(
-            f"{where}.{key}: unknown key '{key}'{nearest(key, KEYS)} (allowed: {', '.join(KEYS)})"
-        )
+        raise RrmbenchError(f"{where}.{key}: unknown key '{key}'{nearest(key, KEYS)} (allowed: {', '.join(KEYS)})")
 
 
 def _check_value(key, value, where):

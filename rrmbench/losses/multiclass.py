@@ -1,8 +1,8 @@
 """Multiclass losses on the k outputs of a matrix-valued model (Crammer and Singer).
 
-A vector loss has methods on rows: outputs z (k,), the label y a class index 0 .. k-1 stored as a float, and a dual row b
-(k,) shaped like z. Both losses are functions of the margins a_j = z_j - z_y, so b has b_j >= 0 for j != y, their sum at
-most 1, and b_y = -sum of the others; (b_j) for j != y is the papers' dual variable in the space of margins.
+A vector loss has methods on rows: outputs z (k,), the label y a class index 0 .. k-1 stored as a float, and a dual
+row b (k,) shaped like z. Both losses are functions of the margins a_j = z_j - z_y, so b has b_j >= 0 for j != y, their
+sum at most 1, and b_y = -sum of the others; (b_j) for j != y is the papers' dual variable in the space of margins.
 
     value_row(z, y)                phi(z)
     conjugate_row(b, y)            phi*(b), +inf outside the domain (sums are compared to rounding, 1e-12)
@@ -151,7 +151,7 @@ def entropic_root(gamma, m, h):
 
 @register_jitable
 def excess(rho, z, c, gamma, mu, q, b):
-    """Fill b for r = 1 - sum b = e^rho from the stationarity of `dual_row`; return sum b + r - 1 and its slope in rho."""
+    """Fill b for r = 1 - sum b = e^rho by the stationarity of `dual_row`; return sum b + r - 1 and its slope in rho."""
     r = math.exp(rho)
     shift = 1.0 - z[c] + gamma * (rho - math.log(2.0)) - q * (1.0 - r)
     total, slope = r - 1.0, r
@@ -166,8 +166,8 @@ def excess(rho, z, c, gamma, mu, q, b):
 class SoftMaxOfHinge(NamedTuple):
     """phi(z) = gamma log(1 + sum_j exp((c_j + a_j)/gamma)), c_j = 1 for j != y, c_y = a_y = 0 [Acc-SDCA, eq. 14].
 
-    phi*(b) = -s + gamma (sum_{j != y} b_j log b_j + (1 - s) log((1 - s)/2)), s = sum_{j != y} b_j: eq. (15) minimized over
-    the component of y, whose margin is always 0.
+    phi*(b) = -s + gamma (sum_{j != y} b_j log b_j + (1 - s) log((1 - s)/2)), s = sum_{j != y} b_j: eq. (15) minimized
+    over the component of y, whose margin is always 0.
     """
 
     gamma: float

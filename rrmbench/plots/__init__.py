@@ -24,8 +24,8 @@ FORMATS = ("png", "pdf", "svg")
 def plot(path, x=None, y=None, formats=("png", "pdf"), out=None, theory=False):
     """Draw the experiments at `path` and return the paths of the files written.
 
-    `x` and `y` override the experiment's `plot:` section. `theory` adds the bounds that the papers prove for the runs, over
-    passes and for the suboptimality. Files go to `out`, or to `figures/` of each
+    `x` and `y` override the experiment's `plot:` section. `theory` adds the bounds that the papers prove for the
+    runs, over passes and for the suboptimality. Files go to `out`, or to `figures/` of each
     experiment; each is named after the experiment, the values of its `figure:` keys, and its axes. Raises
     RrmbenchError for an unknown axis or format and where no run has ended yet.
     """
@@ -43,9 +43,7 @@ def plot(path, x=None, y=None, formats=("png", "pdf"), out=None, theory=False):
 def _check(option, value, allowed):
     if value not in allowed:
         names = [name for name in allowed if name]
-        raise RrmbenchError(
-            f"{option}: found '{value}', allowed is {', '.join(names)}{nearest(value, names)}"
-        )
+        raise RrmbenchError(f"{option}: found '{value}', allowed is {', '.join(names)}{nearest(value, names)}")
 
 
 def _experiment(experiment, x, y, formats, out, theory):

@@ -94,9 +94,13 @@ def _panel(axes, panel, sheet):
         axes.set_yscale("log")
     for series, curve in panel.faint:
         style = sheet.styles[series]
-        axes.plot(curve.x, curve.y, color=style["color"], linestyle=style["linestyle"], linewidth=0.6, alpha=0.3, zorder=1)
+        axes.plot(
+            curve.x, curve.y, color=style["color"], linestyle=style["linestyle"], linewidth=0.6, alpha=0.3, zorder=1
+        )
     for series, curve in panel.proven:
-        axes.plot(curve.x, curve.y, color=sheet.styles[series]["color"], linestyle=(0, (1, 2)), linewidth=0.9, zorder=1.5)
+        axes.plot(
+            curve.x, curve.y, color=sheet.styles[series]["color"], linestyle=(0, (1, 2)), linewidth=0.9, zorder=1.5
+        )
     for number, series in enumerate(s for s in sheet.styles if s in panel.curves):
         _curve(axes, panel.curves[series], sheet.styles[series], number)
     if panel.remark:
@@ -115,9 +119,7 @@ def _curve(axes, curve, style, number):
     style = {"marker": "o", "markersize": 3.6} | style if len(curve.x) == 1 else style
     axes.plot(curve.x, curve.y, markevery=markevery, **style)
     if curve.low is not None:
-        axes.fill_between(
-            curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, linewidth=0, zorder=1
-        )
+        axes.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, linewidth=0, zorder=1)
 
 
 def _limits(axes, panel, wanted):

@@ -107,9 +107,7 @@ def title(run, facet_keys):
 
 def _named(key, value, equals):
     kind, _, parameter = key.rpartition(".")
-    return (
-        f"{SYMBOLS.get(parameter, parameter)}{equals}{labels.short(value)}" if kind else labels.short(value)
-    )
+    return f"{SYMBOLS.get(parameter, parameter)}{equals}{labels.short(value)}" if kind else labels.short(value)
 
 
 def series_label(series, show_solver):

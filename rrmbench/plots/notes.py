@@ -33,7 +33,7 @@ def _aggregation(runs, panels):
 
 def _theory(panels):
     if any(panel.proven for panel in panels):
-        yield "fine dots: the bound that is proven for the method on this problem (constants measured, w* of the reference)"
+        yield "fine dots: the bound proven for the method on this problem (constants measured, w* of the reference)"
 
 
 def _tuning(tuned):

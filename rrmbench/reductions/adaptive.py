@@ -158,10 +158,13 @@ class _ByTime:
 def _starting_values(solve, problem, state, sigma, mu):
     """Return ((sigma_0, mu_0), passes spent), "auto" replaced and None by 0; yields `state` while passes are spent."""
     spent = 0.0
+    theory = bound_of_suboptimality(problem, state.w) / problem.lipschitz**2
     if mu == "auto":
-        mu = bound_of_suboptimality(problem, state.w) / problem.lipschitz**2
+        mu = theory
     if sigma == "auto":
         smoothed = problem.smoothed(mu or 0.0)
+        if "smooth" not in smoothed.traits:  # a solver that needs no smoothness still wants a scale for sigma_0
+            smoothed = smoothed.smoothed(theory)
         if "rows" in solve.needs:
             sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
         else:

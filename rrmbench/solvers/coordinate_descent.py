@@ -23,8 +23,9 @@ class Columns(NamedTuple):
 def coordinate_descent(problem, start, rng):
     """One proximal gradient step with step 1/L_j per coordinate, L_j = smoothness ||X_j||^2 / n, in cyclic order.
 
-    After each sweep over all columns, sweeps over those with w_j != 0 only. The outputs z = X w are kept up to date, and
-    with them b = phi'(z), the dual candidate. Passes count the entries touched; the transposed copy is part of the clock.
+    After each sweep over all columns, sweeps over those with w_j != 0 only. The outputs z = X w are kept up to date,
+    and with them b = phi'(z), the dual candidate. Passes count the entries touched; the transposed copy is part of the
+    clock.
     """
     n, nnz = problem.n, max(problem.X.nnz, 1)
     columns, sqnorms = _columns(problem)

@@ -83,9 +83,7 @@ def imported(module):
         return importlib.import_module(module)
     except ImportError as error:
         library = module.partition(".")[0]
-        raise RrmbenchError(
-            f"{library} cannot be imported ({error}): pip install 'rrmbench[peers]'"
-        ) from None
+        raise RrmbenchError(f"{library} cannot be imported ({error}): pip install 'rrmbench[peers]'") from None
 
 
 def seed(rng):
