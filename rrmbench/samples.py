@@ -3,7 +3,8 @@
 Each of the three classes has
 
     shape              of the outputs z and of the dual variable b
-    spread             ||A||^2 for the map A from outputs to what mu penalizes; phi^mu is (convexity + mu/spread)^-1-smooth
+    spread             ||A||^2 for the map A from outputs to what mu penalizes: phi^mu has smoothness
+                       1/(convexity + mu/spread)
     mean_loss(mu, z)        (1/n) sum phi^mu(z_i)
     mean_conjugate(mu, b)   (1/n) sum (phi^mu)*(b_i), +inf outside the domain
     dual(mu, z)             the b that attain phi^mu(z_i), so the derivatives of the smoothed losses

@@ -46,8 +46,9 @@ def load(block, labels="binary"):
     """Return the `Prepared` data of a `dataset:` block.
 
     labels: 'binary' makes y -1 and 1 or raises; 'classes' makes it 0 .. k-1 (`info["classes"]` = k); 'any' leaves the
-    labels as they are unless the registry says that the set is binary. Order: read, subset, split, labels, flip, scale (factors of the training part), bias
-    column. Raises RrmbenchError for missing or bad files and for labels that do not fit.
+    labels as they are unless the registry says that the set is binary. Order: read, subset, split, labels, flip, scale
+    (factors of the training part), bias column. Raises RrmbenchError for missing or bad files and for labels that do
+    not fit.
     """
     if labels not in ("binary", "classes", "any"):
         raise ValueError(f"labels: found {labels!r}, allowed is 'binary', 'classes' or 'any'")

@@ -61,7 +61,7 @@ def _given_norm(stage, x):
 def _gradient_norm(stage, x):
     if "smooth" not in stage.traits:
         raise RrmbenchError(
-            "reduction: the progress of a solver without a dual iterate shows on smooth problems only; use joint_adapt, "
-            "or put the smoothing outside of this reduction if it is inside"
+            "reduction: the progress of a solver without a dual iterate shows on smooth problems only; use "
+            "joint_adapt, or put the smoothing outside of this reduction if it is inside"
         )
     return float(np.linalg.norm(stage.prox_gradient(x.w, stage.X.forward(x.w)))), 0.0, 1.0
