@@ -18,7 +18,7 @@ def spec(run_spec, seconds):
     """The spec of the extra run for the problem of a run, with the solver that certifies such problems best."""
     has = traits(run_spec["loss"], run_spec["regularizer"], run_spec["dataset"])
     if "strongly_convex" in has or "scalar" not in has:
-        solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca"
+        solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca_shrinking"
     else:
         solver = "coordinate_descent" if "smooth" in has else "apcg"
     return run_spec | {

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 from rrmbench import labels
-from rrmbench.bounds import bound_curve
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.plots import curves, layout, style
 from rrmbench.plots.notes import notes
@@ -74,13 +73,19 @@ def sheets(experiment, x=None, y=None, theory=False):
             f"--theory: the theorems bound the suboptimality over passes, found {axes.y} over {axes.x}; "
             "say --x passes --y suboptimality"
         )
-    bound = (lambda run: bound_curve(run, experiment)) if theory else (lambda run: None)
+    bound = _bound_of(experiment) if theory else (lambda run: None)
     facets = layout.facets(found, asked)
     placed = facets["rows"] + facets["columns"]
     for runs in layout.groups(found, facets["figure"]).values():
         where = layout.title(runs[0], facets["figure"])
         title = asked.get("title") or _title(experiment.name, runs, where, placed + facets["figure"])
         yield where, _sheet(title, runs, rivals, facets, placed, axes, pending, bound)
+
+
+def _bound_of(experiment):
+    from rrmbench.bounds import bound_curve  # brings the components with it, which no other figure needs
+
+    return lambda run: bound_curve(run, experiment)
 
 
 def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):

@@ -1,0 +1,67 @@
+"""`plot --theory`: the papers' bounds beside measured curves."""
+
+import numpy as np
+from lab import make_lab  # noqa: F401
+
+from rrmbench import plots
+from rrmbench.bounds import bound_curve
+from rrmbench.results import runs_of
+from rrmbench.store import Experiment
+
+SMOOTH = {
+    "loss": {"name": "smoothed_hinge", "gamma": 1.0},
+    "regularizer": {"name": "l2", "strength": 0.05},
+    "solver": [{"name": "prox_sdca", "sampling": "uniform"}, "gd", "agd", "fista", "saga"],
+    "seed": [0, 1, 2],
+    "stop": {"passes": 60},
+    "reference": {"seconds": 5},
+}
+
+
+def test_the_bound_of_each_solver_lies_above_its_curve(lab):
+    assert lab.run(lab.config(**SMOOTH)).code == 0
+    experiment = Experiment(lab.out / "toy")
+    checked = set()
+    for run in runs_of(experiment):
+        found = bound_curve(run, experiment)
+        if found is None:
+            continue
+        passes, bound = found
+        measured = np.interp(passes, run.column("passes"), np.nan_to_num(run.column("suboptimality"), nan=0.0))
+        assert np.all(measured <= bound * (1 + 1e-9) + 1e-12), run.keys["solver"]
+        checked.add(run.keys["solver"])
+    assert checked == {"prox_sdca", "gd", "agd", "fista"}  # no theorem stands next to saga
+
+
+def test_adaptive_reductions_are_bounded_at_the_ends_of_epochs_of_their_theory(lab):
+    adaptive = {"name": "adapt_reg", "sigma": 1.0, "inner": "theory"}
+    keys = {"loss": "squared", "regularizer": {"name": "l1", "strength": 0.01}, "solver": "agd"}
+    assert lab.run(lab.config(**SMOOTH | keys | {"reduction": [adaptive, "adapt_reg"], "seed": 0})).code == 0
+    experiment = Experiment(lab.out / "toy")
+    given, auto = runs_of(experiment)
+    assert bound_curve(auto, experiment) is None  # its starting value is not in the spec
+    passes, bound = bound_curve(given, experiment)
+    assert len(passes) > 2 and np.all(np.diff(bound) < 0)
+    measured = np.interp(passes, given.column("passes"), np.nan_to_num(given.column("suboptimality"), nan=0.0))
+    assert np.all(measured <= bound)
+
+
+def test_plot_theory_draws_them_and_refuses_other_axes(lab):
+    lab.run(lab.config(**SMOOTH))
+    ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
+    (panel,) = sheet.panels.values()
+    assert len(panel.proven) == 4 and any("bound proven" in note for note in sheet.notes)
+    assert lab.cli("plot", lab.out, "--theory", "--format", "png").code == 0
+    refused = lab.cli("plot", lab.out, "--theory", "--x", "seconds")
+    assert refused.code == 2 and "--theory: the theorems bound the suboptimality over passes" in refused.err
+
+
+def test_without_a_reference_there_is_no_bound(lab):
+    lab.run(lab.config(**SMOOTH | {"solver": "gd", "seed": 0, "reference": False}))
+    experiment = Experiment(lab.out / "toy")
+    (run,) = runs_of(experiment)
+    for path in (experiment.directory / "references").iterdir():
+        path.unlink()
+    assert bound_curve(run, experiment) is not None  # what is in memory
+    (run,) = runs_of(experiment)
+    assert bound_curve(run, experiment) is None
