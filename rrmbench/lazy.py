@@ -105,11 +105,13 @@ def soft(x, threshold):
 def repeated(w, B, threshold, k, powers):
     """T^k(w), T(w) = soft(a w - B, threshold); `powers` as in `power_of`."""
     power, total = power_of(powers, k)
+    if threshold == 0.0:
+        return power * w - B * total
     up = power * w - (B + threshold) * total
     down = power * w - (B - threshold) * total
     falls = (w > 0.0) & (up < 0.0) & (threshold < B)
     rises = (w < 0.0) & (down > 0.0) & (threshold < -B)
-    if (threshold > 0.0) & (falls | rises):  # one test that is rarely true: no branch to mispredict
+    if falls | rises:  # one test that is rarely true: no branch to mispredict
         return math.copysign(1.0, w) * through_zero(abs(w), abs(B), threshold, k, powers)
     return max(0.0, up) + min(0.0, down)
 
