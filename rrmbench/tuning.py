@@ -22,6 +22,13 @@ class Choice:
     at_edge: bool
     by: str
 
+    def trials_by_value(self):
+        """The trials (one run per seed) of each value that was not kept."""
+        groups = {}
+        for run in self.trials:
+            groups.setdefault(tuple(run.keys[key] for key in self.values), []).append(run)
+        return groups
+
     @property
     def text(self):
         """What a reader must know of the search, its cost included."""

@@ -84,6 +84,6 @@ def test_show_and_plot_keep_the_best_and_say_what_became_of_the_rest(tmp_path):
     assert "reduction.sigma = 0.3 is the best of 3" in text
     ((_, sheet),) = plots.sheets(experiment)
     (panel,) = sheet.panels.values()
-    assert len(panel.curves) == 2 and len(panel.faint) == 6
+    assert len(panel.curves) == 2 and len(panel.faint) == 2
     assert any("faint: the others" in note for note in sheet.notes)
     assert len(plots.plot(experiment.directory)) == 2

@@ -5,6 +5,7 @@ runs -> layout (which panel) -> curves (which line) -> draw (matplotlib) -> file
 
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from rrmbench import labels
@@ -59,9 +60,7 @@ def sheets(experiment, x=None, y=None, theory=False):
     asked = manifest.get("plot") or {}
     found = runs_of(experiment)
     pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
-    rivals = {choice.kept[0]: choice for choice in choices(manifest, found)}
-    trials = {run for choice in rivals.values() for run in choice.trials}
-    found = [run for run in found if run not in trials]
+    found, rivals = _one_series_per_choice(found, choices(manifest, found))
     axes = curves.Axes(
         x or asked.get("x", "passes"),
         y or asked.get("y", "suboptimality"),
@@ -80,6 +79,18 @@ def sheets(experiment, x=None, y=None, theory=False):
         where = layout.title(runs[0], facets["figure"])
         title = asked.get("title") or _title(experiment.name, runs, where, placed + facets["figure"])
         yield where, _sheet(title, runs, rivals, facets, placed, axes, pending, bound)
+
+
+def _one_series_per_choice(found, tuned):
+    """Return the runs without the trials, what was tuned called so, and {first kept run: Choice}."""
+    trials = {run for choice in tuned for run in choice.trials}
+    renamed = {
+        run: replace(run, keys=run.keys | dict.fromkeys(choice.values, "tuned"))
+        for choice in tuned
+        for run in choice.kept
+    }
+    rivals = {renamed[choice.kept[0]]: choice for choice in tuned}
+    return [renamed.get(run, run) for run in found if run not in trials], rivals
 
 
 def _bound_of(experiment):

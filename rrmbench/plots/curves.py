@@ -110,7 +110,12 @@ def panel_of(title, runs, rivals, series, axes, bound):
     curves = {name: curve_of(members, axes) for name, members in groups.items()}
     curves = {name: curve for name, curve in curves.items() if curve is not None}
     floor = max((_width(run.reference) for run in runs), default=0.0) if axes.y == "suboptimality" else 0.0
-    faint = [(series[run], curve_of([trial], axes)) for run in runs if run in rivals for trial in rivals[run].trials]
+    faint = [
+        (series[run], curve_of(members, axes))
+        for run in runs
+        if run in rivals
+        for members in rivals[run].trials_by_value().values()
+    ]
     faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
     firsts = {name: members[0] for name, members in groups.items() if name in curves}
     proven = [(name, Curve(*found)) for name, run in firsts.items() if (found := bound(run)) is not None]
