@@ -72,7 +72,6 @@ def iterations():
 
 
 def tolerances():
-    """Falling tolerances: 0.1, 0.05, 0.025, ... down to 1e-13."""
     """Falling tolerances: 0.1, 0.033, 0.011, ... down to 1e-13."""
     return (0.1 * 3.0**-k for k in range(26))
 
