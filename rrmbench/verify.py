@@ -75,14 +75,9 @@ def _parts(prepared, spec):
 def _primal(prepared, spec, w):
     """(P(w), the sum of the magnitudes of its terms)."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    terms = []
-    for z, y in zip((X @ w).tolist(), prepared.y.tolist(), strict=True):
-        if mu == 0.0:
-            terms.append(loss.value(z, y) / X.shape[0])
-        else:
-            b = loss.dual(z, y, mu)
-            terms.append((b * z - loss.conjugate(b, y) - 0.5 * mu * b * b) / X.shape[0])
-    terms += [regularizer.value(x) + 0.5 * l2 * x * x for x in w.tolist()]
+    samples = zip(_each(X @ w), prepared.y.tolist(), strict=True)
+    terms = [_value(loss, mu, z, y) / X.shape[0] for z, y in samples]
+    terms += [regularizer.value(x) + 0.5 * l2 * x * x for x in w.ravel().tolist()]
     return math.fsum(terms), math.fsum(map(abs, terms))
 
 
@@ -90,13 +85,37 @@ def _dual(prepared, spec, b):
     """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible to 1e-12."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
     n = X.shape[0]
-    terms = [
-        -(loss.conjugate(u, y) + 0.5 * mu * u * u) / n for u, y in zip(b.tolist(), prepared.y.tolist(), strict=True)
-    ]
-    for v in (-(X.T @ b) / n).tolist():
+    terms = [-_conjugate(loss, mu, u, y) / n for u, y in zip(_each(b), prepared.y.tolist(), strict=True)]
+    for v in (-(X.T @ b) / n).ravel().tolist():
         if l2 > 0.0:
             x = regularizer.prox(v / l2, 1.0 / l2)
             terms += [regularizer.value(x) + 0.5 * l2 * x * x, -v * x]
         else:
             terms.append(-regularizer.conjugate(v * (1.0 - TOLERANCE)))
     return math.fsum(terms), math.fsum(map(abs, terms))
+
+
+def _each(outputs):
+    """What the samples' loss functions are called with: floats, or rows of a vector loss."""
+    return outputs.tolist() if outputs.ndim == 1 else list(outputs)
+
+
+def _value(loss, mu, z, y):
+    """phi^mu(z) of one sample."""
+    if isinstance(z, float):
+        if mu == 0.0:
+            return loss.value(z, y)
+        b = loss.dual(z, y, mu)
+        return b * z - _conjugate(loss, mu, b, y)
+    if mu == 0.0:
+        return loss.value_row(z, y)
+    b = np.empty(z.shape)
+    loss.dual_row(z, y, mu, 0.0, b)
+    return float(b @ z) - _conjugate(loss, mu, b, y)
+
+
+def _conjugate(loss, mu, b, y):
+    """(phi^mu)*(b) of one sample."""
+    if isinstance(b, float):
+        return loss.conjugate(b, y) + 0.5 * mu * b * b
+    return loss.conjugate_row(b, y) + 0.5 * mu * loss.penalty_row(b, y)

@@ -268,6 +268,19 @@ def test_a_run_missing_from_the_results_is_a_regression(lab):
     assert "missing" in ran.out
 
 
+def test_verify_recomputes_multiclass_results_too(lab):
+    (lab.folder / "three.txt").write_text(rows(labels=(1, 2, 3)))
+    losses = ["max_of_hinge", {"name": "smoothed_max_of_hinge", "gamma": 0.1}, "soft_max_of_hinge"]
+    regularizer = {"name": "elastic_net", "l1": 0.01, "l2": 0.1}
+    lab.run(lab.config(dataset="three.txt", loss=losses, regularizer=regularizer, solver="prox_sdca"))
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 0 and "3 results, 0 beyond 1e-12" in ran.out, ran
+    tampered = lab.results()[0]
+    tampered.w = tampered.w + 1e-6
+    Experiment(lab.out / "toy").write(tampered)
+    assert lab.cli("verify", lab.out).code == 1
+
+
 def test_verify_recomputes_and_finds_what_was_tampered_with(lab):
     lab.run(lab.config(**KEYS, regularizer=[{"name": "l2", "strength": 0.1}, {"name": "l1", "strength": 0.01}]))
     ran = lab.cli("verify", lab.out)
