@@ -19,7 +19,7 @@ def bound_curve(run, experiment):
     if run.reference is None or "primal_run" not in run.reference:
         return None
     spec = run.result.spec
-    problem, constants = _constants(experiment, run.result.problem, run.reference["primal_run"])
+    problem, constants = _constants(experiment, run.reference["primal_run"])
     solver, parameters = registry.from_mapping("solver", spec["solver"])
     reduction, values = registry.from_mapping(
         "reduction", {k: v for k, v in spec["reduction"].items() if k != "inside"}
@@ -54,7 +54,7 @@ def _positive(passes, bound):
 
 
 @lru_cache(maxsize=32)
-def _constants(experiment, problem_id, primal_run):
+def _constants(experiment, primal_run):
     from rrmbench.theory import constants
     from rrmbench.worker import problem_of
 

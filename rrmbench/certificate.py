@@ -23,37 +23,36 @@ class Certifier:
         self._passes = 0.0
 
     def update(self, x, z):
-        """Return the greatest dual value so far, the Iterate `x` with z = X w included."""
+        """Take the Iterate `x` with z = X w into account."""
         if x.b is None:
             self._construct(x, z)
         else:
             self._offer(x.b)
             if self.problem.strong_convexity == 0.0:
                 self._offer(self.problem.loss_dual(z))
-        return self.dual
 
     def _offer(self, b):
-        value, scaled = self.problem.certificate(b)
+        self._keep(*self.problem.certificate(b))
+
+    def _keep(self, value, b):
         if value > self.dual:
-            self.dual = value
-            self.b = scaled.copy()
-            return True
-        return False
+            self.dual, self.b = value, b.copy()
 
     def _construct(self, x, z):
         problem = self.problem
-        self._offer(problem.loss_dual(z))
+        subgradient = problem.loss_dual(z)
+        self._offer(subgradient)
         if "smooth" in problem.traits:
             return
-        candidates = [(mu, problem.loss_dual(z, mu)) for mu in self._mu * GRID]
-        values = [problem.certificate(b)[0] for _, b in candidates]
-        best = int(np.argmax(values))
-        self._mu, b = candidates[best]
-        self._offer(b)
+        grid = self._mu * GRID
+        certificates = [problem.certificate(problem.loss_dual(z, mu)) for mu in grid]
+        best = int(np.argmax([value for value, _ in certificates]))
+        self._mu = grid[best]
+        self._keep(*certificates[best])
         weight = x.passes - self._passes
         self._passes = x.passes
         if self._average is None:
-            self._average = problem.loss_dual(z)
+            self._average = subgradient
         elif weight > 0.0:
-            self._average += (weight / x.passes) * (problem.loss_dual(z) - self._average)
+            self._average += (weight / x.passes) * (subgradient - self._average)
             self._offer(self._average)

@@ -24,11 +24,6 @@ def spec_id(spec, checksum):
     return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION}))
 
 
-def run_id(spec, checksum):
-    """The id of a result: spec id and code digest."""
-    return f"{spec_id(spec, checksum)}-{code_of(spec)[:8]}"
-
-
 def problem_id(spec, checksum):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
     parts = {kind: spec[kind] for kind in ("dataset", "loss", "regularizer")}

@@ -59,13 +59,13 @@ class Report:
 def identify(spec):
     """Prepare the data of a spec and return its Run; RrmbenchError where the data cannot be had."""
     prepared = identity.data_of(spec)
-    checksum = prepared.checksum
+    spec_id, code = identity.spec_id(spec, prepared.checksum), identity.code_of(spec)
     return Run(
         spec,
-        identity.run_id(spec, checksum),
-        identity.spec_id(spec, checksum),
-        identity.problem_id(spec, checksum),
-        identity.code_of(spec),
+        f"{spec_id}-{code[:8]}",
+        spec_id,
+        identity.problem_id(spec, prepared.checksum),
+        code,
         prepared,
     )
 
