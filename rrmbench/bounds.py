@@ -21,9 +21,7 @@ def bound_curve(run, experiment):
     spec = run.result.spec
     problem, constants = _constants(experiment, run.reference["primal_run"])
     solver, parameters = registry.from_mapping("solver", spec["solver"])
-    reduction, values = registry.from_mapping(
-        "reduction", {k: v for k, v in spec["reduction"].items() if k != "inside"}
-    )
+    reduction, values = registry.from_mapping("reduction", spec["reduction"])
     passes = run.column("passes")
     if reduction.name == "none" and solver.bound is not None:
         return _positive(passes, solver.bound(constants, passes))

@@ -24,6 +24,7 @@ Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"),
 ]
+Format = Annotated[str | None, typer.Option(help="of a file: libsvm (the default) or ratings")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors and the final path")]
 
 
@@ -193,12 +194,12 @@ def data_get(name: str):
 
 
 @data_app.command("info")
-def data_info(name: Annotated[str, typer.Argument(metavar="NAME|PATH")]):
+def data_info(name: Annotated[str, typer.Argument(metavar="NAME|PATH")], format: Format = None):
     """Describe a data set: sizes, labels, norms, where it is, licence."""
     from rrmbench import commands
     from rrmbench.data.commands import info
 
-    commands.facts(info(name), _console())
+    commands.facts(info(name, format), _console())
 
 
 @data_app.command("add")
@@ -206,11 +207,12 @@ def data_add(
     path: Path,
     name: Annotated[str, typer.Option(help="the name for configurations")],
     title: Annotated[str | None, typer.Option(help="a line that describes it")] = None,
+    format: Format = None,
 ):
     """Register a file of your own under a name."""
     from rrmbench.data.commands import add
 
-    print(f"{add(path, name, title)} written")
+    print(f"{add(path, name, title, format)} written")
 
 
 @data_app.command("list")

@@ -168,7 +168,8 @@ def _list_datasets(table):
     for column in ("name", "task", "n", "d", "where"):
         table.add_column(column, justify="right" if column in "nd" else "left", no_wrap=column == "name")
     for row in datasets():
-        table.add_row(row["name"], row["task"], f"{row['n']:,}", f"{row['d']:,}", row["here"])
+        d = " x ".join(f"{size:,}" for size in row["d"])
+        table.add_row(row["name"], row["task"], f"{row['n']:,}", d, row["here"])
 
 
 def _escaped(text):

@@ -21,14 +21,23 @@ def data_of(spec):
 
 def spec_id(spec, checksum):
     """16 hex digits that name a run spec on data with this checksum."""
-    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION}))
+    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION} | _files(spec)))
 
 
 def problem_id(spec, checksum):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
     parts = {kind: spec[kind] for kind in ("dataset", "loss", "regularizer")}
     code = digest(*sources_of(*(_source(kind, spec[kind]) for kind in ("loss", "regularizer"))))
-    return _short(canonical({"parts": parts, "data": checksum, "code": code}))
+    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _files(spec)))
+
+
+def _files(spec):
+    """{"files": checksums} of the files that parameters of the problem name, {} if there are none."""
+    found = []
+    for kind in ("loss", "regularizer"):
+        component, values = registry.from_mapping(kind, spec[kind])
+        found += [v for key, v in values.items() if component.parameters[key].is_file and isinstance(v, str)]
+    return {"files": [data.checksum_of(file) for file in found]} if found else {}
 
 
 def code_of(spec):
@@ -42,7 +51,7 @@ def code_of(spec):
 
 
 def _source(kind, mapping):
-    return registry.from_mapping(kind, {k: v for k, v in mapping.items() if k != "inside"})[0].source
+    return registry.from_mapping(kind, mapping)[0].source
 
 
 def _short(text):

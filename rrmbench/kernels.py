@@ -183,10 +183,10 @@ def mean_conjugate_rows(loss, mu, b, y):
 
 
 @kernel
-def loss_dual_rows(loss, mu, z, y, b):
-    """As `loss_dual`, for a loss on rows of length k."""
+def loss_dual_rows(loss, mu, q, z, y, b):
+    """As `loss_dual`, for a loss on rows of length k, with (q/2) ||b_i||^2 subtracted too."""
     for i in range(z.shape[0]):
-        loss.dual_row(z[i], y[i], mu, 0.0, b[i])
+        loss.dual_row(z[i], y[i], mu, q, b[i])
 
 
 @kernel

@@ -2,17 +2,16 @@
 
 import numpy as np
 
-from rrmbench.operators import CSR
 
-
-def metrics_of(prepared):
+def metrics_of(prepared, predict=None):
     """Return f(w) -> dict for prepared data.
 
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
-    output counts as +1, of equal outputs the first class wins. Other labels: test_rmse.
+    output counts as +1, of equal outputs the first class wins. Other labels: test_rmse, over all outputs.
+
+    predict : function from outputs to labels, where the loss has one
     """
-    classes = prepared.info["classes"]
-    if classes is not None:
+    if prepared.info["classes"] is not None:
         wrong = _wrong_class
     elif np.all(np.abs(prepared.y) == 1.0):
         wrong = _wrong_sign
@@ -20,16 +19,17 @@ def metrics_of(prepared):
         wrong = None
     parts = {}
     if wrong is not None:
-        parts["train"] = CSR(*prepared.X_parts, prepared.shape, classes), prepared.y
+        parts["train"] = prepared.operator(), prepared.y
     if prepared.test_y is not None:
-        parts["test"] = CSR(*prepared.test_X_parts, prepared.test_shape, classes), prepared.test_y
+        parts["test"] = prepared.test_operator(), prepared.test_y
 
     def metrics(w):
         columns = {}
         for part, (X, y) in parts.items():
             z = X.forward(w)
             if wrong is None:
-                columns[f"{part}_rmse"] = float(np.sqrt(np.mean((z - y) ** 2)))
+                guess = z if predict is None else predict(z)
+                columns[f"{part}_rmse"] = float(np.sqrt(np.mean((guess - y) ** 2)))
             else:
                 columns[f"{part}_error"] = float(np.mean(wrong(z, y)))
         if "test_error" in columns:
@@ -44,4 +44,4 @@ def _wrong_sign(z, y):
 
 
 def _wrong_class(z, y):
-    return z.argmax(axis=1) != y
+    return z.argmax(axis=1) != (y if y.ndim == 1 else y.argmax(axis=1))

@@ -2,9 +2,11 @@
 
 An operator has `shape` = (n, shape of w...), `forward(w) -> z`, `adjoint(b) -> X^T b`. Full-gradient methods
 use nothing else. The first axis of z counts samples. What the model looks like is the operator's affair: for a
-matrix-valued model w has shape (d, k) and z (n, k), and `CSR` serves both; an operator for tasks, for the
-entries of a low-rank matrix or for label sequences is another class with the same two methods. One that also
-has `rows` gives compiled kernels its samples one by one.
+matrix-valued model w has shape (d, k) and z (n, k), and `CSR` serves both; `Flattened` serves tasks and the entries
+of a matrix, where w is a matrix and z a vector; an operator for label sequences is another class with the same
+methods. `sqnorms` (n,) are the squared norms of the samples' maps, so that ||X||^2 <= sum sqnorms; `head(n)` is a
+small operator of the same kind, for compiling kernels. One that also has `rows` gives compiled kernels its samples
+one by one.
 """
 
 from typing import NamedTuple
@@ -64,6 +66,14 @@ class CSR:
     def nnz(self):
         return self.rows.data.shape[0]
 
+    @property
+    def sqnorms(self):
+        return self.rows.sqnorms
+
+    def head(self, n):
+        """The operator of copies of the first n rows."""
+        return CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:])
+
     def columns(self):
         """A copy of X by columns (scipy's CSC)."""
         return self._matrix.tocsc()
@@ -75,6 +85,50 @@ class CSR:
     def adjoint(self, b):
         """X^T b."""
         return self._transposed @ b
+
+
+class Flattened:
+    """z = X vec(W) for a matrix model W of shape `model`, vec row by row; X a sparse matrix (n, product of `model`).
+
+    Multi-task data with k tasks have model (d, k), and feature j of a sample of task t in column j k + t. The
+    entries of a matrix have a 1 in column i * columns + j. Compiled kernels are for vector models: there are no `rows`.
+
+    Parameters
+    ----------
+    data, indices, indptr : as of `CSR`
+    shape : (n, product of `model`)
+    model : the shape of W
+    """
+
+    def __init__(self, data, indices, indptr, shape, model):
+        self._flat = CSR(data, indices, indptr, shape)
+        self.shape = (int(shape[0]), *(int(size) for size in model))
+
+    @property
+    def nnz(self):
+        return self._flat.nnz
+
+    @property
+    def sqnorms(self):
+        return self._flat.sqnorms
+
+    def head(self, n):
+        """The operator of copies of the first n rows, on the same model."""
+        flat = self._flat
+        return Flattened(*_head(flat.rows, n), (n, flat.shape[1]), self.shape[1:])
+
+    def forward(self, w):
+        """z = X vec(W)."""
+        return self._flat.forward(w.reshape(-1))
+
+    def adjoint(self, b):
+        """X^T b as a matrix."""
+        return self._flat.adjoint(b).reshape(self.shape[1:])
+
+
+def _head(rows, n):
+    end = rows.indptr[n]
+    return rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy()
 
 
 def _frozen(array):

@@ -9,3 +9,4 @@ NonNegative = Annotated[float, Ge(0), Lt(float("inf"))]
 Fraction = Annotated[float, Ge(0), Le(1)]
 PositiveInt = Annotated[int, Ge(1)]
 Auto = Literal["auto"]
+InputFile = Annotated[str, "the path of a file"]  # its content is part of what a run is

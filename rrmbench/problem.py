@@ -6,7 +6,8 @@
     phi^mu(z) = max_b  b z - phi*(b) - (mu/2) b^2
 
 so P(w) - P(w*) <= P(w) - D(b) for every w and b. Smoothing (mu) and added strong convexity (kappa, center) are
-numbers, so that a solver sees a Problem whatever a reduction did to it.
+numbers, so that a solver sees a Problem whatever a reduction did to it. With a free bias, psi and l2 leave out the
+last entry of w (of a matrix, the last row), and D is finite only where its v vanishes.
 """
 
 from dataclasses import dataclass, replace
@@ -16,51 +17,8 @@ import numpy as np
 
 from rrmbench import kernels
 from rrmbench.operators import CSR
-from rrmbench.registry import from_mapping
+from rrmbench.parts import build_loss, build_regularizer, traits_of
 from rrmbench.samples import over_samples
-
-
-def build_loss(mapping):
-    """Return (loss, mu) of a name or a mapping {"name": ..., parameter: value}."""
-    component, parameters = from_mapping("loss", mapping)
-    built = component.build(**parameters)
-    return built if type(built) is tuple else (built, 0.0)
-
-
-def build_regularizer(mapping):
-    """Return (regularizer, l2) of a name or a mapping {"name": ..., parameter: value}."""
-    component, parameters = from_mapping("regularizer", mapping)
-    built = component.build(**parameters)
-    return built if type(built) is tuple else (built, 0.0)
-
-
-def traits(loss, regularizer, dataset):
-    """The traits of the problem that three mappings describe, without its data.
-
-    Of "smooth", "strongly_convex", "separable" (loss over samples), "scalar" (one output per sample), "coordinate"
-    (regularizer over coordinates), "rows" (the data come as rows of a matrix); and the class names of psi ("L1",
-    "Zero") and of a loss that is not smoothed ("Hinge", "Squared"), for methods that know certain formulas only.
-    """
-    (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
-    return _traits(phi, mu, psi, l2) | {"rows"}
-
-
-def _traits(loss, mu, regularizer, convexity):
-    has = {type(regularizer).__name__}
-    if mu == 0.0:
-        has.add(type(loss).__name__)
-    if loss.convexity + mu > 0.0:
-        has.add("smooth")
-    if convexity > 0.0:
-        has.add("strongly_convex")
-    outputs = getattr(loss, "outputs", "scalar")
-    if outputs != "whole":
-        has.add("separable")
-    if outputs == "scalar":
-        has.add("scalar")
-    if getattr(regularizer, "separable", True):
-        has.add("coordinate")
-    return frozenset(has)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +28,11 @@ class Problem:
     Parameters
     ----------
     X : data operator, or a dense or scipy sparse matrix (n, d)
-    y : (n,) labels; -1 and +1 for binary losses, 0 .. k-1 for multiclass losses
+    y : (n,) labels; -1 and +1 for binary losses, 0 .. k-1 for multiclass losses; (n, k) targets for vector losses
     loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
     l2, mu, kappa : floats >= 0
-    center : (d,) or None for the origin
+    center : of the shape of w, or None for the origin
+    free_bias : whether the last entry (row) of w is in neither psi nor l2
     """
 
     X: object
@@ -85,6 +44,7 @@ class Problem:
     kappa: float = 0.0
     center: np.ndarray | None = None
     offset: float = 0.0
+    free_bias: bool = False
 
     def __post_init__(self):
         def put(name, value):
@@ -95,8 +55,7 @@ class Problem:
             put("loss", loss)
             put("mu", self.mu + mu)
         if not hasattr(self.X, "forward"):
-            vector = getattr(self.loss, "outputs", "scalar") == "vector"
-            put("X", CSR.of(self.X, int(np.max(self.y)) + 1 if vector else None))
+            put("X", CSR.of(self.X, self._outputs()))
         if isinstance(self.regularizer, str | dict):
             regularizer, l2 = build_regularizer(self.regularizer)
             put("regularizer", regularizer)
@@ -108,6 +67,14 @@ class Problem:
         y.flags.writeable = False
         put("y", y)
         put("losses", over_samples(self.loss, self.X, y))
+        if hasattr(self.regularizer, "check"):
+            self.regularizer.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
+
+    def _outputs(self):
+        """k for a loss on vectors, whose labels are classes 0 .. k-1 or rows of k targets."""
+        if getattr(self.loss, "outputs", "scalar") != "vector":
+            return None
+        return int(np.max(self.y)) + 1 if np.ndim(self.y) == 1 else np.shape(self.y)[1]
 
     # sizes, constants, traits
 
@@ -128,8 +95,8 @@ class Problem:
 
     @property
     def strong_convexity(self):
-        """s = l2 + kappa."""
-        return self.l2 + self.kappa
+        """s = l2 + kappa; kappa alone with a free bias."""
+        return self.kappa + (0.0 if self.free_bias else self.l2)
 
     @property
     def smoothness(self):
@@ -145,18 +112,23 @@ class Problem:
     @property
     def R(self):
         """max_i ||x_i||."""
-        return float(np.sqrt(self.X.rows.sqnorms.max(initial=0.0)))
+        return float(np.sqrt(self.X.sqnorms.max(initial=0.0)))
 
     @property
     def L(self):
         """A bound of the smoothness of (1/n) sum phi^mu(x_i.w): smoothness * (1/n) sum ||x_i||^2; 1 for X = 0."""
-        return self.smoothness * (float(self.X.rows.sqnorms.mean()) or 1.0)
+        return self.smoothness * (float(self.X.sqnorms.mean()) or 1.0)
 
     @cached_property
     def traits(self):
-        """What this problem has, as in `traits`."""
-        rows = {"rows"} if hasattr(self.X, "rows") else set()
-        return _traits(self.loss, self.mu, self.regularizer, self.strong_convexity) | rows
+        """What this problem has, as in `rrmbench.parts.traits`."""
+        tests = {
+            "rows": hasattr(self.X, "rows") and not self.free_bias,
+            "tasks": len(self.shape) > len(self.output_shape),
+            "free_bias": self.free_bias,
+        }
+        data = frozenset(name for name, holds in tests.items() if holds)
+        return traits_of(self.loss, self.mu, self.regularizer, self.strong_convexity, data)
 
     # the two transformations
 
@@ -195,18 +167,28 @@ class Problem:
         """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; shaped like z."""
         return self.losses.dual(self.mu if mu is None else mu, z)
 
+    def loss_prox(self, u, t):
+        """argmin_b  t sum (phi^mu)*(b_i) + ||b - u||^2 / 2, for t > 0; shaped like z."""
+        return self.losses.dual(self.mu, u / t, 1.0 / t)
+
+    def _body(self, w):
+        """The part of w (a view) that psi and l2 see."""
+        return w[:-1] if self.free_bias else w
+
     def psi(self, w):
         """psi(w), the part of Psi that is not quadratic."""
+        body = self._body(w)
         if getattr(self.regularizer, "separable", True):
-            return kernels.psi_value(self.regularizer, w.reshape(-1))
-        return self.regularizer.value(w)
+            return kernels.psi_value(self.regularizer, body.reshape(-1))
+        return self.regularizer.value(body)
 
     def Psi(self, w):
         """psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset."""
         return self.psi(w) + self._quadratic(w)
 
     def _quadratic(self, w):
-        value = self.offset + 0.5 * self.l2 * float(np.vdot(w, w))
+        body = self._body(w)
+        value = self.offset + 0.5 * self.l2 * float(np.vdot(body, body))
         if self.kappa > 0.0:
             away = w if self.center is None else w - self.center
             value += 0.5 * self.kappa * float(np.vdot(away, away))
@@ -214,16 +196,22 @@ class Problem:
 
     def prox(self, x, t):
         """argmin_u  t Psi(u) + ||u - x||^2 / 2, a new array."""
-        scale = 1.0 + t * self.strong_convexity
         if self.kappa > 0.0 and self.center is not None:
             x = x + (t * self.kappa) * self.center
-        return self._psi_prox(x / scale, t / scale)
+        scale = 1.0 + t * (self.l2 + self.kappa)
+        w = self._psi_prox(x / scale if scale != 1.0 else x, t / scale)
+        if self.free_bias:
+            w[-1] = x[-1] / (1.0 + t * self.kappa)
+        return w
 
     def _psi_prox(self, x, t):
-        if not getattr(self.regularizer, "separable", True):
-            return self.regularizer.prox(x, t)
+        """The prox of t psi; what a free bias becomes is left to the caller."""
         w = np.empty(x.shape)
-        kernels.psi_prox(self.regularizer, x.reshape(-1), t, w.reshape(-1))
+        body = self._body(x)
+        if getattr(self.regularizer, "separable", True):
+            kernels.psi_prox(self.regularizer, body.reshape(-1), t, self._body(w).reshape(-1))
+        else:
+            self._body(w)[...] = self.regularizer.prox(body, t)
         return w
 
     def prox_gradient(self, w, z):
@@ -250,33 +238,41 @@ class Problem:
         return self.X.adjoint(b) / -self.n
 
     def shift(self):
-        """kappa center / s, what the centre adds to v / s in the map from the dual to the primal; an array."""
+        """kappa center / (l2 + kappa), what the centre adds in the map from the dual to the primal; an array."""
         if self.kappa == 0.0 or self.center is None:
             return np.zeros(self.shape)
-        return (self.kappa / self.strong_convexity) * self.center
+        return (self.kappa / (self.l2 + self.kappa)) * self.center
 
     def primal_point(self, v):
-        """grad Psi*(v) = prox_{psi/s}((v + kappa center)/s); needs s > 0."""
-        return self._psi_prox(v / self.strong_convexity + self.shift(), 1.0 / self.strong_convexity)
+        """grad Psi*(v) = prox_{psi/s}((v + kappa center)/s), s = l2 + kappa > 0; a bias that nothing bounds is 0."""
+        s = self.l2 + self.kappa
+        w = self._psi_prox(v / s + self.shift(), 1.0 / s)
+        if self.free_bias:
+            center = 0.0 if self.center is None else self.center[-1]
+            w[-1] = v[-1] / self.kappa + center if self.kappa > 0.0 else 0.0
+        return w
 
     def certificate(self, b):
         """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
 
-        D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and
-        infinite elsewhere.
+        D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
+        elsewhere. For a free bias, the greater of the positive and the negative part of b is scaled down to the other.
         """
+        if self.free_bias and self.kappa == 0.0:
+            b = _balanced(b)
         return self.dual_at(self.v(b), b)
 
     def dual_at(self, v, b):
-        """As `certificate`, with v = -(1/n) X^T b known."""
-        if self.strong_convexity > 0.0:
+        """As `certificate`, with v = -(1/n) X^T b known and 0 for a free bias."""
+        if self.l2 + self.kappa > 0.0:
             w = self.primal_point(v)
             return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b
-        t = self.regularizer.feasible(v)
+        body = self._body(v)
+        t = self.regularizer.feasible(body)
         if t < 1.0:
             b = t * b
             return self.offset - self.mean_conjugate(b), b
-        return self.offset - self._psi_conjugate(v) - self.mean_conjugate(b), b
+        return self.offset - self._psi_conjugate(body) - self.mean_conjugate(b), b
 
     def _psi_conjugate(self, v):
         if getattr(self.regularizer, "separable", True):
@@ -297,6 +293,18 @@ class Problem:
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
+
+
+def _balanced(b):
+    """b with its positive or its negative part, per output, scaled down until they cancel; stays in the domain."""
+    up, down = np.maximum(b, 0.0), np.minimum(b, 0.0)
+    P, N = up.sum(axis=0), -down.sum(axis=0)
+    least = np.minimum(P, N)
+    return up * _ratio(least, P) + down * _ratio(least, N)
+
+
+def _ratio(a, b):
+    return np.divide(a, b, out=np.ones_like(b), where=b > 0.0)
 
 
 def _is_frozen(y):

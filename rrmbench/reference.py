@@ -2,7 +2,8 @@
 
 import math
 
-from rrmbench.problem import traits
+from rrmbench import data
+from rrmbench.parts import traits
 
 WIDTH = 1e-9  # relative width of a certified interval that needs no narrower one
 
@@ -16,8 +17,10 @@ def pinned(bounds):
 
 def spec(run_spec, seconds):
     """The spec of the extra run for the problem of a run, with the solver that certifies such problems best."""
-    has = traits(run_spec["loss"], run_spec["regularizer"], run_spec["dataset"])
-    if "strongly_convex" in has or "scalar" not in has:
+    has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
+    if not {"rows", "coordinate", "separable"} <= has:
+        solver = "pdprox_restarted"
+    elif "strongly_convex" in has or "scalar" not in has:
         solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca_shrinking"
     else:
         solver = "coordinate_descent" if "smooth" in has else "apcg"

@@ -12,9 +12,12 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache, partial, wraps
 from pathlib import Path
+from typing import get_args
 
 from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.parameters import InputFile
 
+AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
 KINDS = {"loss": "losses", "regularizer": "regularizers", "solver": "solvers", "reduction": "reductions"}
 
 
@@ -29,6 +32,11 @@ class Parameter:
     @property
     def required(self):
         return self.default is inspect.Parameter.empty
+
+    @property
+    def is_file(self):
+        """Whether a text is the path of a file that is read, see `rrmbench.parameters.InputFile`."""
+        return InputFile in (self.annotation, *get_args(self.annotation))
 
     def check(self, value, where):
         """Return `value` as the annotation wants it; `where` names the key in the message."""
@@ -177,6 +185,7 @@ def from_mapping(kind, mapping, where=None):
     mapping = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
     if "path" in mapping:
         load_plugin(str(mapping.pop("path")))
+    mapping.pop(AROUND.get(kind), None)
     component = lookup(kind, mapping.pop("name"), where)
     return component, component.check(mapping, where)
 
@@ -189,8 +198,8 @@ def build_solver(solver_spec, reduction_spec="none"):
 
 def reduce_solver(solve, reduction_spec, where="reduction"):
     """Wrap `solve` in a reduction; `inside:` is applied first, so that the outer one sees a reduced solver."""
-    reduction_spec = {"name": reduction_spec} if isinstance(reduction_spec, str) else dict(reduction_spec)
-    inside = reduction_spec.pop("inside", None)
+    reduction_spec = {"name": reduction_spec} if isinstance(reduction_spec, str) else reduction_spec
+    inside = reduction_spec.get("inside")
     if inside is not None:
         solve = reduce_solver(solve, inside, f"{where}.inside")
     component, parameters = from_mapping("reduction", reduction_spec, where)

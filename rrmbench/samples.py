@@ -7,7 +7,8 @@ Each of the three classes has
                        1/(convexity + mu/spread)
     mean_loss(mu, z)        (1/n) sum phi^mu(z_i)
     mean_conjugate(mu, b)   (1/n) sum (phi^mu)*(b_i), +inf outside the domain
-    dual(mu, z)             the b that attain phi^mu(z_i), so the derivatives of the smoothed losses
+    dual(mu, z, q)          argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
+                            smoothed losses, for q > 0 the proximal step on the conjugate
 """
 
 import numpy as np
@@ -35,9 +36,9 @@ class Scalar:
     def mean_conjugate(self, mu, b):
         return kernels.mean_conjugate(self.loss, mu, b, self.y)
 
-    def dual(self, mu, z):
+    def dual(self, mu, z, q=0.0):
         b = np.empty(self.shape)
-        kernels.loss_dual(self.loss, mu, z, self.y, b)
+        kernels.loss_dual(self.loss, mu + q, z, self.y, b)
         return b
 
 
@@ -46,7 +47,7 @@ class Vector:
 
     def __init__(self, loss, X, y):
         self.loss, self.y, self.shape = loss, y, (X.shape[0], X.shape[-1])
-        self.spread = float(X.shape[-1])
+        self.spread = loss.spread(X.shape[-1])
 
     def mean_loss(self, mu, z):
         return kernels.mean_loss_rows(self.loss, mu, z, self.y)
@@ -54,16 +55,16 @@ class Vector:
     def mean_conjugate(self, mu, b):
         return kernels.mean_conjugate_rows(self.loss, mu, b, self.y)
 
-    def dual(self, mu, z):
+    def dual(self, mu, z, q=0.0):
         b = np.empty(self.shape)
-        kernels.loss_dual_rows(self.loss, mu, z, self.y, b)
+        kernels.loss_dual_rows(self.loss, mu, q, z, self.y, b)
         return b
 
 
 class Whole:
     """A loss that is not a sum over samples: methods `value`, `conjugate`, `dual` on whole arrays, means included.
 
-    `penalty(b, y)` is what mu/(2n) multiplies, ||b||^2 as a rule; `shape(X, y)` is that of the outputs.
+    `penalty(b, y)` is what mu/(2n) multiplies: ||b||^2; `shape(X, y)` is that of the outputs.
     """
 
     spread = 1.0
@@ -80,5 +81,5 @@ class Whole:
     def mean_conjugate(self, mu, b):
         return self.loss.conjugate(b, self.y) + 0.5 * mu * self.loss.penalty(b, self.y) / self.y.shape[0]
 
-    def dual(self, mu, z):
-        return self.loss.dual(z, self.y, mu)
+    def dual(self, mu, z, q=0.0):
+        return self.loss.dual(z, self.y, mu + q)

@@ -65,34 +65,77 @@ def _difference(recorded, computed, size):
 def _parts(prepared, spec):
     from scipy.sparse import csr_array
 
-    from rrmbench.problem import build_loss, build_regularizer
+    from rrmbench.parts import build_loss, build_regularizer
 
     values, indices, indptr = prepared.X_parts
     X = csr_array((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=prepared.shape)
     return X, build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
 
 
+def _body(w, spec):
+    """What the regularizer sees of w, or of v: all but a free bias."""
+    return w[:-1] if spec["dataset"].get("bias") == "free" else w
+
+
 def _primal(prepared, spec, w):
     """(P(w), the sum of the magnitudes of its terms)."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    samples = zip(_each(X @ w), prepared.y.tolist(), strict=True)
-    terms = [_value(loss, mu, z, y) / X.shape[0] for z, y in samples]
-    terms += [regularizer.value(x) + 0.5 * l2 * x * x for x in w.ravel().tolist()]
+    z = X @ (w.reshape(-1) if prepared.info.get("model") else w)
+    terms = _loss_terms(loss, mu, z, prepared.y)
+    body = _body(w, spec)
+    terms += [*_psi_terms(regularizer, body), *(0.5 * l2 * x * x for x in body.ravel().tolist())]
     return math.fsum(terms), math.fsum(map(abs, terms))
 
 
 def _dual(prepared, spec, b):
     """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible to 1e-12."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    n = X.shape[0]
-    terms = [-_conjugate(loss, mu, u, y) / n for u, y in zip(_each(b), prepared.y.tolist(), strict=True)]
-    for v in (-(X.T @ b) / n).ravel().tolist():
-        if l2 > 0.0:
-            x = regularizer.prox(v / l2, 1.0 / l2)
-            terms += [regularizer.value(x) + 0.5 * l2 * x * x, -v * x]
-        else:
-            terms.append(-regularizer.conjugate(v * (1.0 - TOLERANCE)))
+    terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y)]
+    v = -(X.T @ b) / X.shape[0]
+    if prepared.info.get("model"):
+        v = v.reshape(prepared.info["model"])
+    body = _body(v, spec)
+    if body is not v and not np.all(np.abs(v[-1]) <= TOLERANCE):
+        return -math.inf, math.inf
+    if l2 > 0.0:
+        x = _prox(regularizer, body / l2, 1.0 / l2)
+        terms += [*_psi_terms(regularizer, x), *(0.5 * l2 * x * x - body * x).ravel().tolist()]
+    else:
+        terms += [-term for term in _psi_terms(regularizer, body * (1.0 - TOLERANCE), "conjugate")]
     return math.fsum(terms), math.fsum(map(abs, terms))
+
+
+def _psi_terms(regularizer, w, method="value"):
+    """The terms of psi(w), or of psi*(w): one per coordinate, or one."""
+    function = getattr(regularizer, method)
+    if getattr(regularizer, "separable", True):
+        return [function(x) for x in w.ravel().tolist()]
+    return [function(w)]
+
+
+def _prox(regularizer, x, t):
+    if getattr(regularizer, "separable", True):
+        return np.array([regularizer.prox(u, t) for u in x.ravel().tolist()]).reshape(x.shape)
+    return regularizer.prox(x, t)
+
+
+def _loss_terms(loss, mu, z, y):
+    """The terms of the mean loss: one per sample, or one for a loss that is no sum."""
+    n = len(y)
+    if getattr(loss, "outputs", "scalar") != "whole":
+        return [_value(loss, mu, u, t) / n for u, t in zip(_each(z), _each(y), strict=True)]
+    if mu == 0.0:
+        return [loss.value(z, y)]
+    b = loss.dual(z, y, mu)
+    return [float(b @ z) / n, *(-term for term in _conjugate_terms(loss, mu, b, y))]
+
+
+def _conjugate_terms(loss, mu, b, y):
+    """The terms of the mean conjugate."""
+    n = len(y)
+    if getattr(loss, "outputs", "scalar") != "whole":
+        return [_conjugate(loss, mu, u, t) / n for u, t in zip(_each(b), _each(y), strict=True)]
+    return [loss.conjugate(b, y), 0.5 * mu * loss.penalty(b, y) / n]
 
 
 def _each(outputs):

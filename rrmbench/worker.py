@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from multiprocessing.connection import wait
 from textwrap import shorten
@@ -23,7 +23,6 @@ from rrmbench import registry
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError
 from rrmbench.metrics import metrics_of
-from rrmbench.operators import CSR
 from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
 from rrmbench.trace import Failure, Schedule, Stop, Trace
@@ -43,8 +42,8 @@ class Task:
 
 def problem_of(spec, prepared):
     """The Problem of a resolved spec on prepared data."""
-    X = CSR(*prepared.X_parts, prepared.shape, prepared.info["classes"])
-    return Problem(X, prepared.y, spec["loss"], spec["regularizer"])
+    free_bias = spec["dataset"].get("bias") == "free"
+    return Problem(prepared.operator(), prepared.y, spec["loss"], spec["regularizer"], free_bias=free_bias)
 
 
 def child(task, connection):
@@ -88,7 +87,7 @@ def _run(task, connection):
     spec = task.spec
     prepared = open_cached(task.data_key)
     problem = problem_of(spec, prepared)
-    metrics = metrics_of(prepared)
+    metrics = metrics_of(prepared, getattr(problem.loss, "predict", None))
     solve = registry.build_solver(spec["solver"], spec["reduction"])
     loaded = time.perf_counter()
     warm_up(problem, solve)
@@ -115,14 +114,11 @@ def warm_up(problem, solve):
 
     An error here is not reported: the run itself meets it again, with its partial curve.
     """
-    rows = problem.X.rows
     n = min(problem.n, WARM_UP_ROWS)
-    end = rows.indptr[n]
-    size, outputs = (n, problem.X.shape[1]), problem.X.shape[2:]
-    X = CSR(rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy(), size, *outputs)
     y = problem.y[:n].copy()
-    y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
-    tiny = Problem(X, y, problem.loss, problem.regularizer, problem.l2, problem.mu)
+    if y.ndim == 1:
+        y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
+    tiny = replace(problem, X=problem.X.head(n), y=y)
     try:
         iterates = solve(tiny, None, Rng(0))
         for _ in Trace(tiny, _short(iterates), Stop(passes=WARM_UP_PASSES), Schedule(0.0)):

@@ -82,7 +82,6 @@ WRONG = {
     "seed without use": ({"name": "a9a", "flip_seed": 1}, "dataset.flip_seed: has no effect", "'flip'"),
     "two test parts": ({"name": "a9a", "split": 0.5, "test": "a9a_test"}, "dataset: found both", "'split'"),
     "base of a name": ({"name": "a9a", "zero_based": True}, "dataset.zero_based: only for a path", "'a9a'"),
-    "later": ({"name": "school", "tasks": "qid"}, "dataset.tasks: ", "not available yet"),
     "a number": (7, "dataset: found 7", "a path"),
 }
 

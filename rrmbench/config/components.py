@@ -14,7 +14,7 @@ def check(kind, mapping, path, places):
         with places.located(path) as where:
             return spec.check(mapping, where)
     mapping = dict(mapping)
-    inside = mapping.pop("inside", None) if kind == "reduction" else None
+    around = mapping.pop(registry.AROUND.get(kind), None)
     with places.located(path) as where:
         if "path" in mapping:
             mapping["name"] = _plugin_name(kind, mapping, where)
@@ -23,8 +23,9 @@ def check(kind, mapping, path, places):
     with places.located(path):
         component, parameters = registry.from_mapping(kind, mapping, where)
     checked = {"name": component.name} | _plugin(component) | parameters
-    if inside is not None:
-        checked["inside"] = check(kind, inside, (*path, "inside"), places)
+    if around is not None:
+        key = registry.AROUND[kind]
+        checked[key] = check(kind, around, (*path, key), places) if key == "inside" else around
     return checked
 
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from rrmbench.data import catalogue
+from rrmbench.data import places as data_places
 from rrmbench.errors import RrmbenchError
 
 _ALLOWED = "a name, a mapping {name: ..., parameter: value} or a list of those"
@@ -11,8 +12,8 @@ _FILES = ("path", "groups")  # keys that may hold a path
 
 
 def absolute(text, folder):
-    """Return the file `text` of the configuration's `folder`, else of the working directory, else `text`."""
-    for base in (folder, Path.cwd()):
+    """Return the file `text` of the configuration's folder, the working directory or the data folders, else `text`."""
+    for base in (folder, Path.cwd(), *data_places.search_folders()):
         candidate = Path(os.path.abspath(base / Path(text).expanduser()))
         if candidate.is_file():
             return str(candidate)

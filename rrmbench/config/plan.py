@@ -87,7 +87,8 @@ def validate(paths):
 
 def _combinations(block, at, places, tuner):
     """Yield (spec, reason or None, tuned keys) for the product of one block, in the order of `schema.AXES`."""
-    from rrmbench.problem import traits
+    from rrmbench import data
+    from rrmbench.parts import traits
 
     axes = [
         [
@@ -103,7 +104,7 @@ def _combinations(block, at, places, tuner):
     for problem in product(*axes[:3]):
         dataset, loss, regularizer = (mapping for mapping, _ in problem)
         with places.located(at["regularizer"]):  # a bad pair of parameters shows when the thing is built
-            has = traits(loss, regularizer, dataset)
+            has = traits(loss, regularizer, data.traits_of(dataset))
         for method in product(*axes[3:]):
             parts = (*problem, *method)
             spec = {kind: mapping for kind, (mapping, _) in zip(schema.COMPONENTS, parts, strict=True)}

@@ -1,4 +1,7 @@
-"""Which combinations are possible: what a solver needs, the problem has or the reduction gives."""
+"""Which combinations are possible: what a solver needs, the problem has or the reduction gives.
+
+A regularizer may need something of the problem as well, and so do data without coordinates or with one label a sample.
+"""
 
 from rrmbench import registry
 
@@ -9,17 +12,36 @@ _WORDS = {
     "separable": ("a loss that is a sum over samples", "loss", "such a sum"),
     "scalar": ("one output per sample", "loss", "such a loss"),
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
-    "rows": ("data stored in rows", "dataset", "stored in rows"),
+    "rows": ("data in rows and no free bias", "dataset", "of that kind"),
+    "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
+    "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
 }
 
 
 def reason(spec, has):
-    """Return why the solver of `spec` cannot run on a problem that `has` those traits, or None if it can."""
+    """Return why the parts of `spec`, whose problem `has` those traits, do not go together, or None if they do."""
+    if why := _problem_reason(spec, has):
+        return why
     solver = registry.lookup("solver", spec["solver"]["name"])
     missing = registry.lacking(solver.needs, has | _gives(spec["reduction"]))
     if not missing:
         return None
     return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
+
+
+def _problem_reason(spec, has):
+    """Why there is no such problem, or None."""
+    needs = {
+        f"regularizer {_owner('regularizer', spec)}": registry.lookup("regularizer", spec["regularizer"]["name"]).needs,
+        "a kernel": {"isotropic"} if "kernel" in has else set(),
+    }
+    for part, needed in needs.items():
+        for trait in sorted(registry.lacking(needed, has)):
+            wanted, of, said = _WORDS[trait]
+            return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
+    if "tasks" in has and "scalar" not in has and "separable" in has:
+        return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one"
+    return None
 
 
 def _gives(reduction):

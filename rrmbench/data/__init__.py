@@ -6,7 +6,7 @@ Nothing heavy is imported before it is needed: `spec`, `catalogue` and `places` 
 
 def labels_for(needs):
     """The `labels` argument of `load` for a loss with these needs."""
-    return next((mode for mode in ("binary", "classes") if mode in needs), "any")
+    return next((mode for mode in ("binary", "classes", "targets") if mode in needs), "any")
 
 
 def load(block, labels="binary"):
@@ -14,3 +14,20 @@ def load(block, labels="binary"):
     from rrmbench.data import prepare
 
     return prepare.load(block, labels)
+
+
+def checksum_of(path):
+    """The sha256 of a file's uncompressed content."""
+    from rrmbench.data import cache
+
+    return cache.checksum_of(path)
+
+
+def traits_of(block):
+    """What a checked `dataset:` block says of a problem; see `rrmbench.parts.traits`."""
+    from rrmbench.data import spec
+
+    tasks = "tasks" in block or spec.format_of(block) == "ratings"
+    free_bias = block.get("bias") == "free"
+    tests = {"rows": not (tasks or free_bias), "tasks": tasks, "kernel": "kernel" in block, "free_bias": free_bias}
+    return frozenset(name for name, holds in tests.items() if holds)

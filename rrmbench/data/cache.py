@@ -15,7 +15,7 @@ from rrmbench.data import libsvm
 from rrmbench.data.places import cache_root, writing_to
 from rrmbench.errors import RrmbenchError
 
-FORMAT = 2
+FORMAT = 3
 MATRIX = ("data", "indices", "indptr")
 
 
@@ -24,8 +24,10 @@ class Prepared:
     """A data set ready for a problem; every array is read-only and shared.
 
     `X_parts` = (data float64, indices uint32, indptr int32 or int64) of the training rows in CSR form, `y`
-    float64; `test_*` are None without a test part. `checksum` is of the raw content of all files used, `key`
-    names the folder in the cache, `info` is a dict of plain facts.
+    float64, (n,) or for targets (n, k); `test_*` are None without a test part. `checksum` is of the raw content of
+    all files used, `key` names the folder in the cache, `info` is a dict of plain facts: `model`, the shape of a model
+    that is a matrix whose rows X has side by side; `outputs`, the k of a model (d, k) for k outputs a sample;
+    `classes`; `kernel`; `bias`.
     """
 
     X_parts: tuple
@@ -37,6 +39,21 @@ class Prepared:
     test_X_parts: tuple | None = None
     test_shape: tuple | None = None
     test_y: np.ndarray | None = None
+
+    def operator(self):
+        """The data operator of the training part."""
+        return self._operator(self.X_parts, self.shape)
+
+    def test_operator(self):
+        """The data operator of the test part, or None."""
+        return None if self.test_X_parts is None else self._operator(self.test_X_parts, self.test_shape)
+
+    def _operator(self, parts, shape):
+        from rrmbench.operators import CSR, Flattened
+
+        if "model" in self.info:
+            return Flattened(*parts, shape, self.info["model"])
+        return CSR(*parts, shape, self.info.get("outputs"))
 
 
 def open_cached(key):
@@ -74,15 +91,16 @@ def find(key):
         return None
 
 
-def store(key, train, test, checksum, info):
-    """Write (X, y) of the training part and of the test part (or None) under `key`, atomically."""
-    arrays = _arrays(*train, "") | (_arrays(*test, "test_") if test else {})
+def store(key, parts, checksum, info):
+    """Write `parts`, the (X, y) of the training part and maybe of a test part, under `key`, atomically."""
+    (X, y), *test = parts
+    arrays = _arrays(X, y, "") | (_arrays(*test[0], "test_") if test else {})
     header = {
-        "shape": train[0].shape,
-        "test_shape": test[0].shape if test else None,
+        "shape": X.shape,
+        "test_shape": test[0][0].shape if test else None,
         "checksum": checksum,
         "info": info,
-        "arrays": {name: [array.dtype.str, array.size] for name, array in arrays.items()},
+        "arrays": {name: [array.dtype.str, array.shape] for name, array in arrays.items()},
     }
     folder = _folder(key)
     with writing_to(folder.parent) as parent:
@@ -123,9 +141,9 @@ def _folder(key):
     return cache_root() / "data" / key
 
 
-def _open(folder, name, dtype, size):
+def _open(folder, name, dtype, shape):
     array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-    if array.dtype.str != dtype or array.shape != (size,):
+    if array.dtype.str != dtype or array.shape != tuple(shape):
         raise ValueError(f"{name} is {array.dtype} {array.shape}")
     return np.asarray(array)
 

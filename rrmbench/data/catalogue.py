@@ -22,7 +22,7 @@ class _Strict(BaseModel):
 
 
 class File(_Strict):
-    """A LibSVM file: its usual name, maybe a url or a path, and the sha256 of the uncompressed content."""
+    """A data file: its usual name, maybe a url or a path, and the sha256 of the uncompressed content."""
 
     name: str
     url: Annotated[str, StringConstraints(pattern=r"^https?://")] | None = None
@@ -47,16 +47,39 @@ class Synthetic(_Strict):
     seed: Annotated[int, Field(ge=0)]
 
 
+class SyntheticRatings(_Strict):
+    """Generated ratings of a low-rank truth; `rrmbench.data.sources.synthetic_ratings` says how."""
+
+    rows: Count
+    columns: Count
+    observed: Annotated[int, Field(ge=100)]
+    rank: Count
+    noise: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    seed: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _room(self):
+        least, most = self.rows + self.columns, self.rows * self.columns
+        if not least <= self.observed <= most:
+            raise ValueError(f"'observed' must be between rows + columns = {least} and rows * columns = {most}")
+        return self
+
+
 class Entry(_Strict):
-    """One data set. `labels` maps two labels to -1 and 1; `positive` takes one label against the rest."""
+    """One data set of n rows and d columns, or of n ratings that are entries of a matrix of the shape `matrix`.
+
+    `labels` maps two labels to -1 and 1; `positive` takes one label against the rest.
+    """
 
     title: str
-    task: Literal["binary", "regression", "multiclass", "multilabel"]
+    task: Literal["binary", "regression", "multiclass", "multilabel", "completion"]
     n: Count
-    d: Count
+    d: Count | None = None
+    matrix: tuple[Count, Count] | None = None
+    format: Literal["libsvm", "ratings"] = "libsvm"
     file: File | None = None
     bundled: Bundled | None = None
-    synthetic: Synthetic | None = None
+    synthetic: Synthetic | SyntheticRatings | None = None
     zero_based: bool = False
     labels: dict[int, Literal[-1, 1]] | None = None
     positive: int | None = None
@@ -65,9 +88,11 @@ class Entry(_Strict):
     note: str | None = None
 
     @model_validator(mode="after")
-    def _one_source(self):
+    def _consistent(self):
         if sum(s is not None for s in (self.file, self.bundled, self.synthetic)) != 1:
             raise ValueError("exactly one of 'file', 'bundled' and 'synthetic' is needed")
+        if (self.format == "libsvm") != (self.d is not None) or (self.format == "ratings") != (self.matrix is not None):
+            raise ValueError("an entry has 'd', its number of columns; one of the format ratings has 'matrix' instead")
         if self.labels is not None and sorted(self.labels.values()) != [-1, 1]:
             raise ValueError("'labels' maps one label to -1 and one to 1")
         return self

@@ -5,12 +5,15 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rrmbench.data import cache, catalogue, fetch, labels, libsvm, places, spec, transform
+from rrmbench.data import cache, catalogue, fetch, labels, libsvm, places, ratings, spec, transform
 from rrmbench.errors import RrmbenchError
 
 
 def listing():
-    """One dict per registered data set: name, task, n, d, here (its path, or how to get it), title."""
+    """One dict per registered data set: name, task, n, d, here (its path, or how to get it), title.
+
+    d is the shape of a model on the set as it is: (columns,), and of ratings (rows, columns) of the matrix.
+    """
     rows = []
     for name in catalogue.names():
         entry = catalogue.get(name)
@@ -22,7 +25,7 @@ def listing():
                 "name": name,
                 "task": entry.task,
                 "n": entry.n,
-                "d": entry.d,
+                "d": entry.matrix or (entry.d,),
                 "here": str(here),
                 "title": entry.title,
             }
@@ -38,9 +41,9 @@ def get(name):
     return {"name": name, "path": str(path), "sha256": sha256, "checksum": _state(entry, path)}
 
 
-def info(name_or_path):
-    """Facts of a data set, read from its file: dict in the order to show."""
-    source = spec.check(name_or_path)
+def info(name_or_path, format=None):
+    """Facts of a data set, read from its file: dict in the order to show. `format` is that of a bare path."""
+    source = _in_format(spec.check(name_or_path), format)
     if "name" in source:
         facts, entry = get(source["name"]), catalogue.get(source["name"])
         path, about = Path(facts["path"]), entry.model_dump(include={"title", "licence", "citation", "note"})
@@ -52,12 +55,15 @@ def info(name_or_path):
             "sha256": cache.checksum_of(path),
             "checksum": "unknown",
         }
-    parsed = libsvm.read(path, entry.zero_based if entry else None)
-    return facts | _sizes(parsed, entry) | {key: value for key, value in about.items() if value}
+    if spec.format_of(source) == "ratings":
+        sizes = _sizes_of_ratings(ratings.read(path))
+    else:
+        sizes = _sizes(libsvm.read(path, entry.zero_based if entry else None), entry)
+    return facts | sizes | {key: value for key, value in about.items() if value}
 
 
-def add(path, name, title=None):
-    """Describe a private LibSVM file in the user's own registry; return the path of the new entry."""
+def add(path, name, title=None, format=None):
+    """Describe a private file in the user's own registry; return the path of the new entry."""
     path = Path(path).expanduser().resolve()
     if not name.replace("_", "").replace("-", "").isalnum():
         raise RrmbenchError(f"name: found '{name}', allowed are letters, digits, '_' and '-'")
@@ -65,18 +71,28 @@ def add(path, name, title=None):
         raise RrmbenchError(f"name: '{name}' is a registered data set already; choose another name")
     if not path.is_file():
         raise RrmbenchError(f"{path}: no such file")
-    parsed = libsvm.read(path)
-    entry = {
-        "title": title or path.name,
-        "task": _task(parsed),
-        "n": parsed.X.shape[0],
-        "d": parsed.X.shape[1],
-        "zero_based": parsed.zero_based,
-        "file": {"name": path.name, "path": str(path), "sha256": cache.checksum_of(path)},
-    }
+    if spec.format_of(_in_format({"path": str(path)}, format)) == "ratings":
+        described = _described_ratings(ratings.read(path))
+    else:
+        described = _described(libsvm.read(path))
+    about = {"name": path.name, "path": str(path), "sha256": cache.checksum_of(path)}
+    entry = {"title": title or path.name} | described | {"file": about}
     file = places.own_registry() / f"{name}.yaml"
     cache.write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
     return file
+
+
+def _in_format(source, format):
+    return source if format is None else spec.check(source | {"format": format})
+
+
+def _described(parsed):
+    n, d = parsed.X.shape
+    return {"task": _task(parsed), "n": n, "d": d, "zero_based": parsed.zero_based}
+
+
+def _described_ratings(found):
+    return {"task": "completion", "format": "ratings", "n": len(found.values), "matrix": list(ratings.shape(found))}
 
 
 def _state(entry, path):
@@ -99,10 +115,29 @@ def _sizes(parsed, entry):
         "indices from": 0 if parsed.zero_based else 1,
         "task": entry.task if entry else _task(parsed),
         "labels": labels.values_found(parsed.labels),
+        "qid": "none" if parsed.qid is None else f"{len(np.unique(parsed.qid))} values",
         "mean row norm": float(norms.mean()),
         "greatest row norm": float(norms.max()),
         "empty rows": int((norms == 0).sum()),
     }
+
+
+def _sizes_of_ratings(found):
+    rows, columns = ratings.shape(found)
+    n = len(found.values)
+    facts = {
+        "ratings": n,
+        "rows": rows,
+        "columns": columns,
+        "density": n / (rows * columns),
+        "task": "completion",
+        "values": labels.values_found(found.values),
+        "mean value": float(found.values.mean()),
+    }
+    for name, ids in (("row", found.rows), ("column", found.columns)):
+        counts = np.unique(ids, return_counts=True)[1]
+        facts[f"ratings per {name}"] = f"{counts.min()} to {counts.max()}, median {np.median(counts):g}"
+    return facts
 
 
 def _task(parsed):

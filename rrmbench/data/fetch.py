@@ -73,23 +73,22 @@ def _record(path):
 def _made(name, entry):
     from rrmbench.data import sources
 
-    write, settings = (
-        (sources.write_bundled, entry.bundled) if entry.bundled else (sources.write_synthetic, entry.synthetic)
-    )
+    settings = entry.bundled or entry.synthetic
     recipe = hashlib.sha256(json.dumps(settings.model_dump(), sort_keys=True).encode()).hexdigest()
     path = places.cache_root() / "made" / f"{name}-{recipe[:8]}"
     if not path.is_file():
         with places.writing_to(path.parent) as folder:
             handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
             os.close(handle)
-            write(settings, temporary)
+            sources.write(settings, temporary)
             os.replace(temporary, path)
     return path
 
 
 def _downloaded(name, entry):
     if entry.file.url is None:
-        raise RrmbenchError(_not_here(name, entry) + "; it has no public url")
+        note = f" ({entry.note})" if entry.note else ""
+        raise RrmbenchError(_not_here(name, entry) + f"; it has no public url{note}")
     import pooch
     import requests
 

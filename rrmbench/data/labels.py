@@ -10,10 +10,13 @@ def rule(labels, entry, positive, mode, where):
 
     mode 'binary': y in {-1, 1}. mode 'any': also there if the registry says binary or `positive` is given,
     else the labels as they are. mode 'classes': y in {0, ..., k-1}, the rank of the label among the k that occur
-    in the training part. Raises RrmbenchError listing the values found if the rule does not fit.
+    in the training part. mode 'targets': y of the shape (n, k), rows of k numbers or, for single labels, the unit
+    vectors of the classes. Raises RrmbenchError listing the values found if the rule does not fit.
     """
     if mode == "classes":
         return _classes(labels, positive, where)
+    if mode == "targets":
+        return _targets(labels, positive, where)
     if positive is None and entry is not None:
         positive = entry.positive
     if positive is not None:
@@ -33,6 +36,17 @@ def rule(labels, entry, positive, mode, where):
             )
         return _two_values(labels, {float(values[0]): -1.0, float(values[1]): 1.0}, where)
     return (lambda given: np.array(given, dtype=np.float64)), "as in the file"
+
+
+def sizes(labels, y, mode):
+    """{"classes": k or None, "outputs": k where the model has k columns} of the training part."""
+    if mode == "classes":
+        k = int(y.max()) + 1
+        return {"classes": k, "outputs": k}
+    if mode == "targets":
+        k = y.shape[1]
+        return {"classes": None if isinstance(labels, list) else k, "outputs": k}
+    return {"classes": None}
 
 
 def values_found(labels):
@@ -58,13 +72,33 @@ def _classes(labels, positive, where):
         raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {values_found(labels)}")
 
     def convert(given):
-        if not np.isin(given, values).all():
+        if isinstance(given, list) or not np.isin(given, values).all():
             raise RrmbenchError(
                 f"{where}: found the labels {values_found(given)}, in training only {values_found(labels)}"
             )
         return np.searchsorted(values, given).astype(np.float64)
 
     return convert, f"{len(values)} classes, numbered from 0"
+
+
+def _targets(labels, positive, where):
+    if positive is not None:
+        raise RrmbenchError(f"{where}: a loss on several outputs needs all labels, found 'positive: {positive}'")
+    if isinstance(labels, list):
+        k = len(labels[0])
+        return (lambda given: _numbers(given, k, where)), f"{k} numbers a row"
+    number, meaning = _classes(labels, None, where)
+    units = np.eye(len(np.unique(labels)))
+    return (lambda given: units[number(given).astype(int)]), f"{meaning}, as unit vectors"
+
+
+def _numbers(given, k, where):
+    rows = given if isinstance(given, list) else [(label,) for label in given]
+    for i, row in enumerate(rows, 1):
+        if len(row) != k or k < 2:
+            needed = f"{k} in every row, as in the first one" if k > 1 else "two in every row at least"
+            raise RrmbenchError(f"{where}: a loss on several outputs needs {needed}; row {i} has {len(row)}")
+    return np.array(rows, dtype=np.float64)
 
 
 def _one_against_rest(labels, positive, where):

@@ -22,17 +22,22 @@ COMPRESSED = {
     ".xz": (b"\xfd7zXZ\x00", lzma.open),
 }
 LARGEST_INDEX = 2**31 - 1
+LARGEST_ID = 2**63 - 1
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """The rows of a file: X (CSR, columns from 0), labels (float array or list of tuples), index base."""
+    """The rows of a file: X (CSR, columns from 0), labels (float array or list of tuples), index base.
+
+    `qid` is an int64 array, or None if a row (or every one) has none.
+    """
 
     X: object
     labels: object
     zero_based: bool
+    qid: object = None
 
     @property
     def multilabel(self):
@@ -74,20 +79,32 @@ def read(path, zero_based=None):
     Raises RrmbenchError 'FILE:LINE: found 'TOKEN': ...' at the first bad token.
     """
     try:
-        X, labels = _parse(path, multilabel=False)
+        X, labels, qid = _parse(path, multilabel=False)
     except (ValueError, OverflowError):
-        X, labels = _parse_lists(path, zero_based)
+        X, labels, qid = _parse_lists(path, zero_based)
     if X.shape[0] == 0:
         raise RrmbenchError(f"{path}: no data row in the file")
     if X.nnz == 0:
         raise RrmbenchError(f"{path}: no row of the file has a feature")
     smallest = X.indices.min()
     _check_finite(path, X, labels, zero_based)
+    if len(qid) and qid.min() < 0:
+        _examine(path, zero_based)
     if X.indices.max() > LARGEST_INDEX or (smallest == 0 and zero_based is False):
         _examine(path, zero_based)
     if zero_based is None:
         zero_based = bool(smallest == 0)
-    return Parsed(X if zero_based else _from_zero(X), labels, zero_based)
+    return Parsed(X if zero_based else _from_zero(X), labels, zero_based, qid if len(qid) == X.shape[0] else None)
+
+
+def line_without_qid(path):
+    """The number of the first line with a row that has no qid, or None."""
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, 1):
+            tokens = line.partition(b"#")[0].split(maxsplit=2)
+            if tokens and not (len(tokens) > 1 and tokens[1].startswith(b"qid:")):
+                return number
+    return None
 
 
 def write(path, rows, labels):
@@ -116,22 +133,29 @@ def _parse(path, multilabel):
 
     with open_text(path) as stream:
         lines = _Lines(stream)
-        X, labels, _ = load_svmlight_file(lines, zero_based=True, multilabel=multilabel, query_id=True)
+        parsed = load_svmlight_file(lines, zero_based=True, multilabel=multilabel, query_id=True)
     if lines.underscore:
         _examine(path, None)
-    return X, labels
+    return parsed
 
 
 def _parse_lists(path, zero_based):
     """Parse again what is no single-label file: it has lists of labels, or a bad token."""
     try:
-        X, labels = _parse(path, multilabel=True)
+        X, labels, qid = _parse(path, multilabel=True)
     except (ValueError, OverflowError) as error:
         _examine(path, zero_based)
         raise RrmbenchError(f"{path}: {error}") from error
     if not all(labels):
         _examine(path, zero_based)
-    return X, labels
+    return X, _label_lists(path), qid
+
+
+def _label_lists(path):
+    """The lists of labels in the order of the file; scikit-learn sorts each of them."""
+    with open_text(path) as stream:
+        rows = (line.partition(b"#")[0].split(maxsplit=1) for line in stream)
+        return [tuple(float(part) for part in row[0].split(b",")) for row in rows if row]
 
 
 def _from_zero(X):
@@ -156,9 +180,13 @@ def _examine(path, zero_based):
             if tokens:
                 problem = _problem(tokens, zero_based)
                 if problem:
-                    token = problem[0].decode("utf-8", "backslashreplace")
-                    shown = token if len(token) <= 60 else token[:60] + "..."
-                    raise RrmbenchError(f"{path}:{number}: found '{shown}': {problem[1]}")
+                    raise RrmbenchError(f"{path}:{number}: found '{shown(problem[0])}': {problem[1]}")
+
+
+def shown(token):
+    """A token of a file as messages quote it."""
+    text = token.decode("utf-8", "backslashreplace")
+    return text if len(text) <= 60 else text[:60] + "..."
 
 
 def _problem(tokens, zero_based):
@@ -167,21 +195,23 @@ def _problem(tokens, zero_based):
     if b":" in label:
         return label, "the line has no label (expected: label index:value ...)"
     for part in label.split(b","):
-        if wrong := _wrong_number(part):
+        if wrong := wrong_number(part):
             return label, f"the label {wrong}"
     if features and features[0].startswith(b"qid:"):
         query = features.pop(0)
         if not query[4:].isdigit():
             return query, "qid is not a whole number"
+        if whole(query[4:]) > LARGEST_ID:
+            return query, f"qid is greater than {LARGEST_ID}"
     previous = -1
     for token in features:
         index, colon, value = token.partition(b":")
         if not colon or not index.isdigit():
             return token, "expected index:value with a whole number as index"
-        column = int(index)
+        column = whole(index)
         if wrong := _wrong_index(column, previous, zero_based):
             return token, wrong
-        if wrong := _wrong_number(value):
+        if wrong := wrong_number(value):
             return token, f"the value {wrong}"
         previous = column
     return None
@@ -199,7 +229,14 @@ def _wrong_index(column, previous, zero_based):
     return None
 
 
-def _wrong_number(text):
+def whole(digits):
+    """The number that `digits` are; LARGEST_ID + 1 for every greater one (Python refuses thousands of digits)."""
+    digits = digits.lstrip(b"0") or b"0"
+    return min(int(digits), LARGEST_ID + 1) if len(digits) < 20 else LARGEST_ID + 1
+
+
+def wrong_number(text):
+    """What is wrong with a number of a file, or None."""
     if NOT_FINITE.fullmatch(text):
         return "is not finite"
     if not NUMBER.fullmatch(text):

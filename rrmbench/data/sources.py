@@ -1,12 +1,25 @@
-"""Data sets that need no network: scikit-learn's bundled ones, and a generated sparse one.
+"""Data sets that need no network: scikit-learn's bundled ones, generated sparse ones, generated ratings.
 
-Both are written once as LibSVM text, so that they pass through the same reader as every file.
+All are written once as text, so that they pass through the same reader as every file.
 """
 
 import numpy as np
 
-from rrmbench.data import libsvm
+from rrmbench.data import catalogue, libsvm, ratings
 from rrmbench.data.draws import ordering, uniforms
+
+# the shares of the levels 1 .. 5 among the ratings of MovieLens 100K
+LEVELS = (0.06, 0.11, 0.27, 0.34, 0.22)
+
+
+def write(settings, path):
+    """Write the data set that an entry's `bundled` or `synthetic` describes."""
+    writers = {
+        catalogue.Bundled: write_bundled,
+        catalogue.Synthetic: write_synthetic,
+        catalogue.SyntheticRatings: write_synthetic_ratings,
+    }
+    writers[type(settings)](settings, path)
 
 
 def write_bundled(bundled, path):
@@ -51,6 +64,34 @@ def _sparse_truth(settings):
     chosen = ordering(settings.seed, "relevant", frequent)[: settings.relevant]
     truth[chosen] = 2.0 * uniforms(settings.seed, "truth", len(chosen)) - 1.0
     return truth
+
+
+def write_synthetic_ratings(settings, path):
+    """Write generated ratings 1 .. 5 of a low-rank truth with noise; rows and columns are numbered from 1.
+
+    Entry (i, j) has the score sqrt(9/rank) sum_k U_ik V_jk + noise e_ij with U, V uniform in [-1, 1] and e of variance
+    1, so that the truth has variance 1. Popularity is uneven as in real ratings: entry (i, j) is drawn with a
+    probability about proportional to 1 / ((r_i + rows/15) (c_j + columns/60)), r_i and c_j random ranks; every row and
+    every column has one rating at least. Scores become levels by thresholds that give the levels their shares.
+    """
+    n, d, seed = settings.rows, settings.columns, settings.seed
+    popular = np.outer(1.0 / (ordering(seed, "rows", n) + n / 15), 1.0 / (ordering(seed, "columns", d) + d / 60))
+    waiting = -np.log(1.0 - uniforms(seed, "entries", n * d)).reshape(n, d) / popular  # the rarer, the longer
+    waiting[waiting.argmin(axis=0), np.arange(d)] = -1.0
+    waiting[np.arange(n), waiting.argmin(axis=1)] = -1.0
+    chosen = np.sort(np.argsort(waiting, axis=None, kind="stable")[: settings.observed])
+    row, column = np.divmod(chosen[ordering(seed, "lines", settings.observed)], d)
+    U = 2.0 * uniforms(seed, "row factors", n * settings.rank).reshape(n, -1) - 1.0
+    V = 2.0 * uniforms(seed, "column factors", d * settings.rank).reshape(d, -1) - 1.0
+    score = np.zeros(settings.observed)
+    for k in range(settings.rank):  # one by one: the order in which a matrix product sums depends on the machine
+        score += U[row, k] * V[column, k]
+    error = np.sqrt(3.0) * (2.0 * uniforms(seed, "noise", settings.observed) - 1.0)
+    score = np.sqrt(9.0 / settings.rank) * score + settings.noise * error
+    ends = np.round(np.cumsum(LEVELS[:-1]) * settings.observed).astype(int)
+    ordered = np.sort(score)
+    thresholds = (ordered[ends - 1] + ordered[ends]) / 2.0  # no score is near one
+    ratings.write(path, row + 1, column + 1, 1 + np.searchsorted(thresholds, score))
 
 
 def _rounded(value):

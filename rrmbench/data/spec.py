@@ -7,15 +7,18 @@ from annotated_types import Ge, Gt, Lt
 
 from rrmbench.data import catalogue
 from rrmbench.errors import RrmbenchError, nearest
-from rrmbench.parameters import Fraction, PositiveInt
+from rrmbench.parameters import Fraction, NonNegative, Positive, PositiveInt
 from rrmbench.registry import Parameter
 
 Seed = Annotated[int, Ge(0), Lt(2**63)]
 KEYS = {
     "name": str,
     "path": str,
+    "format": Literal["libsvm", "ratings"],
+    "tasks": Literal["qid"],
     "scale": Literal["none", "unit_rows", "mean_norm", "max_abs"],
-    "bias": Literal["none", "regularized"],
+    "kernel": dict,
+    "bias": Literal["none", "regularized", "free"],
     "positive": int | float,
     "subset": PositiveInt,
     "subset_seed": Seed,
@@ -27,7 +30,35 @@ KEYS = {
     "zero_based": bool,
 }
 SEED_OF = {"subset_seed": "subset", "flip_seed": "flip", "split_seed": "split"}
-LATER = ("tasks", "format", "kernel")
+# what the keys mean when they are absent: both spellings have one identity
+ABSENT = {
+    "tasks": None,
+    "scale": "none",
+    "kernel": None,
+    "bias": "none",
+    "positive": None,
+    "subset": None,
+    "subset_seed": None,
+    "flip": 0.0,
+    "flip_seed": 0,
+    "split": None,
+    "split_seed": 0,
+}
+# every kernel is positive semidefinite for these; gamma is 1/d where it is not given
+KERNELS = {
+    "linear": {},
+    "rbf": {"gamma": Positive},
+    "polynomial": {"degree": PositiveInt, "coef0": NonNegative, "gamma": Positive},
+}
+KERNEL_ABSENT = {"degree": 3, "coef0": 1.0, "gamma": None}
+RATINGS_HAVE_NO = {
+    "tasks": "qid",
+    "scale": "features to scale",
+    "kernel": "features",
+    "bias": "features beside which there is a bias",
+    "positive": "classes",
+    "zero_based": "index base, their ids are any numbers",
+}
 
 
 def check(block, where="dataset", folder=None):
@@ -51,17 +82,34 @@ def check(block, where="dataset", folder=None):
         checked["path"] = _existing(checked["path"], f"{where}.path", folder)
     if "test" in checked:
         (checked["test"],) = _source(checked["test"], f"{where}.test", folder).values()
+    _check_format(checked, where)
+    _check_layout(checked, where)
     return checked
 
 
+def format_of(block):
+    """'libsvm' or 'ratings': what a checked block says, else the registry of its name."""
+    stored = catalogue.get(block["name"]).format if "name" in block else "libsvm"
+    return block.get("format", stored)
+
+
+def steps(block):
+    """All steps of preparation of a checked block, absent keys included: equal for equal preparations."""
+    steps = ABSENT | {key: value for key, value in block.items() if key in ABSENT}
+    if steps["kernel"] is not None:
+        absent = {key: KERNEL_ABSENT[key] for key in KERNELS[steps["kernel"]["name"]]}
+        steps["kernel"] = absent | steps["kernel"]
+    return steps
+
+
 def _check_key(key, where):
-    if key in LATER:
-        raise RrmbenchError(f"{where}.{key}: the key '{key}' is not available yet")
     if key not in KEYS:
         raise RrmbenchError(f"{where}.{key}: unknown key '{key}'{nearest(key, KEYS)} (allowed: {', '.join(KEYS)})")
 
 
 def _check_value(key, value, where):
+    if key == "kernel":
+        return _kernel(value, f"{where}.{key}")
     try:
         value = Parameter(key, KEYS[key]).check(value, f"{where}.{key}")
     except RrmbenchError as error:
@@ -69,6 +117,26 @@ def _check_value(key, value, where):
         raise RrmbenchError(f"{error}{nearest(value, choices)}") from None
     # 1 and 1.0 are one label, and must give one identity
     return int(value) if key == "positive" and float(value).is_integer() else value
+
+
+def _kernel(value, where):
+    value = {"name": value} if isinstance(value, str) else value
+    kinds = ", ".join(KERNELS)
+    name = value.get("name") if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        raise RrmbenchError(
+            f"{where}: found {value!r}, allowed is a kernel or a mapping {{name: ..., parameter: value}} ({kinds})"
+        )
+    if name not in KERNELS:
+        raise RrmbenchError(f"{where}.name: unknown kernel '{name}'{nearest(name, KERNELS)} (allowed: {kinds})")
+    for key in value:
+        if key != "name" and key not in KERNELS[name]:
+            allowed = ", ".join(KERNELS[name]) or "none"
+            raise RrmbenchError(
+                f"{where}.{key}: kernel '{name}' has no such parameter (it has: {allowed}){nearest(key, KERNELS[name])}"
+            )
+    given = {key: value[key] for key in value if key != "name"}
+    return {"name": name} | {k: Parameter(k, KERNELS[name][k]).check(v, f"{where}.{k}") for k, v in given.items()}
 
 
 def _check_together(block, where):
@@ -84,6 +152,35 @@ def _check_together(block, where):
         raise RrmbenchError(
             f"{where}.zero_based: only for a path; the registry fixes the index base of '{block['name']}'"
         )
+
+
+def _check_format(block, where):
+    stored = format_of({key: block[key] for key in ("name", "path") if key in block})
+    if "name" in block and format_of(block) != stored:
+        raise RrmbenchError(
+            f"{where}.format: found '{block['format']}', but the registry says that '{block['name']}' is "
+            f"in the format '{stored}'"
+        )
+    if "test" in block and not Path(block["test"]).is_absolute():
+        found = format_of({"name": block["test"]})
+        if found != format_of(block):
+            raise RrmbenchError(
+                f"{where}.test: found '{block['test']}' in the format '{found}', "
+                f"but the training part is in the format '{format_of(block)}'"
+            )
+
+
+def _check_layout(block, where):
+    if format_of(block) == "ratings":
+        for key, what in RATINGS_HAVE_NO.items():
+            if key in block and (key not in ABSENT or block[key] != ABSENT[key]):
+                raise RrmbenchError(
+                    f"{where}.{key}: found {block[key]!r}, but ratings are entries of a matrix and have no {what}"
+                )
+    if "tasks" in block and "kernel" in block:
+        raise RrmbenchError(f"{where}.kernel: not possible with 'tasks', which share the features themselves")
+    if "tasks" in block and block.get("bias") == "free":
+        raise RrmbenchError(f"{where}.bias: found 'free', with 'tasks' allowed are 'none' and 'regularized'")
 
 
 def _source(text, where, folder):

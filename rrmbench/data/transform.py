@@ -1,7 +1,7 @@
 """The steps of preparation on CSR rows and labels. Each returns new values and changes nothing."""
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from rrmbench.data.draws import ordering
 from rrmbench.errors import RrmbenchError
@@ -14,13 +14,24 @@ def subset_rows(n, size, seed, where):
     return np.arange(size) if seed is None else np.sort(ordering(seed, "subset", n)[:size])
 
 
-def split_rows(n, fraction, seed, where):
-    """The row numbers (training, test) of a random split, each in file order."""
-    size = round(fraction * n)
-    if not 0 < size < n:
-        raise RrmbenchError(f"{where}: split: {fraction} of {n} rows leaves one part empty")
+def split_rows(n, fraction, seed, where, groups=None):
+    """The row numbers (training, test) of a random split, each in file order.
+
+    With `groups` (one number a row), the fraction is that of each group, but one row at least is for training.
+    """
     order = ordering(seed, "split", n)
-    return np.sort(order[:size]), np.sort(order[size:])
+    if groups is None:
+        train = order[: round(fraction * n)]
+    else:
+        order = order[np.argsort(groups[order], kind="stable")]
+        _, starts = np.unique(groups[order], return_index=True)
+        rows = np.split(order, starts[1:])
+        train = np.concatenate([group[: max(1, round(fraction * len(group)))] for group in rows])
+    if not 0 < len(train) < n:
+        raise RrmbenchError(f"{where}: split: {fraction} of {n} rows leaves one part empty")
+    chosen = np.zeros(n, dtype=bool)
+    chosen[train] = True
+    return np.flatnonzero(chosen), np.flatnonzero(~chosen)
 
 
 def flipped(y, fraction, seed, where):
@@ -52,17 +63,6 @@ def scaler(X, scale):
         factors = _factors(abs(X).max(axis=0).toarray().ravel())
         return lambda part: _scaled(part, factors[part.indices])
     return lambda part: part
-
-
-def with_ones(X):
-    """X with a last column of ones."""
-    return csr_array(hstack([X, np.ones((X.shape[0], 1))], format="csr"))
-
-
-def with_columns(X, d):
-    """X with exactly d columns, and how many of its entries were dropped to get there."""
-    kept = X[:, :d] if X.shape[1] > d else csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
-    return kept, X.nnz - kept.nnz
 
 
 def _factors(sizes):

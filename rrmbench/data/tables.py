@@ -1,0 +1,100 @@
+"""From the files of a `dataset:` block to rows of features and labels, whatever their format."""
+
+from dataclasses import dataclass, replace
+
+from rrmbench.data import layout, libsvm, ratings
+from rrmbench.errors import RrmbenchError
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of a data set: X (CSR), labels (float array or list of tuples), qid (one task a row; None without tasks)."""
+
+    X: object
+    labels: object
+    qid: object = None
+
+    def __len__(self):
+        return self.X.shape[0]
+
+    def take(self, rows):
+        labels = [self.labels[i] for i in rows] if isinstance(self.labels, list) else self.labels[rows]
+        return Part(self.X[rows], labels, None if self.qid is None else self.qid[rows])
+
+
+@dataclass(frozen=True)
+class Table:
+    """[the training part, maybe that of a test file], plain facts, and of ratings the shape of the matrix."""
+
+    parts: list
+    facts: dict
+    matrix: tuple | None = None
+
+
+def read(train, test, tasks):
+    """The Table of a training `prepare.Source` and of one for a test part, or None.
+
+    With `tasks`, every row must have a qid. A test file of features takes index base and columns from the training
+    file. The ids of ratings are numbered in ascending order, together for both files.
+    """
+    return _of_ratings(train, test) if train.format == "ratings" else _of_rows(train, test, tasks)
+
+
+def _of_rows(train, test, tasks):
+    part, zero_based = _rows(train, train.zero_based, tasks)
+    if train.entry:
+        part = replace(part, X=_registered(part.X, train))
+    parts, dropped = [part], 0
+    if test is not None:
+        other, _ = _rows(test, zero_based, tasks)
+        X, dropped = layout.with_columns(other.X, part.X.shape[1])
+        parts.append(replace(other, X=X))
+    return Table(parts, {"zero_based": zero_based, "test_entries_dropped": dropped})
+
+
+def _rows(source, zero_based, tasks):
+    parsed = libsvm.read(source.path, zero_based)
+    if tasks and parsed.qid is None:
+        line = libsvm.line_without_qid(source.path)
+        raise RrmbenchError(f"{source.path}:{line}: the row has no qid, by which 'tasks: qid' tells the tasks")
+    return Part(parsed.X, parsed.labels, parsed.qid if tasks else None), parsed.zero_based
+
+
+def _registered(X, source):
+    """X with the number of columns that the registry says."""
+    n, d = source.entry.n, source.entry.d
+    if X.shape[0] != n or X.shape[1] > d:
+        raise RrmbenchError(
+            _another(source, f"{X.shape[0]} rows and {X.shape[1]} columns", f"{n} rows and {d} columns")
+        )
+    return layout.with_columns(X, d)[0]
+
+
+def _of_ratings(train, test):
+    import numpy as np
+
+    files = [ratings.read(source.path) for source in (train, test) if source]
+    if train.entry:
+        _check_registered(files[0], train)
+    row_ids, rows = np.unique(np.concatenate([file.rows for file in files]), return_inverse=True)
+    column_ids, columns = np.unique(np.concatenate([file.columns for file in files]), return_inverse=True)
+    matrix = (len(row_ids), len(column_ids))
+    X = layout.entries(rows, columns, matrix, train.where)
+    ends = np.cumsum([len(file.values) for file in files])
+    parts = [Part(X[end - len(file.values) : end], file.values) for file, end in zip(files, ends, strict=True)]
+    return Table(parts, {"zero_based": None, "test_entries_dropped": 0}, matrix)
+
+
+def _check_registered(file, source):
+    found = (len(file.values), *ratings.shape(file))
+    said = (source.entry.n, *source.entry.matrix)
+    if found != said:
+        text = "{} ratings of {} rows and {} columns"
+        raise RrmbenchError(_another(source, text.format(*found), text.format(*said)))
+
+
+def _another(source, found, said):
+    return (
+        f"{source.path}: found {found}, but the registry entry of '{source.name}' says {said}; "
+        "another file can be used by its path"
+    )
