@@ -54,7 +54,8 @@ class Curve:
 class Panel:
     """One set of axes. `floor` is the certified width of the reference, 0 if it plays no role.
 
-    `faint` lists (series, curve) of the values that tuning did not keep, `proven` those of theorems.
+    `optimum` is the least objective known where the axes show that of one problem, else None. `faint` lists (series,
+    curve) of the values that tuning did not keep, `proven` those of theorems.
     """
 
     title: str
@@ -62,6 +63,7 @@ class Panel:
     faint: list
     proven: list
     floor: float
+    optimum: float | None
     remark: str
 
 
@@ -119,7 +121,14 @@ def panel_of(title, runs, rivals, series, axes, bound):
     faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
     firsts = {name: members[0] for name, members in groups.items() if name in curves}
     proven = [(name, Curve(*found)) for name, run in firsts.items() if (found := bound(run)) is not None]
-    return Panel(title, curves, faint, proven, floor, "" if curves else _why_empty(runs, axes))
+    optimum = _optimum(runs) if axes.y == "objective" else None
+    return Panel(title, curves, faint, proven, floor, optimum, "" if curves else _why_empty(runs, axes))
+
+
+def _optimum(runs):
+    """The least objective known, if the runs are of one problem that has a reference."""
+    known = {run.reference["primal"] for run in runs if run.reference is not None}
+    return known.pop() if len(known) == 1 and len({run.result.problem for run in runs}) == 1 else None
 
 
 def curve_of(runs, axes):

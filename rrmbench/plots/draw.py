@@ -103,6 +103,8 @@ def _panel(axes, panel, sheet):
         )
     for number, series in enumerate(s for s in sheet.styles if s in panel.curves):
         _curve(axes, panel.curves[series], sheet.styles[series], number)
+    if panel.optimum is not None:
+        axes.axhline(panel.optimum, color="black", linestyle=(0, (6, 3)), linewidth=1.4, zorder=0.5)
     if panel.remark:
         axes.text(0.5, 0.5, panel.remark, transform=axes.transAxes, ha="center", va="center", color="0.4")
         axes.set_xticks([])

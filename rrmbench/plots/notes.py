@@ -63,6 +63,8 @@ def _timing(runs, axes):
 def _floor(panels):
     if any(_floor_matters(panel) for panel in panels):
         yield "grey: below the certified accuracy of the reference optimum"
+    if any(panel.optimum is not None for panel in panels):
+        yield "dashed: the least objective known"
 
 
 def _floor_matters(panel):
