@@ -9,7 +9,7 @@ from rrmbench import registry
 from rrmbench.problem import Problem, build_loss, build_regularizer
 
 # A value for each parameter that has no default.
-EXAMPLES = {"strength": 0.05, "l1": 0.03, "l2": 0.1, "lower": -0.4, "upper": 0.7}
+EXAMPLES = {"strength": 0.05, "l1": 0.03, "l2": 0.1, "lower": -0.4, "upper": 0.7, "groups": 2, "norm": "l2"}
 
 
 def example(kind, name):
@@ -71,20 +71,62 @@ def cvxpy_loss(name, z, y):
         "epsilon_insensitive": lambda: cp.sum(cp.pos(cp.abs(residual) - 0.1)),
         "quantile": lambda: cp.sum(cp.abs(residual)) / 2,
         "generalized_hinge": lambda: cp.sum(cp.maximum(0, 1 - margin, 1 - 2 * margin)),
+        "ordinal_hinge": lambda: sum(
+            cp.sum(cp.pos(1 - cp.multiply(np.where(y > r, 1.0, -1.0), z - theta)))
+            for r, theta in enumerate((0.0, 3.0, 6.0, 9.0), 1)
+        ),
     }[name]()
 
 
 def cvxpy_regularizer(mapping, w):
-    """(expression, constraints) of a regularizer with the values of EXAMPLES."""
-    strength, l1, l2 = EXAMPLES["strength"], EXAMPLES["l1"], EXAMPLES["l2"]
-    return {
+    """(expression, constraints) of a regularizer's mapping for a variable w, a vector or a matrix."""
+    get = mapping.get
+    entries = cp.vec(w, order="C") if w.ndim == 2 else w
+
+    def groups(size):
+        return [entries[k : k + size] for k in range(0, w.size, size)]
+
+    def norm(name):
+        return {
+            "l1": lambda: cp.sum(cp.abs(w)),
+            "l2": lambda: cp.norm2(entries),
+            "linf": lambda: cp.max(cp.abs(w)),
+            "l21": lambda: cp.sum(cp.norm2(w, axis=1)),
+            "l1inf": lambda: cp.sum(cp.max(cp.abs(w), axis=1)),
+            "trace": lambda: cp.normNuc(w),
+            "columns": lambda: cp.sum(cp.norm2(w, axis=0)),
+            "groups": lambda: sum(cp.norm2(g) for g in groups(get("groups"))),
+            "weighted": lambda: sum(np.sqrt(g.size) * cp.norm2(g) for g in groups(get("groups"))),
+        }[name]()
+
+    square, strength = cp.sum_squares(w), get("strength")
+    psi, constraints = {
         "none": lambda: (0, []),
-        "l1": lambda: (strength * cp.norm1(w), []),
-        "l2": lambda: (strength / 2 * cp.sum_squares(w), []),
-        "elastic_net": lambda: (l1 * cp.norm1(w) + l2 / 2 * cp.sum_squares(w), []),
-        "box": lambda: (0, [w >= EXAMPLES["lower"], w <= EXAMPLES["upper"]]),
+        "l1": lambda: (strength * norm("l1"), []),
+        "l2": lambda: (strength / 2 * square, []),
+        "elastic_net": lambda: (get("l1") * norm("l1") + get("l2") / 2 * square, []),
+        "box": lambda: (0, [w >= get("lower"), w <= get("upper")]),
         "nonneg": lambda: (0, [w >= 0]),
+        "l2_norm": lambda: (strength * norm("l2"), []),
+        "linf_norm": lambda: (strength * norm("linf"), []),
+        "group_lasso": lambda: (strength * norm("weighted"), []),
+        "l21": lambda: (strength * norm("l21"), []),
+        "l1inf": lambda: (strength * norm("l1inf"), []),
+        "trace_norm": lambda: (strength * norm("trace"), []),
+        "exclusive_lasso": lambda: (strength * cp.sum_squares(cp.sum(cp.abs(w), axis=1)), []),
+        "squared_group": lambda: (strength * cp.square(norm("groups" if get("groups") else "columns")), []),
+        "norm_power": lambda: (strength * cp.power(norm(get("norm")), get("power", 2)), []),
     }[mapping["name"]]()
+    domain = get("domain", {})
+    if "box" in domain:
+        constraints += [
+            side
+            for side, end in zip((w >= domain["box"][0], w <= domain["box"][1]), domain["box"], strict=True)
+            if np.isfinite(end)
+        ]
+    if "ball" in domain:
+        constraints += [cp.norm2(entries) <= domain["ball"]]
+    return psi, constraints
 
 
 @cache

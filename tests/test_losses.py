@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.problem import build_loss
 
 LOSSES = oracles.scalar_losses()
@@ -62,7 +63,7 @@ def test_dual_maximizes(name, z, y):
             return value if math.isfinite(value) else 1e9 * (1.0 + abs(b))
 
         b = loss.dual(z, y, mu)
-        scale = 1.0 + abs(b * z) + abs(b * y) + abs(mu) * b * b
+        scale = 1.0 + abs(b * z) + abs(b * y) + abs(loss.conjugate(b, y)) + abs(mu) * b * b
         probes = [b + sign * 10.0**e for sign in (-1, 1) for e in range(-9, 3)]
         assert lost(b) <= min(map(lost, probes)) + 1e-14 * scale
         radius = 1.0 + abs(b)
@@ -99,7 +100,7 @@ def test_declared_constants_hold(name, z, other, y):
 def test_declared_constants_are_reached(name):
     # else theoretical steps would be too short without anybody noticing
     loss, y = loss_and_label(name, 0.7)
-    z = np.linspace(-4.0, 4.0, 2001)
+    z = np.linspace(-12.0, 12.0, 6001)
     slopes = np.array([loss.dual(t, y, 0.0) for t in z])
     if math.isfinite(loss.lipschitz):
         assert np.abs(slopes).max() == pytest.approx(loss.lipschitz, rel=0.03)
@@ -119,6 +120,41 @@ def test_least_norm_subgradient_at_kinks(name):
                 kinks += 1
                 assert loss.dual(z, y, 0.0) == pytest.approx(min(max(0.0, left), right), abs=1e-6)
     assert (kinks > 0) == (loss.convexity == 0.0)
+
+
+@each_loss
+@given(u=numbers, y=numbers)
+def test_dual_for_huge_mu_is_a_projection(name, u, y):
+    # the step of a primal-dual method on its dual variable, in the limit of short steps
+    loss, y = loss_and_label(name, y)
+    if loss.convexity == 0.0:
+        low, high = loss.dual(-1e9, y, 0.0), loss.dual(1e9, y, 0.0)
+        assert loss.dual(u * 2.0**50, y, 2.0**50) == pytest.approx(min(max(u, low), high), abs=1e-13)
+
+
+def test_ordinal_hinge_by_its_formula():
+    thresholds = {"theta_1": -1.5, "theta_2": 0.25, "theta_3": 0.5, "theta_4": 7.0}
+    loss, _ = build_loss({"name": "ordinal_hinge", **thresholds})
+    for y in range(1, 6):
+        for z in np.linspace(-4.0, 10.0, 57):
+            signs = [1 if y > r else -1 for r in range(1, 5)]
+            hinges = [max(0.0, 1.0 - T * (z - theta)) for T, theta in zip(signs, thresholds.values(), strict=True)]
+            assert loss.value(z, y) == pytest.approx(sum(hinges), rel=1e-14)
+            for mu in [0.0, 0.7]:
+                b = loss.dual(z, y, mu)
+                # optimal for z iff a subgradient at z - mu b
+                x = z - mu * b
+                assert loss.value(x, y) + loss.conjugate(b, y) == pytest.approx(b * x, abs=1e-13)
+        # the five levels are the slopes' range
+        assert (loss.dual(-1e9, y, 0.0), loss.dual(1e9, y, 0.0)) == (1 - y, 5 - y)
+
+
+@pytest.mark.parametrize(
+    "thresholds", [{"theta_1": 3.0}, {"theta_3": 1.0}, {"theta_4": math.inf}, {"theta_2": math.nan}]
+)
+def test_thresholds_must_increase(thresholds):
+    with pytest.raises(RrmbenchError, match=r"ordinal_hinge: found theta_1.*allowed are increasing"):
+        build_loss({"name": "ordinal_hinge", **thresholds})
 
 
 @pytest.mark.parametrize("m", [-1e4, -745.5, -40.0, 0.0, 40.0, 745.5, 1e4])

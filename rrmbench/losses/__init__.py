@@ -1,17 +1,34 @@
 """Losses phi(z; y), one file each.
 
-A loss is a NamedTuple of floats with three scalar methods, written once and used by every solver:
+A loss is a NamedTuple of floats with methods that are written once and used by every solver, and two fields:
+`convexity`, the strong convexity of phi* (phi is 1/convexity-smooth; 0 if it is not smooth), and `lipschitz`, the
+Lipschitz constant of phi (inf if there is none). A name of the YAML file is a function that returns the NamedTuple, or
+a pair (NamedTuple, mu) for a smoothed loss. The class attribute `outputs` says what z is.
+
+"scalar", where it is not given: one number per sample, three scalar methods
 
     value(z, y)        phi(z)
     conjugate(b, y)    phi*(b), +inf outside its domain
     dual(z, y, mu)     argmax_b  b z - phi*(b) - (mu/2) b^2,   for every mu > -convexity
 
-and two fields: `convexity`, the strong convexity of phi* (phi is 1/convexity-smooth; 0 if it is not smooth), and
-`lipschitz` (inf if phi is not Lipschitz). For mu = 0 at a kink `dual` is the subgradient of least norm. A name of the
-YAML file is a function that returns the NamedTuple, or a pair (NamedTuple, mu) for a smoothed loss.
+"vector": k numbers per sample, z and b rows (k,), y a class index (`needs={"classes"}`) or a row of targets
+(`needs={"targets"}`); compiled kernels call
 
-A loss that does not separate over samples or scalars (multiclass margins, F1, label sequences) has the same three
-methods over whole arrays z, y and the attribute `separable = False`; `Problem` then calls them directly.
+    value_row(z, y)             phi(z)
+    conjugate_row(b, y)         phi*(b)
+    penalty_row(b, y)           what mu/2 multiplies: ||b||^2, or that of a linear map of b
+    dual_row(z, y, mu, q, b)    writes to b the argmax of  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
+    spread(k)                   for k outputs, ||A||^2 of the map A from z to where mu penalizes; 1 for ||b||^2
+
+"whole": not a sum over samples; methods on the arrays of all samples, for Phi(z), which stands for (1/n) sum phi(z_i)
+
+    shape(X, y)        the shape of z and b
+    value(z, y)        Phi(z)
+    conjugate(b, y)    max_z  (1/n) b.z - Phi(z)
+    penalty(b, y)      ||b||^2
+    dual(z, y, mu)     argmax_b  (1/n) b.z - conjugate(b) - (mu/2n) ||b||^2
+
+For mu = 0 (and q = 0) at a kink, `dual` is the subgradient of least norm.
 """
 
 import importlib

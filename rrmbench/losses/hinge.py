@@ -1,10 +1,15 @@
-"""The hinge loss of support vector machines, and its smoothing."""
+"""The hinge loss of support vector machines, its smoothing, and its m largest values (a budget of the dual)."""
 
 from typing import NamedTuple
 
+import numpy as np
+
 from rrmbench.kernels import clipped_ratio
+from rrmbench.losses.projection import project
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
+
+ROUNDING = 1e-12
 
 
 class Hinge(NamedTuple):
@@ -24,10 +29,63 @@ class Hinge(NamedTuple):
         return -y * clipped_ratio(1.0 - y * z, mu, 0.0, 1.0)
 
 
+class BudgetHinge(NamedTuple):
+    """Pdprox, eq. (19): max over alpha in [0, 1]^n, sum alpha <= m, of (1/n) sum alpha_i (1 - y_i z_i); b = -y alpha.
+
+    It is (1/n) times the sum of the m largest hinge losses, a next one counting by the fraction that m has. z, y and b
+    are arrays (n,); sums of alpha are compared to rounding, 1e-12 m.
+    """
+
+    budget: float
+    convexity: float = 0.0
+    lipschitz: float = 1.0
+    outputs = "whole"
+
+    def shape(self, X, y):
+        return y.shape
+
+    def value(self, z, y):
+        losses = np.maximum(1.0 - y * z, 0.0)
+        n, whole = losses.size, int(min(self.budget, losses.size))
+        if whole == n:
+            return float(losses.mean())
+        losses.partition(n - whole - 1)  # the largest `whole`, preceded by the next one
+        return float(losses[n - whole :].sum() + (self.budget - whole) * losses[n - whole - 1]) / n
+
+    def conjugate(self, b, y):
+        alpha = -y * b
+        total = float(alpha.sum())
+        if alpha.min() < 0.0 or alpha.max() > 1.0 or not total <= self.budget * (1.0 + ROUNDING):
+            return float("inf")
+        return -total / alpha.size
+
+    def penalty(self, b, y):
+        return float(np.vdot(b, b))
+
+    def dual(self, z, y, mu):
+        """The projection of (1 - y z)/mu by Lemma 13; for mu = 0 the subgradient of least norm."""
+        slack = 1.0 - y * z
+        if mu > 0.0:
+            with np.errstate(over="ignore"):
+                point = slack / mu
+            if point.max() < np.inf:
+                return -y * project(point, 1.0, np.ones(y.shape), self.budget)
+        return -y * self._least_norm(slack)
+
+    def _least_norm(self, slack):
+        """alpha_i = 1 where the slack is one of the m largest and positive; ties for the last place share it."""
+        if np.count_nonzero(slack > 0.0) <= self.budget:
+            return (slack > 0.0).astype(float)
+        place = slack.size - int(self.budget) - 1
+        last = np.partition(slack, place)[place]
+        above, ties = slack > last, slack == last
+        return above + ties * ((self.budget - np.count_nonzero(above)) / np.count_nonzero(ties))
+
+
 @loss(needs={"binary"})
-def hinge():
-    """max(0, 1 - y z)"""
-    return Hinge()
+def hinge(budget: Positive | None = None):
+    """max(0, 1 - y z); with a budget m the m largest of them, so that the dual has sum |b_i| <= m"""
+    return Hinge() if budget is None else BudgetHinge(budget)
 
 
 @loss(needs={"binary"})

@@ -1,15 +1,9 @@
 """Multiclass losses on the k outputs of a matrix-valued model (Crammer and Singer).
 
-A vector loss has methods on rows: outputs z (k,), the label y a class index 0 .. k-1 stored as a float, and a dual
-row b (k,) shaped like z. Both losses are functions of the margins a_j = z_j - z_y, so b has b_j >= 0 for j != y, their
-sum at most 1, and b_y = -sum of the others; (b_j) for j != y is the papers' dual variable in the space of margins.
-
-    value_row(z, y)                phi(z)
-    conjugate_row(b, y)            phi*(b), +inf outside the domain (sums are compared to rounding, 1e-12)
-    penalty_row(b, y)              what mu/2 multiplies: sum over j != y of b_j^2
-    dual_row(z, y, mu, q, b)       b = argmax  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
-
-`q` is Prox-SDCA's ||x_i||^2 / (s n); in the margins ||b||^2 = sum b_j^2 + (sum b_j)^2.
+The label y is a class index 0 .. k-1 stored as a float. Both losses are functions of the margins a_j = z_j - z_y, so b
+has b_j >= 0 for j != y, their sum at most 1 (to rounding, 1e-12), and b_y = -sum of the others; (b_j) for j != y is the
+papers' dual variable in the space of margins. mu penalizes sum_{j != y} b_j^2, q of `dual_row` penalizes ||b||^2 =
+sum b_j^2 + (sum b_j)^2, and the map from outputs to margins has the spread k.
 """
 
 import math
@@ -97,6 +91,9 @@ class MaxOfHinge(NamedTuple):
     lipschitz: float = 1.0  # in the margins
     outputs = "vector"
 
+    def spread(self, k):
+        return float(k)
+
     def value_row(self, z, y):
         largest = 0.0
         c = int(y)
@@ -175,6 +172,9 @@ class SoftMaxOfHinge(NamedTuple):
     lipschitz: float = 1.0
     outputs = "vector"
 
+    def spread(self, k):
+        return float(k)
+
     def value_row(self, z, y):
         c, largest = int(y), 0.0
         for j in range(z.shape[0]):
@@ -202,9 +202,14 @@ class SoftMaxOfHinge(NamedTuple):
 
     def dual_row(self, z, y, mu, q, b):
         """The 1 - s = e^rho of the maximizer is the root of an increasing function: Newton's method in a bracket."""
-        c = int(y)
-        low, high = -745.0, 0.0
-        rho = -1.0
+        c, others = int(y), z.shape[0] - 1.0
+        top = -math.inf
+        for j in range(z.shape[0]):
+            if j != c:
+                top = max(top, z[j] - z[c])
+        # at low every b_j is at most 1/(2 (k - 1)); e^low may underflow where mu + q is large
+        low = math.log(1.0 / others) + (0.5 * (mu + q) / others - 1.0 - top) / self.gamma
+        low, high, rho = min(low, -1.0), 0.0, -1.0
         for _ in range(200):
             f, slope = excess(rho, z, c, self.gamma, mu, q, b)
             if f > 0.0:

@@ -1,0 +1,176 @@
+"""Losses over rows of k outputs: those of the registry by the definitions, l2_multi in whole problems."""
+
+import cvxpy as cp
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrmbench import registry
+from rrmbench.parts import build_loss
+from rrmbench.problem import Problem
+from rrmbench.randomness import Rng
+
+K = 4
+LOSSES = [n for n in registry.names("loss") if getattr(build_loss(n)[0], "outputs", "scalar") == "vector"]
+each_loss = pytest.mark.parametrize("name", LOSSES)
+seeds = st.integers(0, 10**6)
+STRENGTHS = [(0.0, 0.0), (0.3, 0.0), (0.0, 0.7), (0.2, 1.5), (1e3, 0.0), (0.0, 1e3)]  # of mu and q
+
+
+def loss_and_label(name, rng):
+    classes = "classes" in registry.lookup("loss", name).needs
+    return build_loss(name)[0], float(rng.integers(K)) if classes else rng.standard_normal(K)
+
+
+def maximizer(loss, z, y, mu=0.0, q=0.0):
+    b = np.full(K, np.nan)
+    loss.dual_row(z, y, mu, q, b)
+    return b
+
+
+def domain(loss, y, rng):
+    """A random point of the conjugate's domain, often on its boundary."""
+    return maximizer(loss, 10.0 ** rng.uniform(-1, 2) * rng.standard_normal(K), y)
+
+
+def penalty_gradient(loss, b, y):
+    """Half the gradient of the quadratic form ||b||_mu^2."""
+    steps = [(loss.penalty_row(b + e, y) - loss.penalty_row(b - e, y)) / 4 for e in np.eye(K)]
+    return np.array(steps)
+
+
+@each_loss
+@given(seed=seeds)
+def test_fenchel_young_at_the_maximizer(name, seed):
+    # b maximizes b.z - phi*(b) - (mu/2) penalty - (q/2) ||b||^2 iff it is a subgradient at z - mu A'A b - q b
+    rng = np.random.default_rng(seed)
+    loss, y = loss_and_label(name, rng)
+    z = 10.0 ** rng.uniform(-1, 1.5) * rng.standard_normal(K)
+    for mu, q in STRENGTHS:
+        b = maximizer(loss, z, y, mu, q)
+        x = z - mu * penalty_gradient(loss, b, y) - q * b
+        assert loss.value_row(x, y) + loss.conjugate_row(b, y) == pytest.approx(b @ x, abs=1e-9 * (1 + np.abs(z).max()))
+
+
+@each_loss
+@given(seed=seeds)
+def test_fenchel_young_inequality(name, seed):
+    rng = np.random.default_rng(seed)
+    loss, y = loss_and_label(name, rng)
+    b, z = domain(loss, y, rng), 5.0 * rng.standard_normal(K)
+    assert loss.value_row(z, y) + loss.conjugate_row(b, y) >= b @ z - 1e-12 * (1.0 + np.abs(z).max())
+    # outside the domain the supremum is infinite
+    for outside in (1.01 * b, b + 0.01):
+        if np.isinf(loss.conjugate_row(outside, y)):
+            directions = [outside, -outside, np.ones(K), *np.eye(K), *-np.eye(K), *(1.0 - np.eye(K))]
+            far = [outside @ d - loss.value_row(d, y) for d in 1e9 * np.array(directions)]
+            assert max(far) > 1e3
+        else:
+            assert loss.value_row(z, y) + loss.conjugate_row(outside, y) >= outside @ z - 1e-12 * (1 + np.abs(z).max())
+
+
+@each_loss
+@given(seed=seeds)
+def test_derivative(name, seed):
+    rng = np.random.default_rng(seed)
+    loss, y = loss_and_label(name, rng)
+    z, direction, h = 3.0 * rng.standard_normal(K), rng.standard_normal(K), 1e-6
+    left = (loss.value_row(z, y) - loss.value_row(z - h * direction, y)) / h
+    right = (loss.value_row(z + h * direction, y) - loss.value_row(z, y)) / h
+    assert min(left, right) - 1e-6 <= maximizer(loss, z, y) @ direction <= max(left, right) + 1e-6
+
+
+@each_loss
+@given(seed=seeds)
+def test_smoothness_by_the_spread(name, seed):
+    rng = np.random.default_rng(seed)
+    loss, y = loss_and_label(name, rng)
+    z, other = 3.0 * rng.standard_normal((2, K))
+    for mu in [0.1, 1.0, 10.0]:
+        change = maximizer(loss, z, y, mu) - maximizer(loss, other, y, mu)
+        smoothness = 1.0 / (loss.convexity + mu / loss.spread(K))
+        assert np.linalg.norm(change) <= smoothness * np.linalg.norm(z - other) * (1 + 1e-9) + 1e-12
+
+
+@each_loss
+@given(seed=seeds)
+def test_dual_for_huge_q_is_the_projection(name, seed):
+    rng = np.random.default_rng(seed)
+    loss, y = loss_and_label(name, rng)
+    u = 2.0 * rng.standard_normal(K)
+    b = maximizer(loss, u * 2.0**50, y, 0.0, 2.0**50)
+    for _ in range(20):
+        assert (u - b) @ (domain(loss, y, rng) - b) <= 1e-12
+
+
+def test_least_norm_subgradient_at_the_kinks():
+    assert not maximizer(build_loss("l2_multi")[0], np.arange(4.0), np.arange(4.0)).any()
+    b = maximizer(build_loss("max_of_hinge")[0], np.array([2.0, 2.0, 1.0, 0.0]), 3.0)
+    np.testing.assert_array_equal(b, [0.5, 0.5, 0.0, -1.0])
+
+
+# l2_multi in a problem
+
+
+def targets(n=30, d=5):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
+    noise = rng.standard_normal((n, K)) * rng.exponential(1.0, (n, 1))
+    return X, X @ rng.standard_normal((d, K)) + noise
+
+
+def solve(solver, p, passes):
+    return next(it for it in registry.build_solver(solver)(p, None, Rng(0)) if it.passes >= passes)
+
+
+def test_value_and_conjugate_over_samples():
+    X, Y = targets()
+    p = Problem(X, Y, "l2_multi", {"name": "l2", "strength": 0.1})
+    W = np.random.default_rng(0).standard_normal(p.shape)
+    norms = np.linalg.norm(X @ W - Y, axis=1)
+    assert p.primal(W) == pytest.approx(norms.mean() + 0.05 * np.sum(W**2), rel=1e-14)
+    b = 0.9 * (X @ W - Y) / norms[:, None]
+    v = -X.T @ b / p.n
+    assert p.dual(b) == pytest.approx(-np.sum(b * Y) / p.n - np.sum(v**2) / 0.2, rel=1e-12)
+    assert p.dual(1.2 * b) == -np.inf
+    # by Huber's formula
+    mu = 1.3
+    huber = np.where(norms <= mu, norms**2 / (2 * mu), norms - mu / 2)
+    assert p.smoothed(mu).mean_loss(X @ W) == pytest.approx(huber.mean(), rel=1e-14)
+    assert p.smoothed(mu).smoothness == pytest.approx(1.0 / mu)
+
+
+@pytest.mark.parametrize("mapping", [{"name": "l2", "strength": 0.1}, {"name": "elastic_net", "l1": 0.05, "l2": 0.1}])
+def test_prox_sdca_finds_the_optimum(mapping):
+    X, Y = targets()
+    p = Problem(X, Y, "l2_multi", mapping)
+    it = solve("prox_sdca", p, 400)
+    W = cp.Variable(p.shape)
+    psi = mapping.get("l1", 0.0) * cp.sum(cp.abs(W)) + 0.05 * cp.sum_squares(W)
+    task = cp.Problem(cp.Minimize(cp.sum(cp.norm2(X @ W - Y, axis=1)) / p.n + psi))
+    task.solve(solver=cp.CLARABEL)
+    assert p.gap(it.w, it.b) < 1e-9
+    assert p.primal(it.w) == pytest.approx(task.value, abs=1e-6)
+    # a bound from the model alone
+    assert p.dual(p.smoothed(1e-3).loss_dual(X @ it.w)) == pytest.approx(p.primal(it.w), abs=1e-3)
+
+
+@pytest.mark.parametrize("option", ["I", "II", "III", "IV", "V"])
+def test_every_option_of_prox_sdca(option):
+    X, Y = targets()
+    p = Problem(X, Y, "l2_multi", {"name": "l2", "strength": 0.1}, mu=0.2)
+    it = solve({"name": "prox_sdca", "option": option}, p, 400)
+    assert p.gap(it.w, it.b) < 1e-8
+
+
+def test_one_target_is_the_absolute_loss():
+    X, y = oracles.data(30, 5)
+    regularizer = {"name": "l2", "strength": 0.1}
+    one, scalar = Problem(X, y[:, None], "l2_multi", regularizer), Problem(X, y, "absolute", regularizer)
+    w = np.random.default_rng(1).standard_normal(5)
+    assert one.primal(w[:, None]) == pytest.approx(scalar.primal(w), rel=1e-14)
+    for mu, q in STRENGTHS:
+        z = X @ w
+        np.testing.assert_allclose(one.losses.dual(mu, z[:, None], q)[:, 0], scalar.losses.dual(mu, z, q), atol=1e-15)
