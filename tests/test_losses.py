@@ -168,3 +168,8 @@ def test_logistic_does_not_overflow(m, mu):
         assert math.isfinite(loss.conjugate(-y * s, y))
         # s = sigmoid(-m - mu s), compared where it is not flat
         assert s == pytest.approx(0.5 * (1.0 + math.tanh(0.5 * (-m - mu * s))), rel=1e-6, abs=1e-9)
+
+
+def test_predicted_ratings_count_the_thresholds_below():
+    loss, _ = build_loss("ordinal_hinge")
+    assert loss.predict(np.array([-1.0, 1.0, 4.0, 8.0, 10.0])).tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]

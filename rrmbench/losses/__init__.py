@@ -28,7 +28,8 @@ a pair (NamedTuple, mu) for a smoothed loss. The class attribute `outputs` says 
     penalty(b, y)      ||b||^2
     dual(z, y, mu)     argmax_b  (1/n) b.z - conjugate(b) - (mu/2n) ||b||^2
 
-For mu = 0 (and q = 0) at a kink, `dual` is the subgradient of least norm.
+For mu = 0 (and q = 0) at a kink, `dual` is the subgradient of least norm. A loss whose outputs are not on the scale of
+its labels has `predict(z)`, the labels that an array of outputs stands for.
 """
 
 import importlib

@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.errors import RrmbenchError
@@ -71,6 +72,10 @@ class OrdinalHinge(NamedTuple):
             if b < slope:
                 break
         return b
+
+    def predict(self, z):
+        """The ratings of an array of outputs: 1 + the number of thresholds below."""
+        return 1.0 + np.searchsorted(self[:4], z)
 
 
 @loss

@@ -16,6 +16,7 @@ trial of L half a pass; X y is a combination of known products. The dual candida
 derivatives at the y it came from.
 """
 
+from itertools import count
 from math import ceil, inf, log, log1p, sqrt
 from typing import Literal
 
@@ -132,25 +133,42 @@ def fista(
 
 def extrapolated(problem, start, step, step_scale, momentum):
     """The method above with beta = momentum(eta, y, w, w_old)."""
+    bound = problem.L
+
+    def first(v):
+        if step == "bound":
+            return bound, 0.0
+        return max(curvature(problem, v), bound / problem.n), 0.5
+
+    return searched_steps(problem, start, first, lambda k: bound, momentum, step_scale)
+
+
+def searched_steps(problem, start, first, limit, momentum, step_scale=1.0):
+    """As `extrapolated`, for any L: first(v) -> (L_0, its passes), v minus the first gradient; limit(k) bounds L.
+
+    A step k = 1, 2, ... with L = limit(k) or more is taken untested.
+    """
     w = np.zeros(problem.shape) if start is None else start.w.copy()
     yield Iterate(w)
     z, passes = problem.X.forward(w), 0.5 if w.any() else 0.0
     y, z_y, b = w, z, problem.loss_dual(z)
-    v, bound = problem.v(b), problem.L
+    v = problem.v(b)
     passes += 0.5
     yield Iterate(w, b, passes)
-    L = bound
-    if step == "backtracking":
-        L, passes = min(max(curvature(problem, v), bound / problem.n), bound), passes + 0.5
-    while True:
-        eta = step_scale / L
-        new = problem.prox(y + eta * v, eta)
-        z_new = problem.X.forward(new)
-        passes += 0.5
-        if L < bound and not is_smooth(problem, L, y, z_y, v, new, z_new):
+    L, cost = first(v)
+    passes += cost
+    for k in count(1):
+        bound = limit(k)
+        L = min(L, bound)
+        while True:
+            eta = step_scale / L
+            new = problem.prox(y + eta * v, eta)
+            z_new = problem.X.forward(new)
+            passes += 0.5
+            if L >= bound or is_smooth(problem, L, y, z_y, v, new, z_new):
+                break
             L = min(GROWTH * L, bound)
             yield Iterate(w, passes=passes)
-            continue
         yield Iterate(new, b, passes)
         beta = momentum(eta, y, new, w)
         y, z_y = (new + beta * (new - w), z_new + beta * (z_new - z)) if beta > 0.0 else (new, z_new)

@@ -1,0 +1,113 @@
+"""The step lengths of Pdprox, and the two proximal steps taken with them.
+
+With K = X/n, so that P(w) = max_b  b.K w - (1/n) sum (phi^mu)*(b_i) + Psi(w), all that Pdprox asks of the data is a
+c >= ||K||^2 [Lemma 3].
+
+    data      R^2/n, R = max ||x_i||. [Appendix A] There the generalized hinge has (a^2 + 1) R^2/n and 2 a^2 R^2/n,
+              since its conjugate is written with two variables per sample, one of which multiplies a x_i; the one
+              variable of a loss here multiplies x_i alone, so that R^2/n holds for every loss.
+    spectral  ||X||^2/n^2 by the Lanczos process, at one pass per step
+"""
+
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import svd
+
+LANCZOS_STEPS = 20
+LANCZOS_TOLERANCE = 0.02  # of the residual, relative to the singular value
+MARGIN = 1.1  # of a c that has been found too small
+
+Constant = Literal["data", "spectral"]
+
+
+class Lengths:
+    """tau for w, sigma for b, and the proximal steps
+
+        primal(w, v)  argmin_u  tau Psi(u) + ||u - w - tau v||^2 / 2              v = -K^T b
+        dual(b, z)    argmin_u  sigma/n sum (phi^mu)*(u_i) + ||u - b - sigma/n z||^2 / 2      z = X w
+
+    One step gamma = step_scale sqrt(1/(2 c)) for both, or with `ratio` = tau/sigma two of them with sqrt(tau sigma) =
+    step_scale sqrt(1/c). [Section 4.4; Chambolle and Pock 2011]
+
+    convexity : s > 0 makes `advance` change them as Algorithm 2 of Chambolle and Pock does
+    guarded : whether c is an estimate, which `watch` corrects
+    """
+
+    def __init__(self, problem, c, step_scale=1.0, ratio=None, convexity=0.0, guarded=False):
+        self.problem, self.c, self.convexity, self.guarded = problem, c, convexity, guarded
+        product, share = (0.5, 1.0) if ratio is None else (1.0, ratio)
+        self.tau, self.sigma = (step_scale * sqrt(product * r / c) for r in (share, 1.0 / share))
+        self._last = None
+
+    def primal(self, w, v):
+        x = self.tau * v
+        x += w
+        return self.problem.prox(x, self.tau)
+
+    def dual(self, b, z):
+        t = self.sigma / self.problem.n
+        u = t * z
+        u += b
+        return self.problem.loss_prox(u, t)
+
+    def advance(self):
+        """theta of the step to come; with s > 0 it is 1/sqrt(1 + 2 s tau), tau shrinks and sigma grows by it."""
+        theta = 1.0 / sqrt(1.0 + 2.0 * self.convexity * self.tau)
+        self.tau *= theta
+        self.sigma /= theta
+        return theta
+
+    def watch(self, x, image, scale=1.0):
+        """Shorten the steps if `scale * image` = K x (or -K^T x) moved by more than sqrt(c) times as much as x.
+
+        The proofs need c for the moves of the iterates only, so that with this an estimate of ||K||^2 that is too small
+        does no more harm than a few steps.
+        """
+        if not self.guarded:
+            return
+        if self._last is not None:
+            moved = float(np.sum((x - self._last[0]) ** 2))
+            seen = scale**2 * float(np.sum((image - self._last[1]) ** 2))
+            if seen > self.c * moved:
+                shorter = sqrt(self.c * moved / (MARGIN * seen))
+                self.tau, self.sigma, self.c = shorter * self.tau, shorter * self.sigma, self.c / shorter**2
+        self._last = x, image
+
+
+def lengths_of(problem, at, rng, constant, **options):
+    """Return (Lengths, passes spent); yields the Iterate `at` after each of these passes."""
+    c, passes = problem.R**2 / problem.n or 1.0, 0.0
+    if constant == "spectral":
+        for passes, bound in enumerate(norm_bounds(problem.X, rng), 1):  # noqa: B007, the last are used
+            yield at._replace(passes=float(passes))
+        c = min(c, (bound / problem.n) ** 2) or 1.0
+    return Lengths(problem, c, guarded=constant == "spectral", **options), float(passes)
+
+
+def norm_bounds(X, rng):
+    """Yield s + r after each step of the Lanczos process of Golub and Kahan, X V = U B, from a random vector.
+
+    s is the greatest singular value of the bidiagonal B and r the norm of its residual X^T u - s v, so that s <= ||X||
+    and X has a singular value in [s - r, s + r]: the greatest, unless the start is all but orthogonal to its vector.
+    """
+    v = rng.integers(2**31 - 1, int(np.prod(X.shape[1:]))).reshape(X.shape[1:]) / 2.0**30 - 1.0
+    v /= np.linalg.norm(v)
+    u, beta, B = 0.0, 0.0, np.zeros((LANCZOS_STEPS, LANCZOS_STEPS))
+    for k in range(LANCZOS_STEPS):
+        u, alpha = _normalized(X.forward(v) - beta * u)
+        v, beta = _normalized(X.adjoint(u) - alpha * v)
+        B[k, k] = alpha
+        left, values, _ = svd(B[: k + 1, : k + 1])
+        residual = beta * abs(left[-1, 0])
+        yield values[0] + residual
+        if residual <= LANCZOS_TOLERANCE * values[0]:
+            return
+        if k + 1 < LANCZOS_STEPS:
+            B[k, k + 1] = beta
+
+
+def _normalized(x):
+    size = float(np.linalg.norm(x))
+    return (x / size if size > 0.0 else x), size
