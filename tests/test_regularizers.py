@@ -12,10 +12,12 @@ from rrmbench.problem import build_regularizer
 
 numbers = st.floats(-5.0, 5.0)
 steps = st.floats(1e-3, 1e3)
+ends = [(-0.4, 0.7), (0.2, 0.7), (0.0, math.inf), (-math.inf, 0.0), (-1.0, math.inf)]
+boxed = [{"name": "l1", "strength": 0.05, "domain": {"box": list(box)}} for box in ends]
 each_regularizer = pytest.mark.parametrize(
     "psi",
-    [build_regularizer(m)[0] for m in oracles.coordinate_regularizers()],
-    ids=[m["name"] for m in oracles.coordinate_regularizers()],
+    [build_regularizer(m)[0] for m in oracles.coordinate_regularizers() + boxed],
+    ids=[m["name"] for m in oracles.coordinate_regularizers()] + [f"l1 in {box}" for box in ends],
 )
 
 
@@ -55,7 +57,7 @@ def test_prox_with_step_zero_projects_on_the_domain(psi, w):
 def test_conjugate_is_the_supremum(psi, v):
     def supremum(radius):
         grid = np.linspace(-radius, radius, 401)
-        return max(u * v - psi.value(u) for u in [*grid, *oracles.EXAMPLES.values()])
+        return max(u * v - psi.value(u) for u in [*grid, psi.prox(-radius, 0.0), psi.prox(radius, 0.0)])
 
     value = psi.conjugate(v)
     if math.isinf(value):
@@ -72,7 +74,9 @@ def test_feasible_scales_into_the_domain(psi, v):
 
     t = psi.feasible(v)
     assert 0.0 <= t <= 1.0
-    if math.isfinite(conjugate(1e-9 * v)):
+    if not getattr(psi, "homogeneous", False):  # psi* is no indicator
+        assert t == 1.0
+    elif math.isfinite(conjugate(1e-9 * v)):
         assert math.isfinite(conjugate(t * v))
         assert t == 1.0 or math.isinf(conjugate(t * v * (1.0 + 1e-12)))
 
@@ -81,3 +85,22 @@ def test_feasible_scales_into_the_domain(psi, v):
 def test_empty_box_is_refused(lower, upper):
     with pytest.raises(RrmbenchError, match="lower <= upper"):
         build_regularizer({"name": "box", "lower": lower, "upper": upper})
+
+
+@each_regularizer
+@given(w=st.lists(st.floats(-2.0, 2.0), min_size=1, max_size=4))
+def test_radius_bounds_all_of_no_greater_value(psi, w):
+    w = np.array([psi.prox(x, 0.0) for x in w])
+    value = sum(map(psi.value, w))
+    assert np.linalg.norm(w) <= psi.radius(value, w.shape) * (1.0 + 1e-12)
+    assert psi.radius(0.0, (1,)) == pytest.approx(
+        max(abs(psi.prox(s, 0.0)) for s in (-math.inf, math.inf)) if psi.strength == 0.0 else 0.0
+    )
+
+
+@given(w=numbers, c=st.floats(0.0, 10.0))
+@each_regularizer
+def test_homogeneous_is_true(psi, w, c):
+    if getattr(psi, "homogeneous", False):
+        w = psi.prox(w, 0.0)
+        assert psi.value(c * w) == pytest.approx(c * psi.value(w), abs=1e-15)

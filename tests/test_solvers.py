@@ -36,7 +36,7 @@ ACCURACY = dict.fromkeys(SOLVERS, (300, 0.5)) | {
     "saga": (300, 0.1),
     "sag": (300, 0.3),
     "adagrad": (300, 0.1),
-    "sgd": (300, 0.1),
+    "sgd": (300, 0.2),  # far from the optimum of ordinal_hinge without a regularizer, at step_scale 1
     "subgradient": (1000, 0.1),
     "fobos": (1000, 0.5),
     "rda": (1000, 0.6),

@@ -1,32 +1,57 @@
 """Bounds on every coordinate."""
 
+import math
 from typing import NamedTuple
+
+import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import regularizer
+from rrmbench.regularizers.norms import longest_within, scale_into
 
 
 class Box(NamedTuple):
-    """psi(w) = 0 for lower <= w_j <= upper and +inf elsewhere,  psi*(v) = max(lower v, upper v)."""
+    """psi(w) = strength |w| for lower <= w <= upper and +inf elsewhere,  psi*(v) = max v w - strength |w| there.
+
+    The prox is the soft-thresholded w, clipped. With strength > 0 it is the l1 norm on a box (`domain` of the YAML).
+    """
 
     lower: float
     upper: float
     strength: float = 0.0
     soft_threshold = True
 
+    @property
+    def homogeneous(self):
+        return self.lower in (0.0, -math.inf) and self.upper in (0.0, math.inf)
+
     def value(self, w):
-        return 0.0 if self.lower <= w <= self.upper else float("inf")
+        return self.strength * abs(w) if self.lower <= w <= self.upper else math.inf
 
     def conjugate(self, v):
-        if v == 0.0:
-            return 0.0
-        return v * (self.upper if v > 0.0 else self.lower)
+        if v > self.strength:
+            w = self.upper
+        elif v < -self.strength:
+            w = self.lower
+        else:
+            w = min(max(0.0, self.lower), self.upper)
+        return (v - math.copysign(self.strength, w)) * w if w != 0.0 else 0.0
 
     def prox(self, w, t):
-        return min(max(w, self.lower), self.upper)
+        tau = self.strength * t
+        return min(max(w - min(max(w, -tau), tau), self.lower), self.upper)
 
     def feasible(self, v):
-        return 1.0
+        """As for the l1 norm where w has no other bounds than 0; elsewhere 1, since scaling would not make psi* 0."""
+        if self.strength == 0.0 or not self.homogeneous:
+            return 1.0
+        outside = np.clip(v, 0.0 if self.lower == 0.0 else -np.inf, 0.0 if self.upper == 0.0 else np.inf)
+        return scale_into(np.max(np.abs(outside), initial=0.0), self.strength)
+
+    def radius(self, value, shape):
+        """At most this: both bounds alone are the greatest ||w||_2 under them."""
+        corner = math.sqrt(math.prod(shape)) * max(abs(self.lower), abs(self.upper))
+        return min(corner, longest_within(value, self.strength, 1.0))
 
 
 @regularizer

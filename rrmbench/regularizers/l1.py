@@ -6,6 +6,7 @@ import numpy as np
 
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import regularizer
+from rrmbench.regularizers.norms import longest_within, scale_into
 
 
 class L1(NamedTuple):
@@ -13,6 +14,7 @@ class L1(NamedTuple):
 
     strength: float
     soft_threshold = True
+    homogeneous = True
 
     def value(self, w):
         return self.strength * abs(w)
@@ -25,11 +27,10 @@ class L1(NamedTuple):
         return w - min(max(w, -tau), tau)
 
     def feasible(self, v):
-        """min(1, strength / ||v||_inf), a little less, so that rounding does not matter."""
-        largest = np.max(np.abs(v), initial=0.0)
-        if largest <= self.strength:
-            return 1.0
-        return self.strength / largest * (1.0 - 4.0 * np.finfo(float).eps)
+        return scale_into(np.max(np.abs(v), initial=0.0), self.strength)
+
+    def radius(self, value, shape):
+        return longest_within(value, self.strength, 1.0)
 
 
 @regularizer

@@ -11,6 +11,8 @@ class Zero(NamedTuple):
 
     strength: float = 0.0
     soft_threshold = True
+    homogeneous = True
+    isotropic = True
 
     def value(self, w):
         return 0.0
@@ -23,6 +25,9 @@ class Zero(NamedTuple):
 
     def feasible(self, v):
         return 1.0
+
+    def radius(self, value, shape):
+        return float("inf")
 
 
 @regularizer

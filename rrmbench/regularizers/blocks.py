@@ -1,0 +1,143 @@
+"""Sums of the Euclidean norms of blocks of w: groups of consecutive entries, rows or columns of a matrix."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.parameters import InputFile, NonNegative, PositiveInt
+from rrmbench.registry import regularizer
+from rrmbench.regularizers.norms import Norm, kept, matrix_only
+
+
+class Rows:
+    """Every row of a matrix is a block."""
+
+    def norms(self, w):
+        return np.sqrt(np.einsum("jk,jk->j", w, w))
+
+    def sizes(self, shape):
+        return np.full(shape[0], float(shape[1]))
+
+    def scaled(self, w, factors):
+        return w * factors[:, None]
+
+    def check(self, shape):
+        matrix_only(shape)
+
+
+class Columns:
+    """Every column of a matrix is a block."""
+
+    def norms(self, w):
+        return np.sqrt(np.einsum("jk,jk->k", w, w))
+
+    def sizes(self, shape):
+        return np.full(shape[1], float(shape[0]))
+
+    def scaled(self, w, factors):
+        return w * factors
+
+    def check(self, shape):
+        matrix_only(shape)
+
+
+class Groups:
+    """Consecutive entries of w, row by row, make a block: `groups` of them each, or as many as a file says.
+
+    The file has the sizes of the groups in their order, separated by white space. With one size for all, the last
+    group may be shorter.
+    """
+
+    def __init__(self, groups):
+        self.groups = groups
+        self.listed = read_sizes(Path(groups)) if isinstance(groups, str) else None
+        self._cut = None
+
+    def norms(self, w):
+        return np.sqrt(np.add.reduceat(np.square(w).reshape(-1), self.cut(w.size)[0]))
+
+    def sizes(self, shape):
+        return self.cut(int(np.prod(shape)))[1].astype(float)
+
+    def scaled(self, w, factors):
+        return w * np.repeat(factors, self.cut(w.size)[1]).reshape(w.shape)
+
+    def cut(self, entries):
+        """(where the groups begin, their sizes) for this many entries."""
+        if self._cut is None or self._cut[1].sum() != entries:
+            sizes = self.listed
+            if sizes is None:
+                sizes = np.full(-(-entries // self.groups), self.groups)
+                sizes[-1] -= sizes.sum() - entries
+            self._cut = np.cumsum(sizes) - sizes, sizes
+        return self._cut
+
+    def check(self, shape):
+        entries = np.prod(shape)
+        if self.listed is not None and self.listed.sum() != entries:
+            raise RrmbenchError(
+                f"the group sizes in {self.groups} sum to {self.listed.sum()}, found a model with {entries} entries"
+            )
+
+
+def read_sizes(path):
+    """The group sizes in a file of whole numbers >= 1 separated by white space; an array of integers."""
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RrmbenchError(f"{path}: cannot be read as a file of group sizes: {error}") from None
+    sizes = []
+    for number, line in enumerate(lines, start=1):
+        for token in line.split():
+            if not (token.isascii() and token.isdigit() and int(token) > 0):
+                raise RrmbenchError(f"{path}:{number}: found '{token}', allowed are group sizes, whole numbers >= 1")
+            sizes.append(int(token))
+    if not sizes:
+        raise RrmbenchError(f"{path}: found no group sizes, needed is at least one whole number >= 1")
+    return np.array(sizes)
+
+
+@dataclass(frozen=True)
+class BlockNorm(Norm):
+    """psi(w) = strength sum_g c_g ||w_g||_2, c_g = sqrt(the size of block g) if weighted, else 1.
+
+    The dual norm is max_g ||v_g||_2 / c_g; the prox shrinks every block.
+    """
+
+    strength: float
+    blocks: object
+    weighted: bool = False
+
+    def norm(self, w):
+        return np.sum(self.weights(w.shape) * self.blocks.norms(w))
+
+    def dual_norm(self, v):
+        return np.max(self.blocks.norms(v) / self.weights(v.shape), initial=0.0)
+
+    def shrunk(self, w, tau):
+        return self.blocks.scaled(w, kept(self.blocks.norms(w), tau * self.weights(w.shape)))
+
+    def longest(self, shape):
+        return 1.0 / np.min(self.weights(shape))
+
+    def weights(self, shape):
+        """c_g of all blocks of a model of this shape."""
+        sizes = self.blocks.sizes(shape)
+        return np.sqrt(sizes) if self.weighted else np.ones_like(sizes)
+
+    def check(self, shape):
+        self.blocks.check(shape)
+
+
+@regularizer
+def group_lasso(strength: NonNegative, groups: PositiveInt | InputFile):
+    """strength sum_g sqrt(d_g) ||w_g||_2, groups = the size d_g of all groups, or a file of their sizes in order"""
+    return BlockNorm(strength, Groups(groups), weighted=True)
+
+
+@regularizer(needs={"matrix"})
+def l21(strength: NonNegative):
+    """strength sum_j ||row j of W||_2"""
+    return BlockNorm(strength, Rows())

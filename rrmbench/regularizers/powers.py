@@ -1,0 +1,119 @@
+"""Convex functions V of a norm: Lemma 16 of the Pdprox paper, and its closed form for squared sums of norms."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+from annotated_types import Gt, Lt
+
+from rrmbench.parameters import InputFile, Positive, PositiveInt
+from rrmbench.registry import regularizer
+from rrmbench.regularizers.blocks import BlockNorm, Columns, Groups, Rows
+from rrmbench.regularizers.norms import L1Norm, L2Norm, LInfNorm
+from rrmbench.regularizers.rows import L1Inf
+from rrmbench.regularizers.thresholds import row_thresholds
+
+NORMS = {"l1": L1Norm, "l2": L2Norm, "linf": LInfNorm, "l1inf": L1Inf, "l21": lambda s: BlockNorm(s, Rows())}
+
+
+class Power(NamedTuple):
+    """V(z) = z^p for z >= 0 and p > 1, with its derivative, its convex conjugate V_* and its inverse."""
+
+    p: float
+
+    def value(self, z):
+        return z**self.p
+
+    def slope(self, z):
+        return self.p * z ** (self.p - 1.0)
+
+    def conjugate(self, eta):
+        return (self.p - 1.0) * (eta / self.p) ** (self.p / (self.p - 1.0))
+
+    def inverse(self, value):
+        return value ** (1.0 / self.p)
+
+
+@dataclass(frozen=True)
+class OfNorm:
+    """psi(w) = strength V(||w||),  psi*(v) = strength V_*(||v||_* / strength), V convex and increasing on z >= 0.
+
+    The prox of t psi is that of t strength eta ||.|| with eta = V'(z), where z is the norm of the result [Lemma 16]:
+    z - ||w(V'(z))|| rises in z from at most 0 at z = 0 to at least 0 at z = ||w||. (The paper seeks the same eta as the
+    root of ||w(eta)|| - V_*'(eta); V' and V_*' are inverse to each other.)
+    """
+
+    strength: float
+    inner: object  # the norm itself, a Norm of strength 1
+    V: object
+    separable = False
+
+    @property
+    def isotropic(self):
+        return getattr(self.inner, "isotropic", False)
+
+    def value(self, w):
+        with np.errstate(over="ignore"):  # at the last iterates of a solver that diverges
+            return self.strength * float(self.V.value(self.inner.norm(w)))
+
+    def conjugate(self, v):
+        return self.strength * float(self.V.conjugate(self.inner.dual_norm(v) / self.strength))
+
+    def prox(self, w, t):
+        from scipy.optimize import brentq
+
+        def shrunk(z):
+            return self.inner.shrunk(w, t * self.strength * self.V.slope(z))
+
+        def excess(z):
+            return float(z - self.inner.norm(shrunk(z)))
+
+        if not np.isfinite(self.value(w)):
+            return np.full_like(w, np.nan)
+        greatest = float(self.inner.norm(w))
+        if excess(0.0) >= 0.0:
+            return shrunk(0.0)
+        if excess(greatest) <= 0.0:  # t = 0, or so small that the norm stays the same
+            return shrunk(greatest)
+        floats = np.finfo(float)
+        return shrunk(brentq(excess, 0.0, greatest, xtol=floats.tiny, rtol=4.0 * floats.eps, maxiter=1000))
+
+    def feasible(self, v):
+        return 1.0
+
+    def radius(self, value, shape):
+        return float(self.V.inverse(value / self.strength) * self.inner.longest(shape))
+
+    def check(self, shape):
+        self.inner.check(shape)
+
+
+class SquaredSum(OfNorm):
+    """psi(w) = strength (sum_g ||w_g||_2)^2, psi*(v) = max_g ||v_g||_2^2 / (4 strength).
+
+    The root of Lemma 16 in closed form: with theta = 2 t strength sum_g (||w_g|| - theta)+, block g keeps
+    (1 - theta / ||w_g||)+ of itself.
+    """
+
+    def prox(self, w, t):
+        if t == 0.0:
+            return w.copy()
+        norms = self.inner.blocks.norms(w)
+        return self.inner.shrunk(w, row_thresholds(norms[None, :], 0.0, 0.5 / (t * self.strength))[0])
+
+
+@regularizer
+def squared_group(strength: Positive, groups: PositiveInt | InputFile | None = None):
+    """strength (sum_k ||w_k||_2)^2 over the columns of W, or over groups given by their size or a file of sizes"""
+    blocks = Columns() if groups is None else Groups(groups)
+    return SquaredSum(strength, BlockNorm(1.0, blocks), Power(2.0))
+
+
+@regularizer
+def norm_power(
+    strength: Positive,
+    norm: Literal["l1", "l2", "linf", "l21", "l1inf"],
+    power: Annotated[float, Gt(1), Lt(float("inf"))] = 2.0,
+):
+    """strength ||w||^power for the norm l1, l2, linf, l21 or l1inf (the last two of a matrix), power > 1"""
+    return OfNorm(strength, NORMS[norm](1.0), Power(power))

@@ -1,0 +1,128 @@
+"""The singular values of a matrix above a threshold, and the sum and a bound of all, as the trace norm needs them.
+
+Here a is (rows, columns) with rows <= columns. Times are of one core on 943 x 1682, 20 values above the threshold.
+"""
+
+import numpy as np
+
+EPS = np.finfo(float).eps
+NARROW = 1e-4  # the least threshold, relative to the greatest singular value, at which the Gram matrix is trusted
+LARGE = 256  # the least number of rows at which Lanczos is tried
+STEPS = 128  # of Lanczos, at most
+
+
+def leading(a, tau):
+    """(U, s): the singular values s > tau of a and their left vectors, the fastest way that is accurate (40 ms).
+
+    Lanczos, if few steps are enough and a second run, on what is left, finds none that were missed (as copies of a
+    repeated one would be); else the Gram matrix; else LAPACK.
+    """
+    if a.shape[0] >= LARGE:
+        steps = min(STEPS, a.shape[0] // 8)
+        found = by_lanczos(a, tau, steps)
+        if found is not None:
+            U = found[0]
+            missed = by_lanczos(a - U @ (U.T @ a), tau, steps, seed=1)
+            if missed is not None and len(missed[1]) == 0:
+                return found
+    found = by_gram(a, tau)
+    return by_svd(a, tau) if found is None else found
+
+
+def by_svd(a, tau):
+    """As `leading` by LAPACK's SVD, to rounding (830 ms)."""
+    U, s, _ = np.linalg.svd(a, full_matrices=False)
+    k = np.count_nonzero(s > tau)
+    return U[:, :k], s[:k]
+
+
+def by_gram(a, tau):
+    """As `leading` from the eigenvalues of a a^T above tau^2 (130 ms); None where tau is too small for that.
+
+    Its rounding moves the shrunk matrix by about eps s_1^2 / tau: measured 5e-13 s_1 at tau = 1e-4 s_1.
+    """
+    from scipy.linalg import eigh
+
+    gram = a @ a.T
+    least = tau * tau / (NARROW * NARROW)
+    if least < np.max(np.diag(gram)):  # the greatest eigenvalue is no less
+        return None
+    squares, U = eigh(gram, subset_by_value=(tau * tau, np.inf), check_finite=False)
+    if least < squares.max(initial=0.0):
+        return None
+    return U, np.sqrt(squares)
+
+
+def by_lanczos(a, tau, steps, seed=0):
+    """As `leading` by Golub's and Kahan's bidiagonalization (20 ms); None if it needs more than so many steps.
+
+    It ends when every Ritz value that may lie above tau has converged to 1e-14 s_1, and one lies below tau by more
+    than its residual. All vectors are kept orthogonal; the starting vector is random, the same for the same seed. Of a
+    singular value that occurs twice to all digits it sees one copy, unless nothing else is left.
+    """
+    steps = min(steps, a.shape[0])
+    random = np.random.default_rng(seed)
+    U, V = np.empty((steps, a.shape[0])), np.empty((steps + 1, a.shape[1]))
+    alpha, beta = np.zeros(steps), np.zeros(steps)
+    tiny = EPS * np.linalg.norm(a)
+    V[0] = _orthonormal(random.standard_normal(a.shape[1]), V[:0], tiny, random)[0]
+    check = 8
+    for k in range(steps):
+        U[k], alpha[k] = _orthonormal(a @ V[k], U[:k], tiny, random)
+        V[k + 1], beta[k] = _orthonormal(U[k] @ a, V[: k + 1], tiny, random)
+        exhausted = k + 1 == a.shape[0] or alpha[k] == beta[k] == 0.0
+        if exhausted or (k >= check and beta[k] > 0.0):
+            check = k + max(4, k // 8)
+            between = np.diag(alpha[: k + 1]) + np.diag(beta[:k], 1)  # a^T U = V between^T + beta_k v_{k+1} e_k^T
+            if exhausted:
+                between = np.column_stack((between, beta[k] * np.eye(k + 1)[:, k]))  # a^T U = (V, v_{k+1}) between^T
+            P, s, _ = np.linalg.svd(between, full_matrices=False)
+            residuals = beta[k] * np.abs(P[-1])
+            wanted = s + residuals > tau
+            if exhausted or (not wanted.all() and np.all(residuals[wanted] <= 1e-14 * s[0])):
+                above = s > tau
+                return U[: k + 1].T @ P[:, above], s[above]
+            if np.count_nonzero(s > tau) > steps // 2:  # and there are no less singular values there
+                return None
+    return None
+
+
+def _orthonormal(x, basis, tiny, random):
+    """(x without its part in the span of the rows of `basis`, normalized; its norm before that).
+
+    Where nothing is left, another random vector in its place and the norm 0.
+    """
+    x, norm = _without(x, basis)
+    if norm > 100.0 * tiny:
+        return x / norm, norm
+    x, norm = _without(random.standard_normal(x.shape[0]), basis)
+    return x / norm, 0.0
+
+
+def _without(x, basis):
+    for _ in range(2):  # once is not enough where little is left
+        x = x - (basis @ x) @ basis
+    return x, np.linalg.norm(x)
+
+
+def total(a):
+    """The sum of all singular values; where a is of low rank to rounding, of its product with a basis of its range."""
+    random, size = np.random.default_rng(0), np.linalg.norm(a)
+    for rank in (32, 128):
+        if 4 * rank < a.shape[0]:
+            Q = np.linalg.qr(a @ random.standard_normal((a.shape[1], rank)))[0]
+            inside = Q.T @ a
+            if (
+                np.sqrt(a.shape[0]) * np.linalg.norm(a - Q @ inside) <= 1e-13 * size
+            ):  # bounds the sum of what is outside
+                return np.sum(np.linalg.svd(inside, compute_uv=False))
+    return np.sum(np.linalg.svd(a, compute_uv=False))
+
+
+def greatest(a):
+    """The greatest singular value, from an exact eigenvalue of a a^T (100 ms) and rounded up: never less than it."""
+    from scipy.linalg import eigh
+
+    rows, columns = a.shape
+    square = eigh(a @ a.T, eigvals_only=True, subset_by_index=[rows - 1, rows - 1], check_finite=False)[0]
+    return np.sqrt(max(0.0, square)) * (1.0 + EPS * (rows + columns))
