@@ -1,6 +1,7 @@
 """The theorems' curves: what the papers prove of a solver on the very problem of a run, from its measured constants."""
 
 from functools import lru_cache
+from inspect import Parameter, signature
 
 import numpy as np
 
@@ -24,13 +25,20 @@ def bound_curve(run, experiment):
     reduction, values = registry.from_mapping("reduction", spec["reduction"])
     passes = run.column("passes")
     if reduction.name == "none" and solver.bound is not None:
-        return _positive(passes, solver.bound(constants, passes))
+        return _positive(passes, proven(solver, constants, passes, parameters))
     given = {key: values[key] for key in ("sigma", "mu") if key in values}
     if reduction.bound is None or solver.quartering is None or not given or "auto" in given.values():
         return None
     ends = _epoch_ends(problem, solver, parameters, passes.max(initial=0.0), **given)
     epochs = np.arange(1, len(ends) + 1)
     return _positive(ends, reduction.bound(constants, epochs, **given))
+
+
+def proven(solver, constants, passes, given):
+    """solver.bound with those of the parameters, `given` ones or defaults, that it takes as keyword-only arguments."""
+    takes = [p.name for p in signature(solver.bound).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
+    values = {name: given.get(name, solver.parameters[name].default) for name in takes}
+    return solver.bound(constants, passes, **values)
 
 
 def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):

@@ -18,12 +18,12 @@ def pinned(bounds):
 def spec(run_spec, seconds):
     """The spec of the extra run for the problem of a run, with the solver that certifies such problems best."""
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
-    if not {"rows", "coordinate", "separable"} <= has:
-        solver = "pdprox_restarted"
-    elif "strongly_convex" in has or "scalar" not in has:
+    if {"rows", "coordinate", "separable", "strongly_convex"} <= has:
         solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca_shrinking"
+    elif {"rows", "coordinate", "scalar", "smooth"} <= has:
+        solver = "coordinate_descent"
     else:
-        solver = "coordinate_descent" if "smooth" in has else "apcg"
+        solver = "pdprox_restarted"
     return run_spec | {
         "solver": {"name": solver},
         "reduction": {"name": "auto"},

@@ -60,7 +60,7 @@ class Component:
     needs: frozenset
     gives: frozenset
     source: str
-    bound: object = None  # of a solver: its theorem, bound(constants, passes), see rrmbench.theory
+    bound: object = None  # of a solver: its theorem, bound(constants, passes, ...), see rrmbench.theory
     quartering: object = None  # of a solver: the passes in which it quarters P(w) - P(w*), see rrmbench.theory
 
     @property

@@ -2,10 +2,11 @@
 
 A solver's theorem is a function bound(constants, passes) -> array, given to its decorator as
 `@solver(bound=...)` and kept as `Component.bound`: an upper bound of P(w) - P(w*) after so many passes, in expectation
-for randomized methods, as each function says. `@solver(quartering=...)` gives the time of the oracle of a reduction,
-quartering(problem, **parameters) -> passes: so many passes quarter P(w) - P(w*) of a smooth and strongly convex
-problem. The theorem of a reduction is bound(constants, epochs, **parameters), after so many epochs that quarter the
-distance.
+for randomized methods, as each function says; NaN where the theorem says nothing. Of the run's parameters it gets those
+that it takes as keyword-only arguments (`rrmbench.bounds.proven`). `@solver(quartering=...)` gives the time of the
+oracle of a reduction, quartering(problem, **parameters) -> passes: so many passes quarter P(w) - P(w*) of a smooth and
+strongly convex problem. The theorem of a reduction is bound(constants, epochs, **parameters), after so many epochs that
+quarter the distance.
 """
 
 from typing import NamedTuple
@@ -26,6 +27,7 @@ class Constants(NamedTuple):
     initial_gap : P(w0) - D(0), which bounds both suboptimalities
     initial_suboptimality : P(w0) - P(w*), NaN where the optimum is not known
     distance : ||w0 - w*||^2, NaN where the optimum is not known
+    D2 : a bound of ||b||^2 over the domain of D, n G^2 for one output per sample; inf if there is none
     """
 
     n: int
@@ -38,6 +40,7 @@ class Constants(NamedTuple):
     initial_gap: float
     initial_suboptimality: float = np.nan
     distance: float = np.nan
+    D2: float = np.inf
 
 
 def constants(problem, minimizer=None):
@@ -53,6 +56,7 @@ def constants(problem, minimizer=None):
         gamma=1.0 / problem.smoothness,
         G=problem.lipschitz,
         initial_gap=first - problem.dual(np.zeros(problem.output_shape)),
+        D2=problem.n * problem.losses.spread * problem.lipschitz**2,
     )
     if minimizer is None:
         return known

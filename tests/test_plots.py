@@ -271,12 +271,16 @@ def test_a_logarithmic_axis_always_has_labelled_ticks(tmp_path, rate):
     assert 2 <= len(seen) <= 8
 
 
-def test_a_diverging_run_does_not_squeeze_the_others(tmp_path):
+@pytest.mark.parametrize("y", ["gap", "objective"])
+def test_a_diverging_run_does_not_squeeze_the_others(tmp_path, y):
     wild = stored.trace()
     wild["gap"] = np.exp(3 * wild["passes"])
+    wild["primal"] = stored.OPTIMUM + wild["gap"]
     runs = [stored.result(stored.spec()), stored.result(stored.spec(solver="gd"), wild, status="diverged")]
-    (sheet,) = sheets_of(tmp_path, runs, y="gap")
-    assert draw(sheet).axes[0].get_ylim()[1] < 100
+    (sheet,) = sheets_of(tmp_path, runs, y=y)
+    low, high = draw(sheet).axes[0].get_ylim()
+    assert high < 100
+    assert low > 0.0
 
 
 def test_limits_and_title_of_the_plot_section_are_obeyed(tmp_path):

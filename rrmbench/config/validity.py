@@ -3,6 +3,8 @@
 A regularizer may need something of the problem as well, and so do data without coordinates or with one label a sample.
 """
 
+from pathlib import Path
+
 from rrmbench import registry
 
 # trait -> (what the solver needs, whose trait it is, how it is said of that part)
@@ -40,7 +42,7 @@ def _problem_reason(spec, has):
             wanted, of, said = _WORDS[trait]
             return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
     if "tasks" in has and "scalar" not in has and "separable" in has:
-        return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one"
+        return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one label"
     return None
 
 
@@ -62,7 +64,7 @@ def _sentence(trait, spec):
 
 
 def _owner(part, spec):
-    return spec[part].get("name") or spec[part]["path"]
+    return spec[part].get("name") or Path(spec[part]["path"]).name
 
 
 def _advice(missing):

@@ -137,7 +137,9 @@ def _limits(axes, panel, wanted):
             axes.axhspan(bottom, panel.floor, color="0.85", zorder=0, linewidth=0)
         axes.set_ylim(bottom, top)
     elif wanted.y == "objective" and start > lowest:
-        axes.set_ylim(top=min(axes.get_ylim()[1], start + 0.3 * (start - lowest)))
+        (bottom, top), fall = axes.get_ylim(), start - lowest
+        least = lowest if panel.optimum is None else min(lowest, panel.optimum)
+        axes.set_ylim(max(bottom, least - 0.05 * fall), min(top, start + 0.3 * fall))
     if wanted.xlim is not None:
         axes.set_xlim(*wanted.xlim)
     if wanted.ylim is not None:

@@ -72,7 +72,8 @@ def pdprox_dual(
     at = origin(problem, start)
     yield at
     lengths, passes = yield from lengths_of(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
-    yield from reported(output, dual_steps(problem, at, lengths, passes, layout, beta))
+    z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
+    yield from reported(output, dual_steps(problem, at, z, lengths, passes, layout, beta))
 
 
 @solver(bound=pdprox_bound)
@@ -94,7 +95,8 @@ def pdprox_primal(
     at = origin(problem, start)
     yield at
     lengths, passes = yield from lengths_of(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
-    yield from reported(output, primal_steps(problem, at, lengths, passes, layout))
+    v, passes = yield from product(problem.v, at.b, problem.shape, at, passes)
+    yield from reported(output, primal_steps(problem, at, v, lengths, passes, layout))
 
 
 @solver(needs={"strongly_convex"})
@@ -117,7 +119,8 @@ def pdprox_accelerated(
     at, s = origin(problem, start), problem.strong_convexity
     yield at
     lengths, passes = yield from lengths_of(problem, at, rng, constant, step_scale=step_scale, ratio=ratio, convexity=s)
-    yield from dual_steps(problem, at, lengths, passes, layout)
+    z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
+    yield from dual_steps(problem, at, z, lengths, passes, layout)
 
 
 def origin(problem, start):
@@ -128,9 +131,13 @@ def origin(problem, start):
     return Iterate(start.w.copy(), b)
 
 
-def product(multiply, x, shape):
-    """(multiply(x), 1/2), or (0, 0) for x = 0: a product with the data and the passes it takes."""
-    return (multiply(x), 0.5) if x.any() else (np.zeros(shape), 0.0)
+def product(multiply, x, shape, at, passes):
+    """Return (multiply(x), passes after it): half a pass, after which `at` is yielded, or nothing for x = 0."""
+    if not x.any():
+        return np.zeros(shape), passes
+    found = multiply(x)
+    yield at._replace(passes=passes + 0.5)
+    return found, passes + 0.5
 
 
 def beyond(x, old, theta=1.0):
@@ -142,11 +149,10 @@ def beyond(x, old, theta=1.0):
     return ahead
 
 
-def dual_steps(problem, at, lengths, passes, layout="double_dual", beta="step"):
-    """The iterates of `pdprox_dual` from `at` on; `passes` are spent already."""
+def dual_steps(problem, at, z, lengths, passes, layout="double_dual", beta="step"):
+    """The iterates of `pdprox_dual` after `at`, z = X w there; `passes` are spent already."""
     w, base = at.w, at.b
-    z, cost = product(problem.X.forward, w, problem.output_shape)
-    ahead, passes = z, passes + cost
+    ahead = z
     while True:
         b = lengths.dual(base, ahead)
         v = problem.v(b)
@@ -165,11 +171,10 @@ def dual_steps(problem, at, lengths, passes, layout="double_dual", beta="step"):
         yield Iterate(w, b, passes)
 
 
-def primal_steps(problem, at, lengths, passes, layout):
-    """The iterates of `pdprox_primal` from `at` on; `passes` are spent already."""
+def primal_steps(problem, at, v, lengths, passes, layout):
+    """The iterates of `pdprox_primal` after `at`, v = -X^T b/n there; `passes` are spent already."""
     w, b = at.w, at.b
-    v, cost = product(problem.v, b, problem.shape)
-    ahead, passes = v, passes + cost
+    ahead = v
     while True:
         w = lengths.primal(w, ahead)
         z = problem.X.forward(w)

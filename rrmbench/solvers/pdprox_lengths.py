@@ -6,18 +6,20 @@ c >= ||K||^2 [Lemma 3].
     data      R^2/n, R = max ||x_i||. [Appendix A] There the generalized hinge has (a^2 + 1) R^2/n and 2 a^2 R^2/n,
               since its conjugate is written with two variables per sample, one of which multiplies a x_i; the one
               variable of a loss here multiplies x_i alone, so that R^2/n holds for every loss.
-    spectral  ||X||^2/n^2 by the Lanczos process, at one pass per step
+    spectral  ||X||^2/n^2 by 20 steps of the Lanczos process, a pass each
 """
 
-from math import sqrt
+from math import inf, log, pi, sqrt
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import svd
+from scipy.linalg import svdvals
 
 LANCZOS_STEPS = 20
-LANCZOS_TOLERANCE = 0.02  # of the residual, relative to the singular value
+FAILURE = 1e-3  # the probability that ||X|| is more than the bound
+ENDED = 1e-12  # relative to s, the beta with which the Lanczos process has seen all that X does to its start
 MARGIN = 1.1  # of a c that has been found too small
+ROUNDING = 1e-8  # moves of X w or X^T b less than this, relative to their size, prove nothing
 
 Constant = Literal["data", "spectral"]
 
@@ -59,6 +61,13 @@ class Lengths:
         self.sigma /= theta
         return theta
 
+    def rebalance(self, way, dual_way):
+        """Move sqrt(sigma/tau) to its geometric mean with dual_way/way, tau sigma as it is."""
+        if min(way, dual_way) > 0.0:
+            geometric = sqrt(sqrt(self.sigma / self.tau) * dual_way / way)
+            length = sqrt(self.tau * self.sigma)
+            self.tau, self.sigma = length / geometric, length * geometric
+
     def watch(self, x, image, scale=1.0):
         """Shorten the steps if `scale * image` = K x (or -K^T x) moved by more than sqrt(c) times as much as x.
 
@@ -70,7 +79,7 @@ class Lengths:
         if self._last is not None:
             moved = float(np.sum((x - self._last[0]) ** 2))
             seen = scale**2 * float(np.sum((image - self._last[1]) ** 2))
-            if seen > self.c * moved:
+            if seen > self.c * moved and seen > (ROUNDING * scale) ** 2 * float(np.sum(image**2)):
                 shorter = sqrt(self.c * moved / (MARGIN * seen))
                 self.tau, self.sigma, self.c = shorter * self.tau, shorter * self.sigma, self.c / shorter**2
         self._last = x, image
@@ -87,27 +96,34 @@ def lengths_of(problem, at, rng, constant, **options):
 
 
 def norm_bounds(X, rng):
-    """Yield s + r after each step of the Lanczos process of Golub and Kahan, X V = U B, from a random vector.
+    """Yield bounds of ||X|| after each step of the Lanczos process of Golub and Kahan, X V = U B, from a random vector.
 
-    s is the greatest singular value of the bidiagonal B and r the norm of its residual X^T u - s v, so that s <= ||X||
-    and X has a singular value in [s - r, s + r]: the greatest, unless the start is all but orthogonal to its vector.
+    The greatest singular value s of the bidiagonal B after k steps has s^2 < (1 - e) ||X||^2 with a probability of at
+    most 1.648 sqrt(d) exp(-sqrt(e) (2 k - 1)), d the length of w [Kuczynski and Wozniakowski 1992, Theorem 4.2]. With
+    the e that makes this FAILURE the bound is s/sqrt(1 - e), infinite at first; s where the process has ended before.
     """
-    v = rng.integers(2**31 - 1, int(np.prod(X.shape[1:]))).reshape(X.shape[1:]) / 2.0**30 - 1.0
-    v /= np.linalg.norm(v)
+    v, _ = normalized(normal(rng, X.shape[1:]))
     u, beta, B = 0.0, 0.0, np.zeros((LANCZOS_STEPS, LANCZOS_STEPS))
     for k in range(LANCZOS_STEPS):
-        u, alpha = _normalized(X.forward(v) - beta * u)
-        v, beta = _normalized(X.adjoint(u) - alpha * v)
+        if k > 0:
+            B[k - 1, k] = beta
+        u, alpha = normalized(X.forward(v) - beta * u)
+        v, beta = normalized(X.adjoint(u) - alpha * v)
         B[k, k] = alpha
-        left, values, _ = svd(B[: k + 1, : k + 1])
-        residual = beta * abs(left[-1, 0])
-        yield values[0] + residual
-        if residual <= LANCZOS_TOLERANCE * values[0]:
+        s = svdvals(B[: k + 1, : k + 1])[0]
+        if beta <= ENDED * s:
+            yield s * (1.0 + ENDED)
             return
-        if k + 1 < LANCZOS_STEPS:
-            B[k, k + 1] = beta
+        e = (log(1.648 * sqrt(v.size) / FAILURE) / (2 * k + 1)) ** 2
+        yield s / sqrt(1.0 - e) if e < 1.0 else inf
 
 
-def _normalized(x):
+def normal(rng, shape):
+    """Independent standard normal numbers, by the method of Box and Muller."""
+    first, second = ((rng.integers(2**31 - 1, int(np.prod(shape))) + 0.5) / 2.0**31 for _ in range(2))
+    return (np.sqrt(-2.0 * np.log(first)) * np.cos(2.0 * pi * second)).reshape(shape)
+
+
+def normalized(x):
     size = float(np.linalg.norm(x))
     return (x / size if size > 0.0 else x), size

@@ -9,7 +9,7 @@ from annotated_types import Ge, Le
 from rrmbench.kernels import kernel
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
-from rrmbench.solvers.pdprox import dual_steps, origin
+from rrmbench.solvers.pdprox import dual_steps, origin, product
 
 Exponent = Annotated[float, Ge(0), Le(2)]
 
@@ -25,7 +25,8 @@ def pdprox_preconditioned(
     """
     at = origin(problem, start)
     yield at
-    yield from dual_steps(problem, at, Diagonal(problem, exponent, step_scale, ratio), 0.0)
+    z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, 0.0)
+    yield from dual_steps(problem, at, z, Diagonal(problem, exponent, step_scale, ratio), passes)
 
 
 class Diagonal:

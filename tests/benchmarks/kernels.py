@@ -39,6 +39,9 @@ SETTINGS = [
     ("saga", "logistic", 1.0),
     ("sgd", "smoothed_hinge", 1.0),
     ({"name": "fista", "step": "bound"}, "smoothed_hinge", 1.0),
+    ("pdprox_dual", "hinge", 1.0),
+    ("pdprox_primal", "hinge", 1.0),
+    ("pdprox_preconditioned", "hinge", 1.0),
 ]
 EPOCHS = 5
 

@@ -1,0 +1,44 @@
+"""Every configuration that is shipped is valid, with no data at hand, and the papers' figures are complete."""
+
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from rrmbench.config import read, resolve
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+SHIPPED = sorted(CONFIGS.rglob("*.yaml"))
+COMPARISON = "bench.yaml"  # each library knows some of its problems only
+
+
+@pytest.fixture(autouse=True)
+def no_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path))
+    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: str(path.relative_to(CONFIGS)))
+def test_is_valid_and_skips_nothing(path):
+    plan = resolve(read(path))
+    assert plan.runs
+    assert not plan.skipped or path.name == COMPARISON
+
+
+def test_no_two_have_one_name():
+    names = [resolve(read(path)).name for path in SHIPPED]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("figure", ["pdprox/table1", *(f"pdprox/figure{k}" for k in range(2, 9))])
+def test_a_small_twin_asks_for_less(figure):
+    full, small = (resolve(read(CONFIGS / f"{figure}{suffix}.yaml")) for suffix in ("", "_small"))
+    assert (full.name, small.name) == (figure.replace("/", "_"), figure.replace("/", "_") + "_small")
+    assert {run["solver"]["name"] for run in small.runs} == {run["solver"]["name"] for run in full.runs}
+    assert len(small.runs) <= len(full.runs)
+
+
+def test_groups_of_the_memset_features():
+    sizes = [4**k for k in (1, 2, 3) for _ in combinations(range(7), k)]  # positions, pairs and triples of 4 letters
+    assert [int(size) for size in (CONFIGS / "pdprox" / "memset_groups.txt").read_text().split()] == sizes
+    assert (len(sizes), sum(sizes)) == (63, 2604)
