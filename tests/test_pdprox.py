@@ -208,26 +208,9 @@ def test_preconditioning_makes_the_norm_at_most_one(seed, exponent):
 # passes
 
 
-class Counting:
-    """An operator that counts its products."""
-
-    def __init__(self, X):
-        self.X, self.shape, self.sqnorms, self.products = X, X.shape, X.sqnorms, 0
-        if hasattr(X, "rows"):
-            self.rows = X.rows
-
-    def forward(self, w):
-        self.products += 1
-        return self.X.forward(w)
-
-    def adjoint(self, b):
-        self.products += 1
-        return self.X.adjoint(b)
-
-
 def counted(spec, p, start):
     """(passes, products with the data so far) of the first iterates."""
-    X = Counting(p.X)
+    X = oracles.Counting(p.X)
     running = registry.build_solver(spec)(Problem(X, p.y, p.loss, p.regularizer, l2=p.l2), start, Rng(0))
     return [(it.passes + it.checks, X.products) for it in islice(running, 40)]
 
