@@ -12,8 +12,9 @@ from rrmbench.solvers.gradient import GROWTH, curvature, searched_steps
 
 @solver
 def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Literal["rate", "none"] = "rate"):
-    """w = prox_{Psi/L}(y - g/L), y = w + (k - 1)/(k + 2) (w - w_old) after step k, g a subgradient at y.
+    """Accelerated proximal steps with subgradients and an adaptive step length.
 
+    w = prox_{Psi/L}(y - g/L), y = w + (k - 1)/(k + 2) (w - w_old) after step k, g a subgradient at y.
     L grows by GROWTH whenever f(w) <= f(y) + g.(w - y) + (L/2) ||w - y||^2 fails, f the mean loss, and never falls.
     [Chen, Pan, Kwok and Carbonell 2009, Algorithm 1, with a_k = 2/(k + 1)]
 

@@ -29,7 +29,7 @@ from rrmbench.registry import solver
 
 @solver(aliases=["pdexg"])
 def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step_scale: Positive = 1.0):
-    """The pair (w, b) of the excessive gap technique. [Nesterov 2005b, sections 4 to 7]
+    """The excessive gap technique: a pair (w, b) whose smoothed objectives have changed sides. [Nesterov 2005b]
 
     Which mu there is and falls depends on what is strongly convex already:
 

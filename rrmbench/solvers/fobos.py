@@ -12,8 +12,9 @@ from rrmbench.registry import solver
 
 @solver
 def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
-    """w = prox_{eta Psi}(w - eta g), g = (1/n) X^T phi'(X w) with all samples, the least-norm phi' at a kink.
+    """Forward-backward splitting with subgradients of the mean loss.
 
+    w = prox_{eta Psi}(w - eta g), g = (1/n) X^T phi'(X w) with all samples, the least-norm phi' at a kink;
     eta in step k = 1, 2, ... is step_scale times
 
         1/L               for smooth phi, where this is the proximal gradient method

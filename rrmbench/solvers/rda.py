@@ -14,8 +14,9 @@ from rrmbench.solvers.fobos import steepest
 
 @solver
 def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["last", "average"] = "last"):
-    """w = argmin_u  g.u + Psi(u) + (beta_k/k) ||u - w0||^2/2, g the average of all k subgradients of the mean loss.
+    """Regularized dual averaging of the subgradients of the mean loss.
 
+    w = argmin_u  g.u + Psi(u) + (beta_k/k) ||u - w0||^2/2, g the average of all k subgradients so far.
     This is prox_{t Psi}(w0 - t g) with t = k/beta_k. The subgradients are those of all samples, of least norm at a
     kink; w0 is the start. beta_k is
 
