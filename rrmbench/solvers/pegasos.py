@@ -24,7 +24,8 @@ def pegasos(
 ):
     """Pegasos: subgradient steps for the support vector machine, then a projection on a ball.
 
-    w = (1 - eta s) w - eta g with eta = 1/(s t) in step t = 1, 2, ...; g is phi'(x_i.w) x_i for a random sample, or the mean over all samples; the least-norm phi' at the kink.
+    w = (1 - eta s) w - eta g with eta = 1/(s t) in step t = 1, 2, ...; g is phi'(x_i.w) x_i for a random sample, or the
+    mean over all samples; the least-norm phi' at the kink.
 
     sampling : "all" is the deterministic method of Pdprox, footnote 2, a pass per step; "uniform" draws samples as
         Figure 1 of the paper does, "permutation" goes through all of them in a fresh order in each pass.
