@@ -1,0 +1,62 @@
+"""What the verdicts are made of: numbers of groups of runs, and how they are printed."""
+
+import numpy as np
+
+from rrmbench.results import points_to
+
+
+def passes(runs, level, quantity="suboptimality", clock="passes"):
+    """The median over seeds of the passes (or seconds) to a level; inf where fewer than half of the seeds reach it."""
+    reached = []
+    for run in runs:
+        values = run.column(quantity)
+        if quantity == "suboptimality":  # below the certified width means at or below every level above it
+            values = np.where(np.isnan(values), width(run), values)
+        (point,) = points_to(values, (level,))
+        reached.append(np.inf if point is None else run.column(clock)[point])
+    return float(np.median(reached))
+
+
+def width(run):
+    """The certified interval that the reference optimum lies in."""
+    return max(run.reference["primal"] - run.reference["dual"], 0.0)
+
+
+def final(runs, quantity="suboptimality"):
+    """The median over seeds of the last value."""
+    return float(np.median([run.column(quantity)[-1] for run in runs]))
+
+
+def grouped(runs, *keys):
+    """Runs by the values of some keys, in order."""
+    groups = {}
+    for run in runs:
+        groups.setdefault(tuple(run.keys.get(key) for key in keys), []).append(run)
+    return groups
+
+
+def count(value):
+    return "-" if not np.isfinite(value) else f"{value:.3g}"
+
+
+def verdict(mine, best):
+    """Whether `mine` (less is better) is at most `best`; None where neither is finite."""
+    if not np.isfinite(min(mine, best)):
+        return None
+    return "holds" if mine <= best else "within 2x" if mine <= 2 * best else "does not hold"
+
+
+def tally(words):
+    """ "3 holds, 1 does not hold"; a None does not count."""
+    kinds = [(word, words.count(word)) for word in ("holds", "within 2x", "does not hold")]
+    return ", ".join(f"{number} {word}" for word, number in kinds if number)
+
+
+def head(*cells):
+    """Print the head of a table."""
+    row(*cells)
+    print("|" + "---|" * len(cells))
+
+
+def row(*cells):
+    print("| " + " | ".join(cells) + " |")
