@@ -23,6 +23,7 @@ L1 = {"name": "l1", "strength": 0.05}
 L2 = {"name": "l2", "strength": 0.1}
 ELASTIC = {"name": "elastic_net", "l1": 0.03, "l2": 0.1}
 CENTER = np.linspace(-1.0, 1.0, 12)
+RATE = {"name": "agd_adaptive", "cap": "rate"}
 DETERMINISTIC = ["fobos", "rda", "agd_adaptive", "excessive_gap", {"name": "pegasos", "sampling": "all"}]
 
 
@@ -175,7 +176,7 @@ def at(solver, p, passes, start=None):
 def test_agd_adaptive_is_chens_with_a_cap(loss, scale, start):
     p = oracles.problem(loss, ELASTIC)
     X, w = dense(p), np.zeros(12) if start is None else CENTER
-    ours, passes = steps({"name": "agd_adaptive", "step_scale": scale}, p, start), 0.5 if start is None else 1.0
+    ours, passes = steps({**RATE, "step_scale": scale}, p, start), 0.5 if start is None else 1.0
     assert next(ours).passes == passes
     g = subgradient(p, X, w)
     smooth = loss == "logistic"
@@ -236,7 +237,7 @@ def test_agd_adaptive_leaves_points_at_kinks():
     # three medians, where no L passes the test
     X, y, best = np.eye(3)[[0, 0, 0, 1, 1, 2]], [1.0, 1.0, 2.0, 3.0, 3.5, 4.0], np.array([1.0, 3.0, 4.0])
     p = Problem(X, y, "absolute", {"name": "l1", "strength": 0.01})
-    last = at("agd_adaptive", p, 1500, Iterate(best))
+    last = at(RATE, p, 1500, Iterate(best))
     assert p.primal(last.w) <= p.primal(best) + 0.02
 
 
@@ -486,8 +487,13 @@ def matrix_optimum(regularizer):
 @pytest.mark.parametrize("regularizer", ["l21", "l1inf", "trace_norm"])
 def test_matrix_models_and_norms_of_them(solver, regularizer):
     p, optimum, _ = matrix_optimum(regularizer)
-    scale = {"fobos": 2.0, "rda": 8.0, "agd_adaptive": 16.0, "excessive_gap": 1.0}[solver]
-    last = at({"name": solver, "step_scale": scale}, p, 2000)
+    tuned = {
+        "fobos": {"step_scale": 2.0},
+        "rda": {"step_scale": 8.0},
+        "agd_adaptive": {"step_scale": 16.0, "cap": "rate"},
+        "excessive_gap": {},
+    }
+    last = at({"name": solver, **tuned[solver]}, p, 2000)
     assert last.w.shape == (4, 3)
     assert -1e-6 <= p.primal(last.w) - optimum <= 0.1 * (p.primal(np.zeros((4, 3))) - optimum)
     assert p.dual(last.b) <= optimum + 1e-6
@@ -501,7 +507,7 @@ def test_a_flattened_matrix_is_a_vector_to_separable_regularizers(solver):
         np.testing.assert_allclose(a.w.reshape(-1), b.w, atol=1e-10)
 
 
-@pytest.mark.parametrize("solver", ["fobos", "rda", "agd_adaptive", "excessive_gap"])
+@pytest.mark.parametrize("solver", ["fobos", "rda", RATE, "excessive_gap"], ids=str)
 def test_losses_on_several_outputs_and_on_all_samples(solver):
     X, z = oracles.data(30, 6, seed=4)
     classes = Problem(X, np.arange(30.0) % 3, "max_of_hinge", ELASTIC)

@@ -50,7 +50,6 @@ def ids(value):
     return "-".join(str(part) for part in value.values())
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=ids)
 @pytest.mark.parametrize("loss", LOSSES, ids=ids)
 def test_optimum(loss, regularizer):

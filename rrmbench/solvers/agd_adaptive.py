@@ -11,7 +11,7 @@ from rrmbench.solvers.gradient import GROWTH, curvature, searched_steps
 
 
 @solver
-def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Literal["rate", "none"] = "rate"):
+def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Literal["none", "rate"] = "none"):
     """Accelerated proximal steps with subgradients and an adaptive step length.
 
     w = prox_{Psi/L}(y - g/L), y = w + (k - 1)/(k + 2) (w - w_old) after step k, g a subgradient at y.
@@ -19,7 +19,8 @@ def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Litera
     [Chen, Pan, Kwok and Carbonell 2009, Algorithm 1, with a_k = 2/(k + 1)]
 
     cap : at a kink of f no L is enough. With "none", the paper's own method, L then grows until w all but stands
-        still, for ever; in rounding the test holds. With "rate", a step is taken untested where L is
+        still, for ever; in rounding the test holds. With "rate", which is often far better, a step is taken untested
+        where L is
 
             G R k^(3/2)/step_scale, rounded up to a power of GROWTH,
 
