@@ -26,9 +26,9 @@ check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the com
 	$(BIN)/rrmbench run configs/ci.yaml -o build/check --quiet
 	$(BIN)/rrmbench check build/check/ci --baseline configs/ci_baseline.json
 
-reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about an hour) and print the verdicts
+reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about 90 minutes) and print the verdicts
 	$(BIN)/rrmbench run configs/reproduction/*.yaml -o $(RESULTS)
-	for name in lasso svm accelerated_sdca multiclass; do $(BIN)/rrmbench plot $(RESULTS)/reproduction_$$name; done
+	for folder in $(RESULTS)/reproduction_*/; do $(BIN)/rrmbench plot $$folder; done
 	$(BIN)/python configs/reproduction/table.py $(RESULTS)
 
 bench: $(VENV)/.peers  ## speed of kernels and harness, time to accuracy next to other libraries (RRMBENCH_DATA helps)
