@@ -92,11 +92,10 @@ def _panel(axes, panel, sheet):
     axes.set_axisbelow(True)
     if sheet.axes.logarithmic:
         axes.set_yscale("log")
+    alpha = min(0.3, max(0.1, 10.0 / (len(panel.faint) or 1)))  # many trials must not bury the rest
     for series, curve in panel.faint:
-        style = sheet.styles[series]
-        axes.plot(
-            curve.x, curve.y, color=style["color"], linestyle=style["linestyle"], linewidth=0.6, alpha=0.3, zorder=1
-        )
+        style = {key: sheet.styles[series][key] for key in ("color", "linestyle")}
+        axes.plot(curve.x, curve.y, **style, linewidth=0.6, alpha=alpha, zorder=1)
     for series, curve in panel.proven:
         axes.plot(
             curve.x, curve.y, color=sheet.styles[series]["color"], linestyle=(0, (1, 2)), linewidth=0.9, zorder=1.5
