@@ -106,8 +106,13 @@ class Problem:
 
     @property
     def lipschitz(self):
-        """G, the Lipschitz constant of one loss as a function of z."""
+        """G, so that smoothing by mu lowers a loss by at most mu G^2/2: for scalar z its Lipschitz constant."""
         return self.loss.lipschitz
+
+    @property
+    def dual_radius(self):
+        """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z: G sqrt(spread)."""
+        return self.loss.lipschitz * float(np.sqrt(self.losses.spread))
 
     @property
     def R(self):

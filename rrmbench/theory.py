@@ -56,7 +56,7 @@ def constants(problem, minimizer=None):
         gamma=1.0 / problem.smoothness,
         G=problem.lipschitz,
         initial_gap=first - problem.dual(np.zeros(problem.output_shape)),
-        D2=problem.n * problem.losses.spread * problem.lipschitz**2,
+        D2=problem.n * problem.dual_radius**2,
     )
     if minimizer is None:
         return known

@@ -56,6 +56,15 @@ def test_fenchel_young_at_the_maximizer(name, seed):
 
 @each_loss
 @given(seed=seeds)
+def test_no_dual_row_is_longer_than_the_dual_radius(name, seed):
+    rng = np.random.default_rng(seed)
+    loss, y = loss_and_label(name, rng)
+    p = Problem(np.ones((4, 2)), np.arange(4.0) if np.ndim(y) == 0 else np.tile(y, (4, 1)), name)
+    assert np.linalg.norm(domain(loss, y, rng)) <= p.dual_radius * (1 + 1e-12)
+
+
+@each_loss
+@given(seed=seeds)
 def test_fenchel_young_inequality(name, seed):
     rng = np.random.default_rng(seed)
     loss, y = loss_and_label(name, rng)

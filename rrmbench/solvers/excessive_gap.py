@@ -99,7 +99,7 @@ class Pair:
     def distances(self):
         """D1 and D2."""
         problem, far = self.problem, self.b0.any()
-        D2 = 0.5 * problem.n * (problem.lipschitz * (2.0 if far else 1.0)) ** 2
+        D2 = 0.5 * problem.n * (problem.dual_radius * (2.0 if far else 1.0)) ** 2
         if self.radius != "auto":
             return 0.5 * self.radius**2, D2
         r = self.bound_of_minimizer()

@@ -48,4 +48,4 @@ def step(problem, k):
 
 def steepest(problem):
     """G R, a bound of the norm of every subgradient of the mean loss; G without data, where every step is right."""
-    return problem.lipschitz * (problem.R or 1.0)
+    return problem.dual_radius * (problem.R or 1.0)
