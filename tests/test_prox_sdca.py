@@ -13,7 +13,8 @@ from rrmbench.losses.multiclass import threshold
 from rrmbench.problem import Problem, build_loss
 from rrmbench.randomness import Rng
 from rrmbench.solvers import prox_sdca_output, prox_sdca_shrinking
-from rrmbench.solvers.prox_sdca_steps import option_of, steps
+from rrmbench.solvers.prox_sdca_output import Ascent
+from rrmbench.solvers.prox_sdca_steps import Exact, option_of, steps
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 LOSSES = oracles.scalar_losses()
@@ -396,27 +397,37 @@ def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
     assert shrunk.trace["passes"].iloc[-1] < 0.8 * plain.trace["passes"].iloc[-1]
 
 
-def test_shrinking_counts_the_rows_it_touches_and_comes_back_to_all(monkeypatch):
-    rounds = []
-
-    class Recorded(prox_sdca_output.Ascent):
-        def run(self, order):
-            rounds.append(order.copy())
-            super().run(order)
-
-    monkeypatch.setattr(prox_sdca_shrinking, "Ascent", Recorded)
+def test_shrinking_comes_back_to_all_rows():
     p = oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
-    its = iterates("prox_sdca_shrinking", p, 120)
-    assert its[-1].passes == sum(map(len, rounds)) / 200
-    assert all(len(set(r.tolist())) == len(r) for r in rounds)
-    assert sum(map(len, rounds)) < 0.5 * 200 * len(rounds)
-    # the first 150 rounds: between two visits of a row lie at most 64
-    last, longest = np.full(200, -1), 0
-    for number, order in enumerate(rounds):
-        longest = max(longest, np.max(number - last[order]))
-        last[order] = number
-    assert 32 < longest <= prox_sdca_shrinking.LONGEST
-    assert (len(rounds) - last).max() <= prox_sdca_shrinking.LONGEST
+    ascent, longest_rest = Ascent(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST
+    calendar, state, last = prox_sdca_shrinking.Calendar.of(ascent.b), Rng(0).state, np.zeros(200, dtype=int)
+    now = visits = longest = 0
+    while now < 4 * longest_rest:
+        seen, after = prox_sdca_shrinking.rounds(*ascent.fixed, ascent.b, ascent.u, calendar, state, now, 1)
+        order = calendar.order[:seen]  # of the last round, the only one with rows
+        assert len(set(order.tolist())) == seen
+        now, visits = after, visits + seen
+        longest = max(longest, np.max(now - last[order]))
+        last[order] = now
+    assert longest_rest / 4 < longest <= longest_rest
+    assert (now - last).max() <= longest_rest
+    assert visits < 0.3 * 200 * now
+    np.testing.assert_allclose(ascent.u, p.v(ascent.b) / p.strong_convexity, atol=1e-12)
+
+
+def test_shrinking_counts_the_rows_that_it_visits(monkeypatch):
+    seen = []
+
+    def recorded(*arguments):
+        found = rounds(*arguments)
+        seen.append(found[0])
+        return found
+
+    rounds = prox_sdca_shrinking.rounds
+    monkeypatch.setattr(prox_sdca_shrinking, "rounds", recorded)
+    its = iterates("prox_sdca_shrinking", oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200), 60)
+    assert its[-1].passes == sum(seen) / 200
+    assert min(seen) >= 200 / 3
 
 
 def test_shrinking_leaves_no_row_out_while_all_move():
