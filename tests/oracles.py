@@ -6,7 +6,8 @@ import cvxpy as cp
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.problem import Problem, build_loss, build_regularizer
+from rrmbench.parts import build_loss, build_regularizer
+from rrmbench.problem import Problem
 
 # A value for each parameter that has no default.
 EXAMPLES = {"strength": 0.05, "l1": 0.03, "l2": 0.1, "lower": -0.4, "upper": 0.7, "groups": 2, "norm": "l2"}

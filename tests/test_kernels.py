@@ -15,7 +15,8 @@ import pytest
 import rrmbench
 from rrmbench import code, kernels
 from rrmbench.operators import CSR
-from rrmbench.problem import Problem, build_loss, build_regularizer
+from rrmbench.parts import build_loss, build_regularizer
+from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}

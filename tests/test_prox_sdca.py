@@ -10,7 +10,8 @@ import rrmbench
 from rrmbench import registry, theory
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.multiclass import threshold
-from rrmbench.problem import Problem, build_loss
+from rrmbench.parts import build_loss
+from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
 from rrmbench.solvers import prox_sdca_output, prox_sdca_shrinking
 from rrmbench.solvers.prox_sdca_output import Ascent

@@ -112,9 +112,8 @@ def total(a):
         if 4 * rank < a.shape[0]:
             Q = np.linalg.qr(a @ random.standard_normal((a.shape[1], rank)))[0]
             inside = Q.T @ a
-            if (
-                np.sqrt(a.shape[0]) * np.linalg.norm(a - Q @ inside) <= 1e-13 * size
-            ):  # bounds the sum of what is outside
+            outside = np.sqrt(a.shape[0]) * np.linalg.norm(a - Q @ inside)  # bounds the sum of its singular values
+            if outside <= 1e-13 * size:
                 return np.sum(np.linalg.svd(inside, compute_uv=False))
     return np.sum(np.linalg.svd(a, compute_uv=False))
 
