@@ -1,8 +1,15 @@
 """Lower bounds of P on the original problem, for iterates with and without a dual variable."""
 
+import math
+
 import numpy as np
 
 GRID = 4.0 ** np.arange(-2, 3)
+
+
+def contradict(primal, dual, first=0.0):
+    """Whether P < D by more than rounding; `first` is P at the start, a size of the terms that P and D are made of."""
+    return primal < dual - 1e-9 * (abs(primal) + abs(dual)) - 1e-13 * abs(first)
 
 
 class Certifier:
@@ -35,7 +42,7 @@ class Certifier:
         self._keep(*self.problem.certificate(b))
 
     def _keep(self, value, b):
-        if value > self.dual:
+        if math.isfinite(value) and value > self.dual:  # an overflow proves nothing
             self.dual, self.b = value, b.copy()
 
     def _construct(self, x, z):
@@ -46,7 +53,7 @@ class Certifier:
             return
         grid = self._mu * GRID
         certificates = [problem.certificate(problem.loss_dual(z, mu)) for mu in grid]
-        best = int(np.argmax([value for value, _ in certificates]))
+        best = int(np.argmax([value if math.isfinite(value) else -math.inf for value, _ in certificates]))
         self._mu = grid[best]
         self._keep(*certificates[best])
         weight = x.passes - self._passes

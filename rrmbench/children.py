@@ -1,15 +1,23 @@
 """Running tasks in child processes: one fork server, a hard time limit, and nothing left behind."""
 
+import json
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import forkserver, resource_tracker
 
-GRACE = 2.0  # seconds in which a child that has sent its last message may end by itself
+GRACE = 2.0  # seconds in which a child that has closed its pipe may end by itself
+PATIENCE = 30.0  # seconds in which the fork server must have made a child
+IMPORTING = 300.0  # seconds in which a new one must have imported everything
+TRIES = 3  # to make a child, each with a new fork server
 TICK = 0.05  # seconds between looks at the interrupt flag
+IMPORT_PATH = ("PYTHONSAFEPATH", "PYTHONPATH")
+CALLERS_PATH = "RRMBENCH_CALLERS_PATH"
 LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMBA_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
 
 
@@ -48,29 +56,58 @@ class Children:
         if self.interrupted.is_set():
             return None
         outcome = Outcome("killed", "")
-        ours, theirs = self._context.Pipe()
-        with self._counted(outcome), ours:
-            try:
-                process = self._start(main, task, theirs)
-            except (OSError, EOFError) as error:  # no more processes, or the fork server was killed just now
-                outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
-                return outcome
-            try:
-                self._listen(ours, outcome, time.monotonic() + limit, limit, on_row)
-                if outcome.status not in ("timeout", "interrupted"):
-                    process.join(GRACE)
-                if outcome.status == "killed":
-                    outcome.reason = _end_of(process.exitcode) + _stage(outcome)
-            finally:
-                process.kill()
-                process.join()
-        return outcome
+        with self._counted(outcome):
+            for left in reversed(range(TRIES)):
+                ours, theirs = self._context.Pipe()
+                with ours:
+                    try:
+                        process = self._start(main, task, theirs)
+                    except (OSError, EOFError) as error:  # no more processes, or the fork server has died
+                        if left and not self.interrupted.is_set():
+                            continue
+                        outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
+                        return outcome
+                    self._watch(process, ours, outcome, limit, on_row)
+                    return outcome
+
+    def _watch(self, process, ours, outcome, limit, on_row):
+        """Listen to a child until it ends, then end whatever is left of it."""
+        try:
+            self._listen(ours, outcome, time.monotonic() + limit, limit, on_row)
+            if outcome.status == "killed":
+                process.join(GRACE)
+                outcome.reason = _end_of(process.exitcode) + _stage(outcome)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what the solver itself has started, too
+            process.kill()
+            process.join(GRACE)
+            if process.is_alive():  # its fork server, which reports its end, stands still
+                _end_fork_server()
+                process.join(GRACE)
 
     def _start(self, main, task, connection):
+        """The started process. Raises OSError or EOFError where the fork server dies meanwhile, or does not answer."""
         process = self._context.Process(target=main, args=(task, connection), daemon=True)
+        failure = []
+
+        def start():
+            try:
+                process.start()
+            except BaseException as error:
+                failure.append(error)
+
         with connection, self._lock:  # starting is not safe from several threads
-            _start_fork_server()
-            process.start()
+            deadline = time.monotonic() + (IMPORTING if _start_fork_server() else PATIENCE)
+            starting = threading.Thread(target=start, daemon=True)
+            starting.start()
+            starting.join(TICK)
+            while starting.is_alive():
+                if self.interrupted.is_set() or time.monotonic() > deadline:
+                    _end_fork_server()
+                starting.join(TICK)
+        if failure:
+            raise failure[0]
         return process
 
     def _listen(self, connection, outcome, deadline, limit, on_row):
@@ -121,13 +158,40 @@ class _Count:
 
 
 def _start_fork_server():
-    """Make sure that it runs, deaf to SIGINT like its children: Ctrl-C is for this process, which ends them."""
+    """Make sure that it runs, deaf to SIGINT like its children: Ctrl-C is for this process, which ends them.
+
+    It imports from where this process does. Python would have it look into the working directory first. Returns
+    whether it was started now.
+    """
+    pid = forkserver._forkserver._forkserver_pid
     resource_tracker.ensure_running()  # it would lift the block of the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
+    kept = {name: os.environ.get(name) for name in IMPORT_PATH}
+    os.environ |= dict(zip(IMPORT_PATH, ("1", path), strict=True)) | {CALLERS_PATH: json.dumps(kept)}
     try:
         forkserver.ensure_running()
     finally:
+        restore_import_path()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return forkserver._forkserver._forkserver_pid != pid
+
+
+def restore_import_path():
+    """Give the environment the import path back that it had before `_start_fork_server`."""
+    for name, value in json.loads(os.environ.pop(CALLERS_PATH, "{}")).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _end_fork_server():
+    """Kill the fork server; `ensure_running` starts another one."""
+    pid = forkserver._forkserver._forkserver_pid
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _stage(outcome):

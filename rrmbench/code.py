@@ -1,75 +1,180 @@
-"""Which code computes a result: digests of source files, and the kernel cache that they key.
+"""Which code computes a result: the files that can change a number, their digest, and the kernel cache that it keys.
 
-numba looks only at the file of a cached kernel, so an edited loss would leave stale machine code behind. The
-cache directory is therefore named after the digest of all mathematics and of the user's plug-in files; it has
-to be set before numba is imported. One set of plug-in files has one directory, since numba's index refers to
-the classes of a plug-in file by name and cannot be read by a process that has not loaded it.
+The files of a run are those that are reached by imports, in whatever form and from whatever function, from the file of
+the run itself, the preparation of its data, and its components; for a plug-in also the modules beside it and the local
+packages that it imports. Libraries are not followed: their versions are in the environment record of a result.
+
+numba looks only at the file of a cached kernel, so an edited loss would leave stale machine code behind. The directory
+of the kernel cache is therefore named after the digest of all mathematics and of the user's plug-ins; it has to be set
+before numba is imported.
 """
 
 import ast
 import hashlib
+import importlib.util
+import json
 import os
+import site
 import sys
+import sysconfig
 from functools import cache
+from importlib.machinery import PathFinder
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent
-CORE = ("problem", "samples", "operators", "kernels", "randomness", "certificate")
+PACKAGE = Path(__file__).resolve().parent
+EVERY_RUN = (PACKAGE / "worker.py", PACKAGE / "data" / "prepare.py")
+EVERY_PROBLEM = (PACKAGE / "problem.py", PACKAGE / "data" / "prepare.py")
 FOLDERS = ("losses", "regularizers", "solvers", "reductions")
-NOT_COMPUTING = ("registry", "parameters", "errors", "code", "__init__")
+
+unforeseen = set()  # files that plug-ins have imported though their text does not say so
+
+
+def digest(*files):
+    """Return 16 hex digits of the sha256 of the files' code: syntax trees without docstrings, of others all bytes."""
+    parts = sorted(_digest_of(file, stamp([file])) for file in map(Path, files))
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 @cache
-def digest(*files):
-    """Return 16 hex digits of the sha256 of the files' syntax trees, docstrings and comments left out."""
-    sha = hashlib.sha256()
-    for file in files:
-        sha.update(_meaning(Path(file)))
-    return sha.hexdigest()[:16]
+def _digest_of(file, _stamp):
+    return hashlib.sha256(_meaning(file)).digest()
 
 
 def _meaning(file):
-    """The bytes that matter: the dump of the syntax tree for the package's files, all bytes for others."""
     source = file.read_bytes()
-    if PACKAGE not in file.resolve().parents:
+    if file.suffix != ".py":
         return source
-    tree = ast.parse(source)
+    tree = _parsed(file)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+        has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if has_docstring and ast.get_docstring(node) is not None:
             node.body[0] = ast.Pass()
     return ast.dump(tree).encode()
 
 
-def core_files():
-    """The files that every run depends on."""
-    return [PACKAGE / f"{name}.py" for name in CORE]
+def _parsed(file):
+    try:
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):  # the import of the file says what is wrong with it
+        return ast.parse("")
+
+
+def stamp(files):
+    """What tells, at the cost of a look at their directory entries, whether files have changed since."""
+    stats = [os.stat(file) for file in files]
+    return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for s in stats)
+
+
+def imported_since(before, plugin):
+    """The local files of the modules that `plugin` has added to the names `before` of sys.modules."""
+    new = [sys.modules[name] for name in set(sys.modules) - before]
+    files = {Path(module.__file__).resolve() for module in new if getattr(module, "__file__", None)}
+    return {file for file in files if PACKAGE not in file.parents and is_local(file, plugin)}
 
 
 def mathematics_files():
     """Every file whose text may end up in compiled kernels."""
-    return sources_of(*[f for folder in FOLDERS for f in (PACKAGE / folder).glob("*.py")])
-
-
-def sources_of(*files):
-    """The core files, `files`, and the mathematics that they import, sorted."""
-    found, waiting = set(), [*core_files(), *(Path(f) for f in files)]
-    while waiting:
-        file = waiting.pop()
-        if file not in found:
-            found.add(file)
-            waiting.extend(_imported(file))
-    return sorted(found)
+    components = [f for folder in FOLDERS for f in (PACKAGE / folder).rglob("*.py")]
+    return sources_of(EVERY_PROBLEM[0], *components)
 
 
 @cache
-def _imported(file):
-    modules = [
-        node.module
-        for node in ast.walk(ast.parse(file.read_bytes()))
-        if isinstance(node, ast.ImportFrom) and node.module
-    ]
-    paths = [PACKAGE.joinpath(*m.split(".")[1:]).with_suffix(".py") for m in modules if m.startswith("rrmbench.")]
-    return [p for p in paths if p.is_file() and p.stem not in NOT_COMPUTING]
+def sources_of(*files):
+    """`files` and all local files that they import, directly or not, as a sorted tuple."""
+    importlib.invalidate_caches()
+    starts = [Path(file).resolve() for file in files]
+    found, waiting = set(), [(file, file) for file in starts]
+    while waiting:
+        file, start = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting += [(f, start) for f in _imported(file, start) if is_local(f, start)]
+    return tuple(sorted(found))
+
+
+def _imported(file, start):
+    """The files of the modules that a file imports, which was reached from `start`."""
+    if file.suffix != ".py":
+        return []
+    folders = [PACKAGE.parent] if PACKAGE in start.parents else [*sys.path, _package_of(start).parent, start.parent]
+    names = _names(file, stamp([file]))
+    files = [f for base, name in names for f in _files_of(name, folders if base is None else [base])]
+    return [f for f in files if f != PACKAGE / "__init__.py"]  # the version and public names, nothing that computes
+
+
+@cache
+def _names(file, _stamp):
+    """The modules that a file may import: (None, absolute name) or (folder, name below it)."""
+    names = []
+    for node in ast.walk(_parsed(file)):
+        if isinstance(node, ast.Import):
+            names += [(None, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
+            start = [node.module] if node.module else []
+            names += [(base, ".".join([*start, alias.name])) for alias in node.names]
+            names += [(base, "__init__")] if base else []
+        elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+            names += [(None, arg.value) for arg in node.args[:1] if isinstance(getattr(arg, "value", None), str)]
+    return names
+
+
+def imported_names(file):
+    """The first parts of the absolute names that a file imports."""
+    return {name.partition(".")[0] for base, name in _names(file, stamp([file])) if base is None}
+
+
+def _called(call):
+    return getattr(call.func, "attr", getattr(call.func, "id", None))
+
+
+def _files_of(name, folders):
+    """The files that an import of `name` from `folders` executes, of its packages too; found without executing any."""
+    found, prefix = [], ""
+    for part in name.split("."):
+        prefix = f"{prefix}.{part}".lstrip(".")
+        spec = _spec(prefix, folders)
+        if spec is None:
+            break
+        if spec.has_location and spec.origin:
+            found.append(Path(spec.origin).resolve())
+        if spec.submodule_search_locations is None:
+            break
+        folders = list(spec.submodule_search_locations)
+    return found
+
+
+def _spec(name, folders):
+    if name.partition(".")[0] in sys.stdlib_module_names:
+        return None
+    try:
+        found = PathFinder.find_spec(name, [str(folder) for folder in folders])
+        # a package that was installed to be edited has a finder of its own
+        return found if found or "." in name else importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError, KeyError):  # broken or namespace packages of others
+        return None
+
+
+def is_local(file, start):
+    """Whether a file that was reached from `start` is the user's or the package's own, and not a library's."""
+    mine = PACKAGE in file.parents or _package_of(start) in file.parents
+    return mine or not any(folder in file.parents for folder in _libraries())
+
+
+def _package_of(file):
+    """The outermost package folder that a file is in, or a single file itself."""
+    package = file
+    while (package.parent / "__init__.py").is_file():
+        package = package.parent
+    return package
+
+
+@cache
+def _libraries():
+    paths = sysconfig.get_paths()
+    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    folders += [*site.getsitepackages(), site.getusersitepackages()]
+    return {Path(folder).resolve() for folder in folders}
 
 
 def user_cache():
@@ -89,18 +194,21 @@ def use_kernel_cache(plugins=None):
     if "numba" in sys.modules:
         return
     plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
-    key = digest(*mathematics_files(), *plugins)
+    key = digest(*mathematics_files(), *sources_of(*plugins))
     os.environ["NUMBA_CACHE_DIR"] = str(user_cache() / "kernels" / key)
-    os.environ["RRMBENCH_PLUGINS"] = os.pathsep.join(plugins)
+    os.environ["RRMBENCH_PLUGINS"] = json.dumps(plugins)
 
 
 def known_plugins():
     """The plug-in files that the kernel cache is keyed by."""
-    return [p for p in os.environ.get("RRMBENCH_PLUGINS", "").split(os.pathsep) if p]
+    return json.loads(os.environ.get("RRMBENCH_PLUGINS") or "[]")
+
+
+def is_keyed(file):
+    """Whether the kernel cache is keyed by the code of a file, and of all that plug-ins have imported."""
+    return file is not None and not unforeseen and (PACKAGE in Path(file).resolve().parents or Path(file).resolve() in _keyed())
 
 
 @cache
-def is_keyed(defining_class):
-    """Whether the kernel cache is keyed by the file that defines this class."""
-    file = getattr(sys.modules.get(defining_class.__module__), "__file__", None)
-    return file is not None and (PACKAGE in Path(file).resolve().parents or file in known_plugins())
+def _keyed():
+    return frozenset(sources_of(*known_plugins()))

@@ -2,9 +2,9 @@
 
 import hashlib
 import json
+from pathlib import Path
 
-from rrmbench import data, registry
-from rrmbench.code import digest, sources_of
+from rrmbench import code, data, registry
 from rrmbench.store import SCHEMA_VERSION
 
 
@@ -27,8 +27,9 @@ def spec_id(spec, checksum):
 def problem_id(spec, checksum):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
     parts = {kind: spec[kind] for kind in ("dataset", "loss", "regularizer")}
-    code = digest(*sources_of(*(_source(kind, spec[kind]) for kind in ("loss", "regularizer"))))
-    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _files(spec)))
+    sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
+    digest = code.digest(*_files_behind(code.EVERY_PROBLEM, sources))
+    return _short(canonical({"parts": parts, "data": checksum, "code": digest} | _files(spec)))
 
 
 def _files(spec):
@@ -40,14 +41,19 @@ def _files(spec):
     return {"files": [data.checksum_of(file) for file in found]} if found else {}
 
 
-def code_of(spec):
-    """The digest of the code that computes a run: the core and the file of each component, docstrings left out."""
-    files = [_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver")]
+def files_of(spec):
+    """The files of the code that computes a run: see `rrmbench.code`."""
+    sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver")]
     reduction = spec["reduction"]
     while reduction is not None:
-        files.append(_source("reduction", reduction))
+        sources.append(_source("reduction", reduction))
         reduction = reduction.get("inside")
-    return digest(*sources_of(*files))
+    return _files_behind(code.EVERY_RUN, sources)
+
+
+def _files_behind(common, sources):
+    from_plugins = any(code.PACKAGE not in Path(source).resolve().parents for source in sources)
+    return [*code.sources_of(*common, *sources), *(sorted(code.unforeseen) if from_plugins else ())]
 
 
 def _source(kind, mapping):

@@ -1,10 +1,14 @@
 """Imported once by the fork server, so that every child starts with numba and the components in memory."""
 
-import numpy as np
+from rrmbench.children import restore_import_path
 
-from rrmbench import registry, worker  # noqa: F401
-from rrmbench.kernels import is_finite
-from rrmbench.problem import Problem
+restore_import_path()
+
+import numpy as np  # noqa: E402
+
+from rrmbench import registry, worker  # noqa: E402, F401
+from rrmbench.kernels import is_finite  # noqa: E402
+from rrmbench.problem import Problem  # noqa: E402
 
 registry.load()
 is_finite(np.zeros(1))  # numba sets its registries up at the first call, 0.2 s that children then inherit

@@ -14,6 +14,7 @@ from functools import cache, partial, wraps
 from pathlib import Path
 from typing import get_args
 
+from rrmbench import code
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.parameters import InputFile
 
@@ -144,22 +145,42 @@ def load():
 
 @cache
 def load_plugin(path):
-    """Import a user's own file; the components that it registers are named like shipped ones."""
-    path = Path(path)
+    """Import a user's own file; the components that it registers are named like shipped ones.
+
+    Modules beside it can be imported, after those of the import path. Raises RrmbenchError where that fails.
+    """
+    path = Path(path).resolve()
     if not path.is_file():
         raise RrmbenchError(f"{path}: no such plug-in file")
     name = "rrmbench_plugin_" + path.stem
     if name in sys.modules:
         raise RrmbenchError(f"{path}: a plug-in file called {path.name} is loaded already; rename one of the two")
     spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None:
+        raise RrmbenchError(f"{path}: a plug-in is a Python file, named like my_solver.py")
     module = importlib.util.module_from_spec(spec)
+    before = set(sys.modules)
     sys.modules[name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
     try:
         spec.loader.exec_module(module)
     except RrmbenchError:
         raise
     except (Exception, SystemExit) as error:
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {type(error).__name__}: {error}") from error
+    _check_neighbours(path)
+    code.unforeseen.update(code.imported_since(before, path) - set(code.sources_of(path)))
+
+
+def _check_neighbours(path):
+    """A module of the same name from elsewhere in place of the one beside a plug-in would compute something else."""
+    for beside in path.parent.iterdir():
+        loaded = getattr(sys.modules.get(beside.stem), "__file__", None)
+        is_module = beside.suffix == ".py" or (beside / "__init__.py").is_file()
+        if is_module and loaded and beside.resolve() not in (Path(loaded).resolve(), *Path(loaded).resolve().parents):
+            if beside.stem in code.imported_names(path):
+                raise RrmbenchError(f"{path}: it imports '{beside.stem}', which is {loaded} and not {beside}; rename one")
 
 
 def names(kind):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rrmbench import identity, reference
+from rrmbench import code, identity, reference
 from rrmbench.children import Children
 from rrmbench.environment import environment
 from rrmbench.store import FINAL, Experiment, Result
@@ -28,6 +28,8 @@ class Run:
     problem: str
     code: str
     prepared: object = field(repr=False)
+    files: tuple = field(repr=False)
+    stamp: tuple = field(repr=False)
 
     @property
     def entry(self):
@@ -59,15 +61,11 @@ class Report:
 def identify(spec):
     """Prepare the data of a spec and return its Run; RrmbenchError where the data cannot be had."""
     prepared = identity.data_of(spec)
-    spec_id, code = identity.spec_id(spec, prepared.checksum), identity.code_of(spec)
-    return Run(
-        spec,
-        f"{spec_id}-{code[:8]}",
-        spec_id,
-        identity.problem_id(spec, prepared.checksum),
-        code,
-        prepared,
-    )
+    files = tuple(identity.files_of(spec))
+    before = code.stamp(files)  # before they are read
+    spec_id, digest = identity.spec_id(spec, prepared.checksum), code.digest(*files)
+    problem = identity.problem_id(spec, prepared.checksum)
+    return Run(spec, f"{spec_id}-{digest[:8]}", spec_id, problem, digest, prepared, files, before)
 
 
 def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None):
@@ -190,7 +188,7 @@ class Scheduler:
 
         if progress and not self.children.interrupted.is_set():
             progress.start(run)
-        task = Task(run.spec, run.prepared.key, self.plan.plugins)
+        task = Task(run.spec, run.prepared.key, self.plan.plugins, run.files, run.stamp)
         return run, self.children.run(child, task, self.plan.limit, on_row)
 
     def _result(self, run, outcome):

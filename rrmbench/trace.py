@@ -2,15 +2,19 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rrmbench.certificate import Certifier
+from rrmbench.api import Iterate
+from rrmbench.certificate import Certifier, contradict
 from rrmbench.kernels import is_finite
+from rrmbench.randomness import Rng
 
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 STALLED = 1000  # iterates without work after which a solver is given up
+WARM_UP_ROWS = 8
+WARM_UP_PASSES = 3.0
 
 
 class Failure(Exception):
@@ -70,7 +74,7 @@ class Trace:
         self._iterates = iter(iterates)
         self._certifier = Certifier(problem)
         self._seconds = self._cpu = 0.0
-        self._first_primal = None
+        self._first_primal, self._least_primal = None, math.inf
 
     def __iter__(self):
         due, work, still, pending = 0.0, None, 0, None
@@ -111,12 +115,17 @@ class Trace:
         return x
 
     def _check(self, x, last):
-        shape = getattr(getattr(x, "w", None), "shape", None)
-        if shape != self.problem.shape:
-            raise Failure(f"the solver yielded {type(x).__name__} with w of shape {shape}, not {self.problem.shape}")
-        if x.b is not None and x.b.shape != self.problem.output_shape:
-            raise Failure(f"the solver yielded b of shape {x.b.shape}, not {self.problem.output_shape}")
-        if x.passes < 0.0 or not x.checks >= 0.0 or (last is not None and x.passes + x.checks < last - 1e-6):
+        """Raise Failure for what is no Iterate of this problem, or whose counts cannot be."""
+        if not isinstance(x, Iterate):
+            raise Failure(f"the solver yielded {type(x).__name__}, not an Iterate")
+        _check_array("w", x.w, self.problem.shape)
+        if x.b is not None:
+            _check_array("b", x.b, self.problem.output_shape)
+        counted = not math.isnan(x.passes)
+        total = x.passes + x.checks
+        if (counted and not math.isfinite(total)) or x.passes < 0.0 or not 0.0 <= x.checks < math.inf:
+            raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks")
+        if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
 
     def _measure(self, x):
@@ -129,6 +138,7 @@ class Trace:
                 self._certifier.update(x, z)
             extra = self.metrics(x.w)
         dual = float(self._certifier.dual)
+        self._check_promise(primal, dual)
         self.w, self.b = x.w.copy(), self._certifier.b  # a copy: the solver may go on
         row = {
             "passes": float(x.passes),
@@ -145,6 +155,18 @@ class Trace:
         self.evaluation_seconds += time.perf_counter() - started
         return row
 
+    def _check_promise(self, primal, dual):
+        """Raise Failure where a bound D is above some P: one of them is wrong, and no gap means anything."""
+        self._least_primal = min(self._least_primal, primal) if math.isfinite(primal) else self._least_primal
+        if self._first_primal is None:
+            self._first_primal = primal
+        if contradict(self._least_primal, dual, self._first_primal):
+            loss, regularizer = (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
+            raise Failure(
+                f"P(w) = {self._least_primal:.12g} is below the dual bound D(b) = {dual:.12g}: the loss {loss} or the "
+                f"regularizer {regularizer} is not a conjugate pair (value, conjugate), or X is not finite"
+            )
+
     def _judge(self, row):
         """Set status and reason where this row is the last."""
         if not math.isfinite(row["primal"]):
@@ -152,7 +174,38 @@ class Trace:
             spent = f"{row['seconds']:.3g} s" if math.isnan(row["passes"]) else f"{row['passes']:g} passes"
             self.reason = f"the objective is {row['primal']} after {spent}"
             return
-        if self._first_primal is None:
-            self._first_primal = row["primal"]
         self.reason = self.stop.reached(row, self._first_primal)
         self.status = "done" if self.reason else None
+
+
+def _check_array(name, array, shape):
+    found = f"{type(array).__name__} {name}"
+    if type(array) is not np.ndarray or array.dtype != np.float64:
+        kind = f" of {array.dtype}" if hasattr(array, "dtype") else ""
+        raise Failure(f"the solver yielded {found}{kind}, not {name} as a numpy array of float64")
+    if array.shape != shape:
+        raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")
+
+
+def warm_up(problem, solve):
+    """Compile, or load from the cache, every kernel that a run will call, by a few passes over a few rows.
+
+    An error here is not reported: the run itself meets it again, with its partial curve. Returns the solver that was
+    run, still open, since closing it may run its code.
+    """
+    iterates = None
+    try:
+        n = min(problem.n, WARM_UP_ROWS)
+        y = problem.y[:n].copy()
+        if y.ndim == 1:
+            y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
+        y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
+        tiny = replace(problem, X=problem.X.head(n), y=y)
+        iterates = solve(tiny, None, Rng(0))
+        for point, row in enumerate(Trace(tiny, iterates, Stop(passes=WARM_UP_PASSES), Schedule(0.0))):
+            if math.isnan(row["passes"]) and point > WARM_UP_PASSES:
+                break
+        tiny.certificate(np.zeros(tiny.output_shape))
+    except BaseException:  # SystemExit and KeyboardInterrupt included
+        pass
+    return iterates

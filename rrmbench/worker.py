@@ -7,37 +7,39 @@ curve, and at the end ("end", status, reason, facts). It ends by itself when its
 import fcntl
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from math import isnan
+from dataclasses import dataclass
 from multiprocessing.connection import wait
 from textwrap import shorten
 
 import numpy as np
 
-from rrmbench import registry
+from rrmbench import code, registry
 from rrmbench.data.cache import open_cached
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, printable
 from rrmbench.metrics import metrics_of
 from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
-from rrmbench.trace import Failure, Schedule, Stop, Trace
-
-WARM_UP_ROWS = 8
-WARM_UP_PASSES = 3.0
+from rrmbench.trace import Failure, Schedule, Stop, Trace, warm_up
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a child needs to know: the resolved spec, and where its prepared data are."""
+    """What a child needs to know: the resolved spec, where its prepared data are, and the code that it is to run.
+
+    files, stamp : the files of that code, and what `rrmbench.code.stamp` said of them when the run got its id
+    """
 
     spec: dict
     data_key: str
     plugins: tuple = ()
+    files: tuple = ()
+    stamp: tuple = ()
 
 
 def problem_of(spec, prepared):
@@ -50,39 +52,69 @@ def child(task, connection):
     """The main function of a child process."""
     _end_with_parent()
     os.dup2(2, 1)  # what a plug-in prints must not mix with what the command prints
+    held = []  # generators that are never closed: what a solver does with GeneratorExit is no part of its run
     try:
+        _check_code(task)
         for plugin in task.plugins:
             registry.load_plugin(plugin)
-        status, reason, facts = _run(task, connection)
+        end = _run(task, connection, held)
     except (Failure, RrmbenchError) as failure:  # the message says it all
-        status, reason, facts = "failed", str(failure), {}
+        end = "failed", str(failure), {}
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
-        status, reason = "failed", shorten(f"{type(error).__name__}: {error}", 200)
-        facts = {"traceback": traceback.format_exc()}
+        end = "failed", shorten(f"{type(error).__name__}: {_text_of(error)}", 200), {"traceback": _traceback_of(error)}
+    status, reason, facts = end
+    sys.stdout.flush()
     with suppress(OSError):  # the parent is gone
-        connection.send(("end", status, reason, facts))
-        sys.stdout.flush()
+        connection.send(("end", status, printable(reason), facts))
     os._exit(0)  # whatever threads and exit handlers a plug-in left behind
 
 
+def _text_of(error):
+    """The message of an exception, whose own code may fail."""
+    try:
+        return str(error)
+    except BaseException as another:
+        return f"its message cannot be had, {type(another).__name__}"
+
+
+def _traceback_of(error):
+    try:
+        return printable(traceback.format_exc())
+    except BaseException:
+        return printable("".join(traceback.format_tb(error.__traceback__)))
+
+
+def _check_code(task):
+    """An id stands for the code that it was computed from."""
+    try:
+        changed = code.stamp(task.files) != task.stamp
+    except OSError:
+        changed = True
+    if changed:
+        raise RrmbenchError("the code of this run has changed since the command was started; start it again")
+    if task.files and code.PACKAGE / "worker.py" not in task.files:
+        raise RrmbenchError(f"this process runs {code.PACKAGE}, and not the package that started it")
+
+
 def _end_with_parent():
-    """End this process when its parent dies, of which the end of a pipe tells.
+    """End this process, and those that a solver starts, when its parent dies, of which the end of a pipe tells.
 
     A thread waits for it, but cannot run while a solver holds the interpreter's lock; there, on Linux, the system
-    sends SIGIO, which ends the process.
+    sends SIGIO, which ends the whole process group.
     """
+    os.setpgid(0, 0)
     pipe = multiprocessing.parent_process().sentinel
-    fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
     def watch():
         wait([pipe])
-        os._exit(1)
+        os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _run(task, connection):
+def _run(task, connection, held):
     started = time.perf_counter()
     spec = task.spec
     prepared = open_cached(task.data_key)
@@ -90,47 +122,15 @@ def _run(task, connection):
     metrics = metrics_of(prepared, getattr(problem.loss, "predict", None))
     solve = registry.build_solver(spec["solver"], spec["reduction"])
     loaded = time.perf_counter()
-    warm_up(problem, solve)
+    held.append(warm_up(problem, solve))
     warmed = time.perf_counter()
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     connection.send(("start", facts))
-    trace = Trace(
-        problem,
-        solve(problem, None, Rng(spec["seed"])),
-        Stop(**spec["stop"]),
-        Schedule(**spec["trace"]),
-        metrics,
-    )
+    held.append(solve(problem, None, Rng(spec["seed"])))
+    trace = Trace(problem, held[-1], Stop(**spec["stop"]), Schedule(**spec["trace"]), metrics)
     for row in trace:
         connection.send(("row", row))
-    facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": trace.w}
+    facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
     if trace.b is not None:
         facts["b"] = trace.b
     return trace.status, trace.reason, facts
-
-
-def warm_up(problem, solve):
-    """Compile, or load from the cache, every kernel that the run will call, by a few passes over a few rows.
-
-    An error here is not reported: the run itself meets it again, with its partial curve.
-    """
-    n = min(problem.n, WARM_UP_ROWS)
-    y = problem.y[:n].copy()
-    if y.ndim == 1:
-        y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
-    tiny = replace(problem, X=problem.X.head(n), y=y)
-    try:
-        iterates = solve(tiny, None, Rng(0))
-        for _ in Trace(tiny, _short(iterates), Stop(passes=WARM_UP_PASSES), Schedule(0.0)):
-            pass
-        tiny.certificate(np.zeros(tiny.output_shape))
-    except BaseException:  # SystemExit and KeyboardInterrupt included
-        pass
-
-
-def _short(iterates):
-    """The first iterates; only a few where passes are not counted."""
-    for number, x in enumerate(iterates):
-        if x.passes > 2.0 * WARM_UP_PASSES or (isnan(x.passes) and number > WARM_UP_PASSES):
-            return
-        yield x

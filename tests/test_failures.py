@@ -23,7 +23,7 @@ EXPECTED = {
     "still": ("failed", "1000 iterates in a row without touching the data", 4),
     "shape": ("failed", "w of shape (1,), not (6,)", 3),
     "b_shape": ("failed", "b of shape (1,), not (30,)", 3),
-    "array": ("failed", "yielded ndarray with w of shape None", 3),
+    "array": ("failed", "yielded ndarray, not an Iterate", 3),
     "backwards": ("failed", "counted 1 passes", 3),
     "nan": ("diverged", "the objective is nan after 3 passes", 4),
     "huge": ("diverged", "the objective is inf after 3 passes", 4),

@@ -33,7 +33,7 @@ print(sum(sum(s.cache_hits.values()) for s in stats), sum(sum(s.cache_misses.val
 
 def python(script, cache, package=None, plugins=()):
     """The words that a new Python process prints; its kernel cache is under `cache`."""
-    environment = os.environ | {"RRMBENCH_CACHE": str(cache), "RRMBENCH_PLUGINS": ""}
+    environment = os.environ | {"RRMBENCH_CACHE": str(cache), "RRMBENCH_PLUGINS": "[]"}
     environment.pop("NUMBA_CACHE_DIR", None)
     if package is not None:
         environment["PYTHONPATH"] = str(package)
