@@ -55,15 +55,16 @@ class Children:
         """
         if self.interrupted.is_set():
             return None
-        outcome = Outcome("killed", "")
+        outcome, tries = Outcome("killed", ""), TRIES
         with self._counted(outcome):
-            for left in reversed(range(TRIES)):
+            while True:
                 ours, theirs = self._context.Pipe()
                 with ours:
                     try:
                         process = self._start(main, task, theirs)
                     except (OSError, EOFError) as error:  # no more processes, or the fork server has died
-                        if left and not self.interrupted.is_set():
+                        tries -= 1
+                        if tries and not self.interrupted.is_set():
                             continue
                         outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
                         return outcome
@@ -164,16 +165,18 @@ def _start_fork_server():
     whether it was started now.
     """
     pid = forkserver._forkserver._forkserver_pid
-    resource_tracker.ensure_running()  # it would lift the block of the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
     kept = {name: os.environ.get(name) for name in IMPORT_PATH}
     os.environ |= dict(zip(IMPORT_PATH, ("1", path), strict=True)) | {CALLERS_PATH: json.dumps(kept)}
     try:
-        forkserver.ensure_running()
+        resource_tracker.ensure_running()  # the fork server would start it, and lift the block of the signal
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     finally:
         restore_import_path()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return forkserver._forkserver._forkserver_pid != pid
 
 

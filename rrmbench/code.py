@@ -48,7 +48,7 @@ def _meaning(file):
     for node in ast.walk(tree):
         has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         if has_docstring and ast.get_docstring(node) is not None:
-            node.body[0] = ast.Pass()
+            node.body = node.body[1:] or [ast.Pass()]
     return ast.dump(tree).encode()
 
 
@@ -206,7 +206,9 @@ def known_plugins():
 
 def is_keyed(file):
     """Whether the kernel cache is keyed by the code of a file, and of all that plug-ins have imported."""
-    return file is not None and not unforeseen and (PACKAGE in Path(file).resolve().parents or Path(file).resolve() in _keyed())
+    if file is None or unforeseen:
+        return False
+    return PACKAGE in Path(file).resolve().parents or Path(file).resolve() in _keyed()
 
 
 @cache

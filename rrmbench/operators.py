@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.kernels import kernel
 
 
@@ -54,11 +55,19 @@ class CSR:
 
     @classmethod
     def of(cls, X, outputs=None):
-        """Return the operator of a dense array or of any scipy sparse matrix."""
-        from scipy.sparse import csr_array
+        """Return the operator of a dense array or any scipy sparse matrix; RrmbenchError if it is no finite matrix."""
+        from scipy.sparse import csr_array, issparse
 
+        kind = (X if issparse(X) else np.asarray(X)).dtype.kind
+        if np.ndim(X) != 2 or kind not in "biuf" or 0 in X.shape:
+            raise RrmbenchError(f"X: found the shape {np.shape(X)}, needed is a matrix (n, d) of numbers")
         X = csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
+        if not np.isfinite(X.data).all():
+            rows, columns = X.nonzero()
+            first = np.flatnonzero(~np.isfinite(X.data[X.data != 0.0]))[0]
+            found = f"X[{rows[first]}, {columns[first]}] = {X[rows[first], columns[first]]}"
+            raise RrmbenchError(f"X: found {found}, needed are finite numbers")
         kind = np.int32 if X.nnz < 2**31 else np.int64
         return cls(X.data, X.indices.astype(np.uint32), X.indptr.astype(kind), X.shape, outputs)
 

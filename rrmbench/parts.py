@@ -1,6 +1,10 @@
 """The loss and the regularizer that a YAML file names, and what can be said of a problem without its data."""
 
-from rrmbench.registry import from_mapping
+import numpy as np
+
+from rrmbench.data import labels, labels_for
+from rrmbench.errors import RrmbenchError
+from rrmbench.registry import from_mapping, needs_of
 
 
 def build_loss(mapping):
@@ -8,6 +12,28 @@ def build_loss(mapping):
     component, parameters = from_mapping("loss", mapping)
     built = component.build(**parameters)
     return built if type(built) is tuple else (built, 0.0)
+
+
+def given_labels(y, loss):
+    """The labels y of a person's own array as `loss` wants them, by the rule of data files; read-only float64.
+
+    Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many values.
+    """
+    mode = labels_for(needs_of("loss", type(loss)))
+    y = np.asarray(y)
+    if y.dtype.kind not in "biuf":
+        raise RrmbenchError(f"y: found an array of {y.dtype}, needed are numbers")
+    y = y.astype(np.float64)
+    if y.ndim != 1 and not (mode == "targets" and y.ndim == 2):
+        needed = "(n,) or (n, k)" if mode == "targets" else f"(n,) such as ({y.shape[0] if y.ndim else 'n'},)"
+        raise RrmbenchError(f"y: found the shape {y.shape}, needed is {needed}")
+    if not np.isfinite(y).all():
+        raise RrmbenchError(f"y: found {y[~np.isfinite(y)][0]}, needed are finite numbers")
+    if not (y.ndim == 2 or (mode == "binary" and np.all(np.abs(y) == 1.0))):
+        convert, _ = labels.rule(y, None, None, mode, "y")
+        y = convert(y)
+    y.flags.writeable = False
+    return y
 
 
 def build_regularizer(mapping):

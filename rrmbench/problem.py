@@ -16,8 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from rrmbench import kernels
+from rrmbench.errors import RrmbenchError
 from rrmbench.operators import CSR
-from rrmbench.parts import build_loss, build_regularizer, traits_of
+from rrmbench.parts import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.samples import over_samples
 
 
@@ -28,7 +29,8 @@ class Problem:
     Parameters
     ----------
     X : data operator, or a dense or scipy sparse matrix (n, d)
-    y : (n,) labels; -1 and +1 for binary losses, 0 .. k-1 for multiclass losses; (n, k) targets for vector losses
+    y : (n,) labels, which are brought to what the loss needs as in a YAML file: the two labels of a binary loss to -1
+        and +1, those of k classes to 0 .. k-1; (n, k) targets for vector losses. A read-only array is taken as it is
     loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
@@ -54,6 +56,8 @@ class Problem:
             loss, mu = build_loss(self.loss)
             put("loss", loss)
             put("mu", self.mu + mu)
+        if not _is_frozen(self.y):
+            put("y", given_labels(self.y, self.loss))
         if not hasattr(self.X, "forward"):
             put("X", CSR.of(self.X, self._outputs()))
         if isinstance(self.regularizer, str | dict):
@@ -61,12 +65,9 @@ class Problem:
             put("regularizer", regularizer)
             put("l2", self.l2 + l2)
         kernels.protect_cache(self.loss, self.regularizer)
-        y = np.array(self.y, dtype=np.float64) if not _is_frozen(self.y) else self.y
-        if y.shape[0] != self.n:
-            raise ValueError(f"y has {y.shape[0]} entries, X has {self.n} rows")
-        y.flags.writeable = False
-        put("y", y)
-        put("losses", over_samples(self.loss, self.X, y))
+        if self.y.shape[0] != self.n:
+            raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {self.n} rows")
+        put("losses", over_samples(self.loss, self.X, self.y))
         if hasattr(self.regularizer, "check"):
             self.regularizer.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
 

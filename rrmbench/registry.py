@@ -175,12 +175,11 @@ def load_plugin(path):
 
 def _check_neighbours(path):
     """A module of the same name from elsewhere in place of the one beside a plug-in would compute something else."""
-    for beside in path.parent.iterdir():
-        loaded = getattr(sys.modules.get(beside.stem), "__file__", None)
-        is_module = beside.suffix == ".py" or (beside / "__init__.py").is_file()
-        if is_module and loaded and beside.resolve() not in (Path(loaded).resolve(), *Path(loaded).resolve().parents):
-            if beside.stem in code.imported_names(path):
-                raise RrmbenchError(f"{path}: it imports '{beside.stem}', which is {loaded} and not {beside}; rename one")
+    for name in code.imported_names(path):
+        loaded = getattr(sys.modules.get(name), "__file__", None)
+        for beside in (path.parent / f"{name}.py", path.parent / name / "__init__.py"):
+            if loaded and beside.is_file() and beside.resolve() != Path(loaded).resolve():
+                raise RrmbenchError(f"{path}: it imports '{name}', which is {loaded} and not {beside}; rename one")
 
 
 def names(kind):
@@ -198,6 +197,12 @@ def lookup(kind, name, where=None):
             f"{where or kind}: unknown {kind} '{name}'{nearest(name, names(kind))} (allowed: {', '.join(names(kind))})"
         )
     return _components[kind][name]
+
+
+def needs_of(kind, cls):
+    """What the components of one kind need that stand in the module of a class, which they build."""
+    found = [c.needs for c in _components[kind].values() if c.build.__module__ == cls.__module__]
+    return frozenset().union(*found)
 
 
 def from_mapping(kind, mapping, where=None):

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import time
 from itertools import count
 
@@ -66,7 +67,41 @@ def leaves_a_thread():
     threading.Thread(target=time.sleep, args=(3600,)).start()
 
 
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class Odd(np.ndarray):
+    """A model that cannot be sent to another process."""
+
+    def __reduce__(self):
+        raise TypeError("not to be pickled")
+
+
+def starts_a_process():
+    subprocess.Popen(["sleep", "3600"])
+
+
+def does_not_close(w, passes):
+    try:
+        yield Iterate(w, passes=passes)
+        yield Iterate(w, passes=passes + 1)
+        yield Iterate(w, passes=passes + 2)
+    finally:
+        time.sleep(3600)
+
+
 ODD = {
+    "mute": fails(Mute()),
+    "surrogate": fails(ValueError("\ud800 \x1b[31mred")),
+    "odd_array": yields(lambda w, passes: Iterate(w.view(Odd), passes=passes)),
+    "float32": yields(lambda w, passes: Iterate(w.astype(np.float32), passes=passes)),
+    "integer": yields(lambda w, passes: Iterate(w.astype(int), passes=passes)),
+    "endless": yields(lambda w, passes: Iterate(w, passes=np.inf)),
+    "uncounted": yields(lambda w, passes: Iterate(w, passes=np.nan)),
+    "does_not_close": does_not_close,
+    "process": does(starts_a_process),
     "raise": fails(ValueError("gone wrong")),
     "SystemExit": fails(SystemExit(0)),
     "KeyboardInterrupt": fails(KeyboardInterrupt()),

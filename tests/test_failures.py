@@ -6,11 +6,14 @@ import signal
 import sys
 import time
 from collections import Counter
+from multiprocessing import forkserver
 
 import numpy as np
 import pytest
 from lab import make_lab, odd, wait_for  # noqa: F401
 
+from rrmbench import children
+from rrmbench.runner import Scheduler
 from rrmbench.store import Experiment
 
 LIMIT = 6
@@ -24,6 +27,15 @@ EXPECTED = {
     "shape": ("failed", "w of shape (1,), not (6,)", 3),
     "b_shape": ("failed", "b of shape (1,), not (30,)", 3),
     "array": ("failed", "yielded ndarray, not an Iterate", 3),
+    "mute": ("failed", "Mute: its message cannot be had, RuntimeError", 3),
+    "surrogate": ("failed", "ValueError: \\ud800 \\x1b[31mred", 3),
+    "odd_array": ("failed", "Odd w of float64, not w as a numpy array of float64", 3),
+    "float32": ("failed", "w of float32", 3),
+    "integer": ("failed", "w of int64", 3),
+    "endless": ("failed", "counted inf passes", 3),
+    "uncounted": ("failed", "counted nan passes and 0.0 checks after", 3),
+    "does_not_close": ("done", "passes", 6),
+    "process": ("done", "passes", 6),
     "backwards": ("failed", "counted 1 passes", 3),
     "nan": ("diverged", "the objective is nan after 3 passes", 4),
     "huge": ("diverged", "the objective is inf after 3 passes", 4),
@@ -53,6 +65,7 @@ def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run
     assert ran.code == 1
     assert "Traceback" not in ran.err
     assert "spam" not in ran.out
+    assert "\x1b[31m" not in ran.out + ran.err
     results = {result.spec["solver"].get("how", "agd"): result for result in lab.results()}
     assert results.pop("agd").status == "done"
     found = {how: (r.status, EXPECTED[how][1] in r.reason, r.points) for how, r in results.items()}
@@ -68,6 +81,37 @@ def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run
     changed = {name.removesuffix(".npz") for name, time in lab.files().items() if before[name] != time}
     again = {how for how, result in results.items() if result.run in changed}
     assert again == {how for how, (status, _, _) in EXPECTED.items() if status in ("failed", "killed")}
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes in /proc")
+def test_processes_that_a_solver_starts_end_with_its_run(lab):
+    ran = lab.command("run", lab.config(solver=odd("process")), "-o", lab.out)
+    assert ran.code == 0, ran.err
+    assert wait_for(lambda: not lab.processes(), 2.5)
+    process = lab.start("run", lab.config(solver=odd(["process", "hang"], at=1), limit=600), "-o", lab.out, "-j1")
+    assert wait_for(lambda: len(lab.files()) == 1 and len(lab.processes()) >= 4, 60)
+    process.kill()
+    process.wait()
+    assert wait_for(lambda: not lab.processes(), 2.5)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_fork_server_that_stops_or_dies_costs_no_run(lab, number, monkeypatch):
+    monkeypatch.setattr(children, "PATIENCE", 1.0)
+    monkeypatch.setattr(children, "GRACE", 0.5)
+    stopped = []
+
+    def once(self, run, outcome, stored=Scheduler._store):
+        if not stopped:
+            stopped.append(forkserver._forkserver._forkserver_pid)
+            os.kill(stopped[0], number)
+        return stored(self, run, outcome)
+
+    monkeypatch.setattr(Scheduler, "_store", once)
+    ran = lab.run(lab.config(solver=odd("slow"), seed=[0, 1, 2, 3, 4, 5], stop={"passes": 2}), "-j", 2)
+    assert ran.code == 0, ran.err
+    assert [result.status for result in lab.results()] == ["done"] * 6
+    assert forkserver._forkserver._forkserver_pid != stopped[0]
 
 
 def test_a_solver_that_ends_between_two_points_leaves_its_last_iterate(lab):

@@ -31,8 +31,8 @@ print(sum(sum(s.cache_hits.values()) for s in stats), sum(sum(s.cache_misses.val
 """
 
 
-def python(script, cache, package=None, plugins=()):
-    """The words that a new Python process prints; its kernel cache is under `cache`."""
+def python(script, cache, package=None, plugins=(), said=None):
+    """The words that a new Python process prints; its kernel cache is under `cache`. `said` gets its stderr."""
     environment = os.environ | {"RRMBENCH_CACHE": str(cache), "RRMBENCH_PLUGINS": "[]"}
     environment.pop("NUMBA_CACHE_DIR", None)
     if package is not None:
@@ -48,6 +48,8 @@ def python(script, cache, package=None, plugins=()):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    if said is not None:
+        said.append(done.stderr)
     return done.stdout.split()
 
 
@@ -74,6 +76,41 @@ def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
     hinge.write_text(edited)
     _, compiled, plain, hits, _ = python(REPORT, cache, package)
     assert (compiled, plain, hits) == ("-7.0", "-7.0", "0")
+
+
+def damage(content, how):
+    if how == "truncated":
+        return content[: len(content) // 2]
+    if how == "empty":
+        return b""
+    place = {"checksum": 3, "first": 20, "last": -5}[how]
+    return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize("how", ["truncated", "empty", "checksum", "first", "last"])
+def test_a_damaged_file_of_the_cache_is_dropped_and_made_again(tmp_path, how):
+    cache = tmp_path / "cache"
+    _, compiled, _, _, misses = python(REPORT, cache)
+    files = sorted(cache.rglob("*.nb*"))
+    assert len(files) >= int(misses) > 0
+    for file in files:
+        file.write_bytes(damage(file.read_bytes(), how))
+    said = []
+    _, again, _, hits, made = python(REPORT, cache, said=said)
+    assert (again, hits, made) == (compiled, "0", misses)
+    assert "".join(said).count("dropped from the kernel cache and compiled again") == int(misses)
+    assert python(REPORT, cache)[3:] == [misses, "0"]
+
+
+def test_a_file_of_another_kernel_is_not_taken_for_this_one(tmp_path):
+    """As after a file system mixed two files up: each is whole, and of another key."""
+    cache = tmp_path / "cache"
+    _, compiled, _, _, misses = python(REPORT, cache)
+    files = sorted(cache.rglob("*.nbc"))
+    contents = [file.read_bytes() for file in files]
+    for file, content in zip(files, contents[1:] + contents[:1], strict=True):
+        file.write_bytes(content)
+    assert python(REPORT, cache)[1:4] == [compiled, compiled, "0"]
 
 
 def test_digest_sees_formulas_and_not_docstrings(tmp_path):

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from rrmbench import registry
+from rrmbench.errors import RrmbenchError
 from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
 
@@ -192,5 +193,5 @@ def test_center_is_copied():
 
 
 def test_wrong_number_of_labels():
-    with pytest.raises(ValueError, match="2 entries"):
+    with pytest.raises(RrmbenchError, match="2 entries"):
         Problem(np.ones((3, 2)), np.ones(2), "squared")

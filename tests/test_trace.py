@@ -1,7 +1,13 @@
 """The trace: what the clock sees, which points it has, when it stops, what its certificates are worth."""
 
+import os
+import subprocess
+import sys
 import time
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count, islice
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -151,12 +157,66 @@ def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
         ([Iterate(np.zeros(5), np.zeros(29))], r"b of shape \(29,\), not \(30,\)"),
         ([Iterate(np.zeros(5), passes=2.0), Iterate(np.zeros(5), passes=1.0)], "1.0 passes .* after 2.0"),
         ([Iterate(np.zeros(5), passes=-1.0)], "counted -1.0 passes"),
+        ([Iterate(np.zeros(5), passes=np.inf)], "counted inf passes"),
+        ([Iterate(np.zeros(5), checks=np.nan)], "nan checks"),
+        ([Iterate(np.zeros(5)), Iterate(np.zeros(5), passes=np.nan)], "nan passes .* after 0.0"),
+        ([Iterate(np.zeros(5), passes=np.nan), Iterate(np.zeros(5), passes=1.0)], "1.0 passes .* after nan"),
+        ([Iterate(np.zeros(5, dtype=np.float32))], "w of float32"),
+        ([Iterate(np.zeros(5, dtype=int))], "w of int64"),
+        ([Iterate([0.0] * 5)], "list w, not w as a numpy array"),
+        ([Iterate(np.zeros(5), np.zeros(30, dtype=np.float32))], "b of float32"),
         ([Iterate(np.zeros(5))] * (STALLED + 1), f"{STALLED} iterates in a row"),
     ],
 )
 def test_a_broken_contract_is_told(iterates, message):
     with pytest.raises(Failure, match=message):
         traced(iter(iterates))
+
+
+# certificates are promises
+
+
+class WrongConjugate(NamedTuple):
+    """The squared loss with a conjugate that is too small: every bound is too great."""
+
+    convexity: float = 1.0
+    lipschitz: float = float("inf")
+
+    def value(self, z, y):
+        return 0.5 * (z - y) * (z - y)
+
+    def conjugate(self, b, y):
+        return 0.5 * b * b + y * b - 0.3
+
+    def dual(self, z, y, mu):
+        return (z - y) / (1.0 + mu)
+
+
+def test_a_bound_above_the_objective_is_no_gap_but_a_failure():
+    wrong = replace(RIDGE, loss=WrongConjugate())
+    rows = []
+    with pytest.raises(Failure, match=r"is below the dual bound.*WrongConjugate or the regularizer .*conjugate pair"):
+        rows.extend(Trace(wrong, descent(wrong), Stop(passes=50, gap=1e-8), Schedule()))
+    assert all(gap > 0.0 for gap in column(rows, "gap"))
+
+
+@pytest.mark.parametrize("reduction", ["none", "auto"])
+def test_a_bound_that_overflows_is_none(reduction):
+    """With l2 = 1e-160 the norm of v/l2 has no square in floats; P falls from 1 to nearly 0."""
+    from rrmbench import solve
+
+    A = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, 0.0], [0.0, -1.0]])
+    nearly_free = Problem(A, [1.0, -1.0, 1.0, -1.0], "hinge", {"name": "l2", "strength": 1e-160})
+    for name in registry.names("solver"):
+        if registry.build_solver(name, reduction).needs <= nearly_free.traits and name not in peers():
+            with np.errstate(all="ignore"), suppress(RrmbenchError, ArithmeticError, ValueError):
+                found = solve(nearly_free, name, reduction=reduction, passes=20)
+                assert not (found.trace["dual"] > 1e-12).any(), name
+                assert (found.reason == "gap") <= (found.trace["primal"].iloc[-1] < 1e-7), name
+
+
+def peers():
+    return [n for n in registry.names("solver") if "peers" in registry.lookup("solver", n).build.__module__]
 
 
 # certificates, on the problem that was asked for
@@ -252,3 +312,35 @@ def test_a_solver_may_be_defined_again_but_not_elsewhere():
     assert registry.lookup("solver", "twice").build is again
     with pytest.raises(RrmbenchError, match="the solver name 'twice' is taken by"):
         define("another_module")
+
+
+def test_compilation_is_outside_of_the_clock_of_solve(tmp_path):
+    script = tmp_path / "first_call.py"
+    script.write_text(FIRST_CALL)
+    environment = os.environ | {"RRMBENCH_CACHE": str(tmp_path / "cache")}
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, check=True)
+    compiled_inside, compiled_before = map(int, ran.stdout.split())
+    assert compiled_before > 0
+    assert compiled_inside == 0
+
+
+FIRST_CALL = """
+import numpy as np, rrmbench
+from rrmbench import kernels, notebook
+
+def compiled():
+    return sum(sum(k.stats.cache_misses.values()) + sum(k.stats.cache_hits.values()) for k in kernels._kernels)
+
+class Watched(notebook.Trace):
+    def __iter__(self):
+        global before
+        before = compiled()
+        yield from super().__iter__()
+
+X, y = np.random.default_rng(0).normal(size=(40, 3)), np.ones(40)
+problem = rrmbench.Problem(X, y, "squared", {"name": "l2", "strength": 0.1})
+made = compiled()
+notebook.Trace = Watched
+rrmbench.solve(problem, "prox_sdca", passes=3)
+print(compiled() - before, before - made)
+"""

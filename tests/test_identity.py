@@ -1,0 +1,214 @@
+"""What a result's id stands for: all code that can change a number, and nothing else is run."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import oracles
+import pytest
+from lab import make_lab  # noqa: F401
+
+from rrmbench import code, identity, registry
+
+
+def modules_of(kind):
+    """The module that defines each registered component of a kind, by the component's name."""
+    return {name: registry.lookup(kind, name).build.__module__ for name in registry.names(kind)}
+
+
+def loaded_by(module):
+    """The package's files that a fresh process loads for a module, without the lists of all components."""
+    script = f"""
+import importlib.util, json, sys, types
+import rrmbench
+for folder in ("losses", "regularizers", "solvers", "reductions", "solvers.peers"):  # as packages that import nothing
+    name = "rrmbench." + folder
+    package = types.ModuleType(name)
+    package.__path__ = [rrmbench.__path__[0] + "/" + folder.replace(".", "/")]
+    sys.modules[name] = package
+importlib.import_module({module!r})
+import rrmbench.worker, rrmbench.data.prepare
+files = [getattr(m, "__file__", None) for n, m in sys.modules.items() if n.startswith("rrmbench.")]
+print(json.dumps([f for f in files if f]))
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(ran.stdout))
+
+
+@pytest.mark.parametrize("module", sorted({m for kind in registry.KINDS for m in modules_of(kind).values()}))
+def test_the_digest_covers_every_file_that_a_fresh_process_loads(module):
+    kind, name = next((k, n) for k in registry.KINDS for n, m in modules_of(k).items() if m == module)
+    mappings = {"loss": "squared", "regularizer": "none", "solver": "gd", "reduction": "none"}
+    spec = {k: {"name": n} for k, n in mappings.items()} | {kind: oracles.example(kind, name)}
+    covered = {str(file) for file in identity.files_of(spec)}
+    assert loaded_by(module) - covered <= {str(code.PACKAGE / "__init__.py")}
+
+
+# plug-ins
+
+HELPED = """
+from typing import NamedTuple
+import rrmbench
+{imports}
+
+class Mine(NamedTuple):
+    convexity: float = 1.0
+    lipschitz: float = float("inf")
+
+    def value(self, z, y):
+        return 0.5 * {factor} * (z - y) * (z - y)
+
+    def conjugate(self, b, y):
+        return 0.5 * b * b / {factor} + y * b
+
+    def dual(self, z, y, mu):
+        return {factor} * (z - y) / (1.0 + {factor} * mu)
+
+@rrmbench.loss
+def mine():
+    return Mine(convexity=1.0 / {factor})
+"""
+# how the plug-in gets `factor`, and what it is then called
+FORMS = {
+    "import": ("import helper", "helper.FACTOR"),
+    "from": ("from helper import FACTOR", "FACTOR"),
+    "package": ("import pack.helper", "pack.helper.FACTOR"),
+    "from package": ("from pack import helper", "helper.FACTOR"),
+    "package's init": ("from pack import FACTOR", "FACTOR"),
+    "relative in package": ("from pack.chain import FACTOR", "FACTOR"),
+    "literal": ("import importlib\nhelper = importlib.import_module('helper')", "helper.FACTOR"),
+    "spelt": ("import importlib\nhelper = importlib.import_module('hel' + 'per')", "helper.FACTOR"),
+    "function": ("def get():\n    from helper import FACTOR\n    return FACTOR\nFACTOR = get()", "FACTOR"),
+    "compiled": ("from helper import factor", "factor()"),
+    "try": ("try:\n    import helper as h\nexcept ImportError:\n    h = None", "h.FACTOR"),
+}
+HELPER = """
+from numba import njit
+FACTOR = {factor}
+
+@njit
+def factor():
+    return {factor}
+"""
+
+
+def write_helpers(folder, factor):
+    (folder / "pack").mkdir(exist_ok=True)
+    for file in ("helper.py", "pack/helper.py", "pack/__init__.py"):
+        (folder / file).write_text(HELPER.format(factor=factor))
+    (folder / "pack" / "chain.py").write_text("from .helper import FACTOR\nfrom . import helper\n")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(lab, form):
+    imports, factor = FORMS[form]
+    (lab.folder / "mine.py").write_text(HELPED.format(imports=imports, factor=factor))
+    config = lab.config(loss={"path": "mine.py", "name": "mine"}, stop={"passes": 2})
+    found = []
+    for number in (1.0, 4.0, 4.0):
+        write_helpers(lab.folder, number)
+        ran = lab.command("run", config, "-o", lab.out, PYTHONSAFEPATH="1")
+        assert ran.code == 0, ran.err
+        found.append([result.trace["primal"][0] for result in lab.results()])
+    assert found == [[0.5], [2.0], [2.0]]  # mean y^2 = 1
+    assert len(lab.files()) == 2
+    assert "1 of 1 runs were done before" in ran.out
+
+
+def test_comments_and_docstrings_of_a_plugin_change_nothing(lab):
+    plugin = lab.folder / "mine.py"
+    plugin.write_text(HELPED.format(imports="", factor="1.0"))
+    config = lab.config(loss={"path": "mine.py", "name": "mine"}, stop={"passes": 2})
+    assert lab.command("run", config, "-o", lab.out).code == 0
+    plugin.write_text('"""A text."""\n# a comment\n' + plugin.read_text().replace("def value", "\n\n    def value"))
+    assert "1 of 1 runs were done before" in lab.command("run", config, "-o", lab.out).out
+
+
+def test_two_helpers_of_one_name_are_not_mistaken_for_each_other(lab):
+    for name, number in (("one", 1.0), ("two", 2.0)):
+        (lab.folder / name).mkdir()
+        text = HELPED.format(imports="from helper import FACTOR", factor="FACTOR").replace("def mine", f"def {name}")
+        (lab.folder / name / f"{name}.py").write_text(text)
+        (lab.folder / name / "helper.py").write_text(f"FACTOR = {number}")
+    losses = [{"path": f"{name}/{name}.py", "name": name} for name in ("one", "two")]
+    ran = lab.command("run", lab.config(loss=losses), "-o", lab.out, PYTHONSAFEPATH="1")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+    assert "imports 'helper'" in ran.err
+    assert "rename one" in ran.err
+
+
+def test_code_that_changes_while_runs_wait_is_not_taken_for_the_old(lab):
+    """The first run edits the loss of all."""
+    (lab.folder / "mine.py").write_text(HELPED.format(imports="", factor="1.0"))
+    (lab.folder / "edits.py").write_text(
+        textwrap.dedent(f"""
+        import numpy as np
+        import rrmbench
+        from pathlib import Path
+
+        @rrmbench.solver
+        def edits(problem, start, rng):
+            loss = Path({str(lab.folder / "mine.py")!r})
+            yield rrmbench.Iterate(np.zeros(problem.shape))
+            if problem.n > 8:
+                loss.write_text(loss.read_text().replace("0.5 * 1.0", "0.5 * 5.0"))
+            yield rrmbench.Iterate(np.zeros(problem.shape), passes=5.0)
+        """)
+    )
+    solver, loss = {"path": "edits.py", "name": "edits"}, {"path": "mine.py", "name": "mine"}
+    ran = lab.command("run", lab.config(solver=solver, loss=loss, seed=[0, 1]), "-o", lab.out, "-j", 1)
+    assert ran.code == 1
+    first, second = sorted(lab.results(), key=lambda result: result.spec["seed"])
+    assert first.trace["primal"][0] == 0.5
+    assert (second.status, second.points) == ("failed", 0)
+    assert "has changed since the command was started" in second.reason
+
+
+# the fork server imports what the command imports, wherever the command is called
+
+
+def test_children_run_the_package_of_the_command_and_nothing_of_the_working_directory(lab):
+    elsewhere, here = lab.folder / "elsewhere", lab.folder / "here"
+    elsewhere.mkdir()
+    start = elsewhere / "start.py"
+    start.write_text("if __name__ == '__main__':\n    from rrmbench.__main__ import main\n    main()\n")
+    checkout = here / "rrmbench"
+    checkout.mkdir(parents=True)
+    for name in ("rrmbench/__init__.py", "numba.py", "numpy.py", "signal.py", "socket.py"):
+        (here / name).write_text(f"open({str(here / 'executed')!r}, 'a').write({name!r} + '\\n')\n")
+    environment = os.environ | {"PYTHONPATH": str(code.PACKAGE.parent)}
+    command = [sys.executable, start, "run", lab.config(), "-o", lab.out]
+    ran = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert not (here / "executed").exists()
+    (result,) = lab.results()
+    assert result.trace["primal"][0] == 0.5
+
+
+def test_a_solver_sees_the_environment_of_the_command(lab):
+    (lab.folder / "sees.py").write_text(
+        textwrap.dedent("""
+        import os
+        import numpy as np
+        import rrmbench
+
+        @rrmbench.solver
+        def sees(problem, start, rng):
+            if (os.environ.get("PYTHONPATH"), os.environ.get("PYTHONSAFEPATH")) != ("/somewhere", None):
+                raise ValueError(os.environ.get("PYTHONPATH"))
+            yield rrmbench.Iterate(np.zeros(problem.shape), passes=5.0)
+        """)
+    )
+    config = lab.config(solver={"path": "sees.py", "name": "sees"})
+    start = lab.folder / "start.py"
+    start.write_text(
+        f"import sys\nsys.path.insert(0, {str(code.PACKAGE.parent)!r})\n"
+        "if __name__ == '__main__':\n    from rrmbench.__main__ import main\n    main()\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"} | {"PYTHONPATH": "/somewhere"}
+    command = [sys.executable, start, "run", config, "-o", lab.out]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=lab.folder)
+    assert ran.returncode == 0, ran.stderr

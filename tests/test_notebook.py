@@ -1,0 +1,86 @@
+"""Problems made of a person's own arrays: labels and features are what a data file's would be, or refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from rrmbench import Problem, solve
+from rrmbench.errors import RrmbenchError
+from rrmbench.losses.hinge import Hinge
+from rrmbench.losses.multiclass import MaxOfHinge
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+SIGN = np.where(X @ RNG.normal(size=4) + RNG.normal(size=60) > 0.0, 1.0, -1.0)
+L2 = {"name": "l2", "strength": 1e-2}
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        (SIGN + 1.0) / 2.0,
+        (SIGN + 3.0) / 2.0,
+        SIGN > 0.0,
+        (SIGN > 0.0).astype(np.uint8),
+        SIGN.astype(np.int8),
+        7.5 * SIGN,
+    ],
+    ids=["0/1", "1/2", "bool", "uint8", "int8", "scaled"],
+)
+@pytest.mark.parametrize("loss", ["logistic", "hinge", Hinge()], ids=str)
+def test_two_labels_are_minus_and_plus_one(y, loss):
+    problem = Problem(X, y, loss, L2)
+    assert np.array_equal(problem.y, SIGN)
+    assert np.array_equal(problem.smoothed(0.5).y, SIGN)
+
+
+def test_the_objective_is_that_of_the_mapped_labels():
+    first = solve(Problem(X, SIGN, "logistic", L2), "prox_sdca", gap=1e-9)
+    other = solve(Problem(X, SIGN > 0.0, "logistic", L2), "prox_sdca", gap=1e-9)
+    assert first.reason == other.reason == "gap"
+    assert np.array_equal(first.w, other.w)
+
+
+@pytest.mark.parametrize(
+    ("y", "loss", "message"),
+    [
+        (np.arange(60) % 3, "logistic", "needs two label values, found 0, 1, 2"),
+        (np.zeros(60), "hinge", "needs two label values, found 0"),
+        (np.arange(60) % 3, Hinge(), "needs two label values, found 0, 1, 2"),
+        (SIGN[:, None], "hinge", r"found the shape \(60, 1\), needed is \(n,\)"),
+        (SIGN[:, None], "squared", r"found the shape \(60, 1\), needed is \(n,\)"),
+        (np.where(SIGN > 0, SIGN, np.nan), "squared", "found nan, needed are finite numbers"),
+        (np.where(SIGN > 0, SIGN, np.inf), "hinge", "found inf, needed are finite numbers"),
+        (np.where(SIGN > 0, "spam", "ham"), "hinge", "needed are numbers"),
+        (SIGN.astype(complex), "squared", "needed are numbers"),
+        (SIGN[:59], "squared", "y has 59 entries, X has 60 rows"),
+        (np.ones(60), "max_of_hinge", "needs two classes at least, found 1"),
+        (SIGN[:, None] * np.ones(3), "max_of_hinge", r"found the shape \(60, 3\)"),
+        (5.0, "squared", r"found the shape \(\)"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(y, loss, message):
+    with pytest.raises(RrmbenchError, match=message):
+        Problem(X, y, loss, L2)
+
+
+@pytest.mark.parametrize("loss", ["max_of_hinge", MaxOfHinge()], ids=str)
+def test_classes_are_numbered_from_zero_without_gaps(loss):
+    problem = Problem(X, np.arange(60) % 3 * 2 + 1, loss, L2)
+    assert np.array_equal(problem.y, np.arange(60) % 3)
+    assert problem.shape == (4, 3)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_features_that_are_not_finite_are_refused_by_their_place(kind, bad):
+    spoilt = X.copy()
+    spoilt[7, 2] = bad
+    with pytest.raises(RrmbenchError, match=rf"X\[7, 2\] = {bad}, needed are finite"):
+        Problem(kind(spoilt), SIGN, "squared", L2)
+
+
+@pytest.mark.parametrize("X", [np.ones(5), np.ones((5, 0)), np.ones((0, 5)), np.array([["a"]]), np.ones((2, 2, 2))])
+def test_features_that_are_no_matrix_of_numbers_are_refused(X):
+    with pytest.raises(RrmbenchError, match="X: found"):
+        Problem(X, np.ones(len(X)), "squared", L2)
