@@ -105,7 +105,7 @@ def test_a_damaged_file_of_the_cache_is_dropped_and_made_again(tmp_path, how):
 def test_a_file_of_another_kernel_is_not_taken_for_this_one(tmp_path):
     """As after a file system mixed two files up: each is whole, and of another key."""
     cache = tmp_path / "cache"
-    _, compiled, _, _, misses = python(REPORT, cache)
+    _, compiled, *_ = python(REPORT, cache)
     files = sorted(cache.rglob("*.nbc"))
     contents = [file.read_bytes() for file in files]
     for file, content in zip(files, contents[1:] + contents[:1], strict=True):
