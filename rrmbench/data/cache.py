@@ -72,36 +72,40 @@ def find(key):
     try:
         header = json.loads((folder / "header.json").read_text(encoding="utf-8"))
         arrays = {name: _open(folder, name, *kind) for name, kind in header["arrays"].items()}
-        parts = {
-            part: tuple(arrays[part + name] for name in MATRIX) for part in ("", "test_") if part + "data" in arrays
-        }
-        test_shape = header["test_shape"]
-        return Prepared(
-            X_parts=parts[""],
-            shape=tuple(header["shape"]),
-            y=arrays["y"],
-            checksum=header["checksum"],
-            key=key,
-            info=header["info"],
-            test_X_parts=parts.get("test_"),
-            test_shape=test_shape and tuple(test_shape),
-            test_y=arrays.get("test_y"),
-        )
+        return _assembled(key, header, arrays)
     except (OSError, ValueError, EOFError, KeyError, TypeError):
         return None
 
 
+def in_memory(key, parts, checksum, info):
+    """The Prepared of `parts` as `store` takes them, without any file."""
+    arrays = _arrays_of(parts)
+    for array in arrays.values():
+        array.flags.writeable = False
+    return _assembled(key, json.loads(json.dumps(_facts(parts, checksum, info))), arrays)
+
+
+def _assembled(key, facts, arrays):
+    parts = {part: tuple(arrays[part + name] for name in MATRIX) for part in ("", "test_") if part + "data" in arrays}
+    test_shape = facts["test_shape"]
+    return Prepared(
+        X_parts=parts[""],
+        shape=tuple(facts["shape"]),
+        y=arrays["y"],
+        checksum=facts["checksum"],
+        key=key,
+        info=facts["info"],
+        test_X_parts=parts.get("test_"),
+        test_shape=test_shape and tuple(test_shape),
+        test_y=arrays.get("test_y"),
+    )
+
+
 def store(key, parts, checksum, info):
     """Write `parts`, the (X, y) of the training part and maybe of a test part, under `key`, atomically."""
-    (X, y), *test = parts
-    arrays = _arrays(X, y, "") | (_arrays(*test[0], "test_") if test else {})
-    header = {
-        "shape": X.shape,
-        "test_shape": test[0][0].shape if test else None,
-        "checksum": checksum,
-        "info": info,
-        "arrays": {name: [array.dtype.str, array.shape] for name, array in arrays.items()},
-    }
+    arrays = _arrays_of(parts)
+    kinds = {name: [array.dtype.str, array.shape] for name, array in arrays.items()}
+    header = _facts(parts, checksum, info) | {"arrays": kinds}
     folder = _folder(key)
     with writing_to(folder.parent) as parent:
         fresh = tempfile.mkdtemp(dir=parent, prefix=".new-")
@@ -115,8 +119,13 @@ def store(key, parts, checksum, info):
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def checksum_of(path):
-    """The sha256 of a file's uncompressed content, remembered by path, size and time of change."""
+def checksum_of(path, anew=False):
+    """The sha256 of a file's uncompressed content, remembered by path, size and time of change.
+
+    `anew`: the memory is left alone.
+    """
+    if anew:
+        return libsvm.checksum(path)
     status = os.stat(path)
     entry = f"{path}|{status.st_size}|{status.st_mtime_ns}"
     index = cache_root() / "checksums.json"
@@ -148,13 +157,27 @@ def _open(folder, name, dtype, shape):
     return np.asarray(array)
 
 
-def _arrays(X, y, part):
+def _facts(parts, checksum, info):
+    shapes = [X.shape for X, _ in parts]
+    test_shape = shapes[1] if len(parts) > 1 else None
+    return {"shape": shapes[0], "test_shape": test_shape, "checksum": checksum, "info": info}
+
+
+def _arrays_of(parts):
+    return {
+        part + name: np.ascontiguousarray(array)
+        for part, (X, y) in zip(("", "test_"), parts, strict=False)
+        for name, array in _arrays(X, y).items()
+    }
+
+
+def _arrays(X, y):
     pointers = np.int32 if X.nnz < 2**31 else np.int64
     return {
-        part + "data": X.data.astype(np.float64, copy=False),
-        part + "indices": X.indices.astype(np.uint32),
-        part + "indptr": X.indptr.astype(pointers),
-        part + "y": y.astype(np.float64, copy=False),
+        "data": X.data.astype(np.float64, copy=False),
+        "indices": X.indices.astype(np.uint32),
+        "indptr": X.indptr.astype(pointers),
+        "y": y.astype(np.float64, copy=False),
     }
 
 

@@ -44,9 +44,9 @@ def locate(entry):
     return None
 
 
-def content_checksum(name, entry, path):
+def content_checksum(name, entry, path, anew=False):
     """The sha256 of the content; RrmbenchError if the entry or the first download's record says another."""
-    found = cache.checksum_of(path)
+    found = cache.checksum_of(path, anew)
     expected, source = expected_checksum(entry, path)
     if expected not in (None, found):
         raise RrmbenchError(

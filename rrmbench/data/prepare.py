@@ -25,11 +25,27 @@ class Source:
     def where(self):
         return f"data set '{self.name}'" if self.entry else str(self.path)
 
-    @property
-    def checksum(self):
+    def checksum(self, anew=False):
+        """The sha256 of the content, `anew` without the memory of `cache.checksum_of`."""
         if self.entry:
-            return fetch.content_checksum(self.name, self.entry, self.path)
-        return cache.checksum_of(self.path)
+            return fetch.content_checksum(self.name, self.entry, self.path, anew)
+        return cache.checksum_of(self.path, anew)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a `dataset:` block asks for: files, steps, labels; the checksum of the files, and the key of the arrays."""
+
+    train: Source
+    test: Source | None
+    steps: dict
+    labels: str
+    checksum: str
+    key: str
+
+    def make(self):
+        """([(X, y) of the training part, maybe (X, y) of the test part], info), read from the files."""
+        return _prepared(self.train, self.test, self.steps, self.labels)
 
 
 def load(block, labels="binary"):
@@ -41,6 +57,26 @@ def load(block, labels="binary"):
     each task), labels, flip, scale (factors of the training part), kernel, bias column, tasks. Raises RrmbenchError
     for missing or bad files and for labels that do not fit.
     """
+    request = _request(block, labels)
+    found = cache.find(request.key)
+    if found is None:
+        parts, info = request.make()
+        cache.store(request.key, parts, request.checksum, info)
+        found = cache.open_cached(request.key)
+    return found
+
+
+def from_source(block, labels="binary"):
+    """Return what `load` returns, read and hashed from the files now: no cached array and no remembered checksum.
+
+    The arrays are in memory. Raises what `load` raises.
+    """
+    request = _request(block, labels, anew=True)
+    parts, info = request.make()
+    return cache.in_memory(request.key, parts, request.checksum, info)
+
+
+def _request(block, labels, anew=False):
     if labels not in LABELS:
         raise ValueError(f"labels: found {labels!r}, allowed is one of {', '.join(LABELS)}")
     block = spec.check(block)
@@ -48,16 +84,10 @@ def load(block, labels="binary"):
     if "test" in block:
         key = "path" if Path(block["test"]).is_absolute() else "name"
         test = _source({key: block["test"], "format": train.format})
-    checksums = [source.checksum for source in (train, test) if source]
+    checksums = [source.checksum(anew) for source in (train, test) if source]
     checksum = checksums[0] if test is None else hashlib.sha256("".join(checksums).encode()).hexdigest()
     steps = spec.steps(block)
-    key = _key(checksum, steps, labels, train)
-    found = cache.find(key)
-    if found is None:
-        parts, info = _prepared(train, test, steps, labels)
-        cache.store(key, parts, checksum, info)
-        found = cache.open_cached(key)
-    return found
+    return Request(train, test, steps, labels, checksum, _key(checksum, steps, labels, train))
 
 
 def _source(block):
