@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rrmbench.data import cache, catalogue, commands, libsvm, places, prepare, spec
+from rrmbench.data import cache, catalogue, commands, libsvm, places, prepare, spec, streams
 from rrmbench.errors import RrmbenchError
 
 FOUR = "1 1:3 2:4\n2 2:2\n1 1:1\n2 3:8\n"
@@ -252,7 +252,7 @@ def test_the_key_follows_content_and_preparation_and_not_spelling(folder):
 def test_a_second_load_reads_no_text(folder, monkeypatch):
     load()
     monkeypatch.setattr(libsvm, "read", lambda *_: pytest.fail("parsed again"))
-    monkeypatch.setattr(libsvm, "checksum", lambda *_: pytest.fail("hashed again"))
+    monkeypatch.setattr(streams, "checksum", lambda *_: pytest.fail("hashed again"))
     assert load().shape == (4, 3)
 
 
@@ -432,7 +432,7 @@ def test_real_a9a_with_its_test_part_agrees_with_scikit_learn(real):
     files = []
     for name in ("a9a", "a9a_test"):
         plain = places.cache_root() / name
-        with libsvm.open_text(commands.fetch.locate(catalogue.get(name))) as packed:
+        with streams.open_text(commands.fetch.locate(catalogue.get(name))) as packed:
             plain.write_bytes(packed.read())
         files.append(str(plain))
     train, y, test, y_test = load_svmlight_files(files, n_features=123)

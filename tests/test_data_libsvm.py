@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrmbench.data import libsvm
+from rrmbench.data import libsvm, streams
 from rrmbench.errors import RrmbenchError
 
 OPEN = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -52,7 +52,7 @@ def test_lists_of_labels_may_begin_on_any_row(file):
 def test_compressed_files_read_like_plain_ones(file, suffix):
     path = file(OPEN[suffix](b"1 1:5\n-1 2:7\n"), "rows.svm" + suffix)
     assert libsvm.read(path).X.toarray().tolist() == [[5, 0], [0, 7]]
-    assert libsvm.checksum(path) == libsvm.checksum(file("1 1:5\n-1 2:7\n"))
+    assert streams.checksum(path) == streams.checksum(file("1 1:5\n-1 2:7\n"))
 
 
 @pytest.mark.parametrize("suffix", OPEN)

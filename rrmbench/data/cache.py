@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.data import libsvm
+from rrmbench.data import streams
 from rrmbench.data.places import cache_root, writing_to
 from rrmbench.errors import RrmbenchError
 
@@ -125,14 +125,14 @@ def checksum_of(path, anew=False):
     `anew`: the memory is left alone.
     """
     if anew:
-        return libsvm.checksum(path)
+        return streams.checksum(path)
     status = os.stat(path)
     entry = f"{path}|{status.st_size}|{status.st_mtime_ns}"
     index = cache_root() / "checksums.json"
     known = _read_index(index)
     if entry not in known:
         # a write by another process in between can drop an entry; it is computed again then
-        known = _read_index(index) | {entry: libsvm.checksum(path)}
+        known = _read_index(index) | {entry: streams.checksum(path)}
         write_text(index, json.dumps(known, indent=0))
     return known[entry]
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from rrmbench.data import cache, places
-from rrmbench.data.libsvm import COMPRESSED
+from rrmbench.data.streams import COMPRESSED
 from rrmbench.errors import RrmbenchError
 
 log = logging.getLogger("rrmbench.data")

@@ -4,23 +4,13 @@ scikit-learn parses. It lets NaN, infinities and digits with underscores through
 line; so the arrays are checked, and when anything is wrong our own reading finds the first bad token.
 """
 
-import bz2
-import gzip
-import hashlib
-import lzma
 import re
-import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError
 
-COMPRESSED = {
-    ".gz": (b"\x1f\x8b", gzip.open),
-    ".bz2": (b"BZh", bz2.open),
-    ".xz": (b"\xfd7zXZ\x00", lzma.open),
-}
 LARGEST_INDEX = 2**31 - 1
 LARGEST_ID = 2**63 - 1
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -42,35 +32,6 @@ class Parsed:
     @property
     def multilabel(self):
         return isinstance(self.labels, list)
-
-
-@contextmanager
-def open_text(path):
-    """Open a plain or compressed file for bytes; corrupt or truncated compression is an RrmbenchError."""
-    path = Path(path)
-    try:
-        with path.open("rb") as raw:
-            start = raw.read(6)
-        kind = next((suffix for suffix, (magic, _) in COMPRESSED.items() if start.startswith(magic)), None)
-        if path.suffix in COMPRESSED and kind != path.suffix:
-            raise RrmbenchError(f"{path}: named {path.suffix} but the content is not {path.suffix} compressed")
-        with COMPRESSED[kind][1](path, "rb") if kind else path.open("rb") as stream:
-            yield stream
-    except (EOFError, lzma.LZMAError, zlib.error) as error:
-        raise RrmbenchError(f"{path}: the compressed file is truncated or corrupt ({error})") from error
-    except OSError as error:
-        # gzip and bz2 report corrupt data as an OSError without an errno
-        reason = error.strerror or f"the compressed file is truncated or corrupt ({error})"
-        raise RrmbenchError(f"{path}: cannot be read: {reason}") from error
-
-
-def checksum(path):
-    """The sha256 of the uncompressed content, as hex."""
-    digest = hashlib.sha256()
-    with open_text(path) as stream:
-        while chunk := stream.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def read(path, zero_based=None):
