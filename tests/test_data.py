@@ -1,6 +1,5 @@
 """Data sets: the `dataset:` block, preparation, and the array cache."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rrmbench.data import cache, catalogue, commands, libsvm, places, prepare, spec, streams
+from rrmbench.data import cache, catalogue, checksums, commands, libsvm, places, prepare, spec, streams
 from rrmbench.errors import RrmbenchError
 
 FOUR = "1 1:3 2:4\n2 2:2\n1 1:1\n2 3:8\n"
@@ -250,6 +249,7 @@ def test_the_key_follows_content_and_preparation_and_not_spelling(folder):
 
 
 def test_a_second_load_reads_no_text(folder, monkeypatch):
+    monkeypatch.setattr(checksums, "SETTLED", 0.0)
     load()
     monkeypatch.setattr(libsvm, "read", lambda *_: pytest.fail("parsed again"))
     monkeypatch.setattr(streams, "checksum", lambda *_: pytest.fail("hashed again"))
@@ -272,11 +272,21 @@ def test_a_damaged_cache_is_made_again(folder, damage):
     assert [f.name for f in stored.parent.iterdir()] == [stored.name]
 
 
-def test_a_damaged_checksum_index_is_made_again(folder):
-    key = load().key
-    (folder / "cache" / "checksums.json").write_text("[]")
-    assert load().key == key
-    assert len(json.loads((folder / "cache" / "checksums.json").read_text())) == 1
+@pytest.mark.parametrize("damage", ["wrong type", "another checksum", "another file", "no text"])
+def test_a_damaged_checksum_index_is_made_again(folder, monkeypatch, damage):
+    monkeypatch.setattr(checksums, "SETTLED", 0.0)
+    first, index = load(), folder / "cache" / "checksums.json"
+    whole = index.read_text()
+    if damage == "wrong type":
+        index.write_text("[]")
+    elif damage == "another checksum":
+        index.write_text(whole.replace(first.checksum, first.checksum[::-1]))
+    elif damage == "another file":
+        index.write_text(whole.replace("four.svm", "five.svm"))
+    else:
+        index.write_bytes(b"\xff" + whole.encode())
+    assert load().key == first.key
+    assert index.read_text() == whole
 
 
 def test_loading_at_the_same_time_is_safe(folder):

@@ -25,9 +25,9 @@ def from_source(block, labels="binary"):
 
 def checksum_of(path):
     """The sha256 of a file's uncompressed content."""
-    from rrmbench.data import cache
+    from rrmbench.data import checksums
 
-    return cache.checksum_of(path)
+    return checksums.checksum_of(path)
 
 
 def traits_of(block):

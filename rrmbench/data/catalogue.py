@@ -116,13 +116,17 @@ def get(name, where="dataset"):
         raise RrmbenchError(
             f"{where}: unknown data set '{name}'{nearest(name, files)} ('rrmbench list datasets' shows the names)"
         )
-    return _read(files[name], files[name].stat().st_mtime_ns)
+    try:
+        text = files[name].read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RrmbenchError(f"{files[name]}: cannot be read: {error}") from None
+    return _parsed(files[name], text)
 
 
 @cache
-def _read(file, _mtime_ns):
+def _parsed(file, text):
     try:
-        return Entry.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+        return Entry.model_validate(yaml.safe_load(text))
     except yaml.YAMLError as error:
         raise RrmbenchError(f"{file}: not valid YAML: {error}") from None
     except ValidationError as error:
@@ -130,3 +134,5 @@ def _read(file, _mtime_ns):
             f"{'.'.join(map(str, e['loc'])) or 'entry'}: found {e['input']!r}, {e['msg']}"[:300] for e in error.errors()
         )
         raise RrmbenchError(f"{file}: {problems}") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        raise RrmbenchError(f"{file}: not valid YAML: {error}") from None

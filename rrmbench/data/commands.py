@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rrmbench.data import cache, catalogue, fetch, labels, libsvm, places, ratings, spec, transform
+from rrmbench.data import catalogue, checksums, fetch, labels, libsvm, places, ratings, spec, transform
 from rrmbench.errors import RrmbenchError
 
 
@@ -52,7 +52,7 @@ def info(name_or_path, format=None):
         facts = {
             "name": path.name,
             "path": str(path),
-            "sha256": cache.checksum_of(path),
+            "sha256": checksums.checksum_of(path),
             "checksum": "unknown",
         }
     if spec.format_of(source) == "ratings":
@@ -75,10 +75,10 @@ def add(path, name, title=None, format=None):
         described = _described_ratings(ratings.read(path))
     else:
         described = _described(libsvm.read(path))
-    about = {"name": path.name, "path": str(path), "sha256": cache.checksum_of(path)}
+    about = {"name": path.name, "path": str(path), "sha256": checksums.checksum_of(path)}
     entry = {"title": title or path.name} | described | {"file": about}
     file = places.own_registry() / f"{name}.yaml"
-    cache.write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
+    checksums.write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
     return file
 
 

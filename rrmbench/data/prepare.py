@@ -5,9 +5,12 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench.data import cache, catalogue, fetch, spec
+from rrmbench import code
+from rrmbench.data import cache, catalogue, checksums, fetch, spec
 from rrmbench.errors import RrmbenchError
 
+# what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
+NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "places", "sources")
 LABELS = ("binary", "classes", "targets", "any")
 
 
@@ -26,10 +29,10 @@ class Source:
         return f"data set '{self.name}'" if self.entry else str(self.path)
 
     def checksum(self, anew=False):
-        """The sha256 of the content, `anew` without the memory of `cache.checksum_of`."""
+        """The sha256 of the content, `anew` without the memory of `checksums.checksum_of`."""
         if self.entry:
             return fetch.content_checksum(self.name, self.entry, self.path, anew)
-        return cache.checksum_of(self.path, anew)
+        return checksums.checksum_of(self.path, anew)
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,11 @@ def from_source(block, labels="binary"):
     return cache.in_memory(request.key, parts, request.checksum, info)
 
 
+def files():
+    """The files whose code makes the arrays: an edit of one of them makes new arrays."""
+    return [file for file in sorted(Path(__file__).parent.glob("*.py")) if file.stem not in NOT_COMPUTING]
+
+
 def _request(block, labels, anew=False):
     if labels not in LABELS:
         raise ValueError(f"labels: found {labels!r}, allowed is one of {', '.join(LABELS)}")
@@ -100,7 +108,7 @@ def _source(block):
 
 def _key(checksum, steps, labels, train):
     known = train.entry and train.entry.model_dump(include={"n", "d", "matrix", "task", "labels", "positive"})
-    recipe = [cache.FORMAT, checksum, steps, labels, train.zero_based, train.format, known]
+    recipe = [code.digest(*files()), checksum, steps, labels, train.zero_based, train.format, known]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:32]
 
 
