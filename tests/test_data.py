@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rrmbench.data import cache, catalogue, checksums, commands, libsvm, places, prepare, spec, streams
+from rrmbench.data import cache, catalogue, checksums, commands, libsvm, places, prepare, spec, streams, transform
 from rrmbench.errors import RrmbenchError
 
 FOUR = "1 1:3 2:4\n2 2:2\n1 1:1\n2 3:8\n"
@@ -82,6 +82,31 @@ WRONG = {
     "two test parts": ({"name": "a9a", "split": 0.5, "test": "a9a_test"}, "dataset: found both", "'split'"),
     "base of a name": ({"name": "a9a", "zero_based": True}, "dataset.zero_based: only for a path", "'a9a'"),
     "a number": (7, "dataset: found 7", "a path"),
+    "inside": ({"path": "four.svm", "inside": {"name": "a9a"}}, "dataset.inside: unknown key 'inside'", "allowed"),
+    "a key that is no text": ({"path": "four.svm", 5: 1}, "dataset.5: unknown key '5'", "allowed"),
+    "a key of 5000 digits": ({"path": "four.svm", 10**5000: 1}, "dataset.<int>: unknown key", "allowed"),
+    "a label of 400 digits": ({"path": "four.svm", "positive": 10**400}, "dataset.positive: found 1000", "less than"),
+    "a label of 5000 digits": ({"path": "four.svm", "positive": 10**5000}, "dataset.positive: found <int>", "less"),
+    "an infinite label": ({"path": "four.svm", "positive": float("inf")}, "dataset.positive: found inf", "finite"),
+    "a list of a huge number": ({"path": "four.svm", "subset": [10**5000]}, "dataset.subset: found <list>", "integer"),
+    "a huge subset": ({"path": "four.svm", "subset": 10**400}, "dataset.subset: found 1000", "64 bits"),
+    "a huge split": ({"path": "four.svm", "split": 10**400}, "dataset.split: found 1000", "number"),
+    "a huge gamma": (
+        {"path": "four.svm", "kernel": {"name": "rbf", "gamma": 10**5000}},
+        "dataset.kernel.gamma:",
+        "num",
+    ),
+    "a long name": ("x" * 300, "dataset: found 'xxx", "File name too long"),
+    "a long path": ({"path": "x" * 300}, "dataset.path: found 'xxx", "File name too long"),
+    "a path of many folders": ({"path": "y/" * 5000}, "dataset.path: found 'y/", "File name too long"),
+    "a long name in a mapping": ({"name": "x" * 300}, "dataset.name: unknown data set 'xxx", "list datasets"),
+    "a zero byte": ({"path": "a\0b"}, "dataset.path: no such file", "a\\x00b"),
+    "a zero byte in a test part": ({"path": "four.svm", "test": "a\0b"}, "dataset.test: found 'a\\x00b'", "nor a file"),
+    "a lone surrogate": ({"path": "a\ud800"}, "dataset.path: no such file", "a\\ud800"),
+    "a home of nobody": ({"path": "~no_such_user/x"}, "dataset.path: found '~no_such_user/x'", "home"),
+    "a folder": ({"path": "."}, "dataset.path: a folder, not a file", "/"),
+    "a folder by a bare text": ("..", "dataset: found '..'", "nor a file"),
+    "a file in a file": ({"path": "four.svm/x"}, "dataset.path: no such file", "four.svm/x"),
 }
 
 
@@ -144,6 +169,60 @@ def test_empty_rows_and_columns_stay_empty_under_every_scale(folder):
         prepared = X(load(path="empty.svm", scale=scale))
         assert np.isfinite(prepared).all()
         assert not prepared[1].any() and not prepared[:, 1:].any()
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "step"),
+    [
+        ("1 1:1e308\n2 1:1e308\n", {"scale": "mean_norm"}, "'scale: mean_norm'"),
+        ("1 1:1e308\n2 2:1\n", {"scale": "unit_rows", "test": "wide.svm"}, "'scale: unit_rows'"),
+        ("1 1:1e-320 2:1\n2 2:1\n", {"scale": "max_abs"}, "'scale: max_abs'"),
+        ("1 1:1e-320\n2 2:1e-320\n", {"scale": "mean_norm"}, "'scale: mean_norm'"),
+        ("1 1:1e200\n2 2:1e200\n", {"kernel": "linear"}, "the kernel {'name': 'linear'}"),
+        ("1 1:1e154\n2 2:1e154\n", {"kernel": "linear", "test": "wide.svm"}, "the kernel {'name': 'linear'}"),
+        ("1 1:1e200\n2 2:-1e200\n", {"kernel": {"name": "polynomial", "degree": 2}}, "the kernel {'degree': 2"),
+    ],
+)
+def test_values_that_leave_the_range_of_floats_are_an_error_of_their_step(folder, text, keys, step):
+    (folder / "huge.svm").write_text(text)
+    (folder / "wide.svm").write_text("1 1:1.7e308 2:1.7e308\n2 1:1.7e308\n")
+    with pytest.raises(RrmbenchError) as error:
+        load(path="huge.svm", **keys)
+    assert str(error.value).startswith(f"{folder / 'huge.svm'}: ") and step in str(error.value)
+
+
+def test_norms_are_right_where_squares_are_out_of_range(folder):
+    (folder / "huge.svm").write_text("1 1:3e200 2:4e200\n2 1:-3e-200 2:4e-200\n1 1:3 2:-4\n")
+    rows = X(load(path="huge.svm", scale="unit_rows"))
+    np.testing.assert_allclose(rows, [[0.6, 0.8], [-0.6, 0.8], [0.6, -0.8]], rtol=1e-15)
+    (folder / "tiny.svm").write_text("1 1:3e-200 2:4e-200\n2 1:3e-200 2:4e-200\n")
+    np.testing.assert_allclose(X(load(path="tiny.svm", scale="mean_norm")), [[0.6, 0.8]] * 2, rtol=1e-15)
+
+
+def test_norms_are_those_of_the_plain_formula_to_the_last_bit():
+    from scipy.sparse import csr_array, random_array
+
+    rows = csr_array(random_array((200, 50), density=0.3, rng=np.random.default_rng(0), format="csr"))
+    rows.data *= np.random.default_rng(1).choice([1e-5, 1.0, 7.0, 1e9], size=rows.nnz)
+    plain = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    assert (transform.row_norms(rows) == plain).all()
+
+
+def test_a_file_that_goes_or_changes_while_it_is_read_is_named(folder, monkeypatch):
+    real = libsvm.read
+    monkeypatch.setattr(libsvm, "read", lambda *a: (folder / "four.svm").unlink() or real(*a))
+    with pytest.raises(RrmbenchError, match=r"four\.svm: cannot be read: No such file"):
+        load()
+    (folder / "four.svm").write_text(FOUR)
+    monkeypatch.setattr(libsvm, "read", lambda *a: (real(*a), (folder / "four.svm").write_text(FOUR))[0])
+    with pytest.raises(RrmbenchError, match=r"four\.svm: the file was changed while it was read"):
+        load()
+    monkeypatch.setattr(libsvm, "read", real)
+    monkeypatch.setattr(spec, "check", lambda block: (folder / "four.svm").unlink() or block)
+    with pytest.raises(RrmbenchError, match=r"four\.svm: cannot be read: No such file"):
+        load()
+    with pytest.raises(RrmbenchError, match=r"none: cannot be read: No such file"):
+        checksums.checksum_of("none")
 
 
 def test_rows_without_any_entry_can_be_kept(folder):
@@ -362,6 +441,17 @@ def test_add_describes_a_private_file(folder):
     (folder / "four.svm").write_text("1 1:1\n2 2:2\n")
     with pytest.raises(RrmbenchError, match=r"four\.svm: the content has sha256"):
         prepare.load({"name": "my_four"})
+
+
+def test_add_refuses_what_cannot_be_a_file_or_a_name(folder):
+    for path, name, message in (
+        ("x" * 300, "mine", "path: found 'xxx.*File name too long"),
+        (".", "mine", "path: a folder, not a file"),
+        ("four.svm", "x" * 300, "name: found one of 300 bytes"),
+        ("four.svm", "../mine", "name: found '../mine', allowed are letters"),
+    ):
+        with pytest.raises(RrmbenchError, match=message):
+            commands.add(path, name)
 
 
 def test_info_of_a_bare_file(folder):

@@ -311,3 +311,26 @@ def test_a_flipped_bit_anywhere_gives_the_same_rows_or_an_error(folder, suffix):
         except RrmbenchError:
             refused += 1
     assert refused > 0.8 * len(clean)
+
+
+# what the command line says
+
+REFUSED = {
+    "no number": ("1 1:1\n1 +3:1\n", {}, "rows.txt:2: found '+3:1': expected index:value"),
+    "query id": ("1 qid3:5 1:2\n-1 1:1\n", {}, "rows.txt:1: found 'qid3:5': expected index:value"),
+    "escape": ("1 1:1\n\x1b[31m 1:1\n", {}, "rows.txt:2: found '\\x1b[31m': the label is not a number"),
+    "overflow": ("1 1:1e308\n-1 1:1e308\n", {"scale": "mean_norm"}, "rows.txt: 'scale: mean_norm' gives values"),
+    "kernel": ("1 1:1e308\n-1 1:1e308\n", {"kernel": "linear"}, "rows.txt: values of the kernel"),
+    "label": ("1 1:1\n-1 1:2\n", {"positive": 10**400}, "dataset.positive: found 1000"),
+    "inside": ("1 1:1\n-1 1:2\n", {"inside": {"name": "a9a"}}, "dataset.inside: unknown key 'inside'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_data_are_one_message(lab, case):
+    text, keys, message = REFUSED[case]
+    (lab.folder / "rows.txt").write_text(text)
+    ran = lab.run(lab.config(dataset={"path": "rows.txt", **keys}))
+    assert ran.code == 2
+    assert message in ran.err and ran.err.startswith("rrmbench: ") and ran.err.count("\n") == 1
+    assert "Traceback" not in ran.err and "Warning" not in ran.err

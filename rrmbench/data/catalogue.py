@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from rrmbench.data import places
 from rrmbench.errors import RrmbenchError, nearest
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=2**31)]
+Label = Annotated[int, Field(ge=-(2**53), le=2**53)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -81,8 +82,8 @@ class Entry(_Strict):
     bundled: Bundled | None = None
     synthetic: Synthetic | SyntheticRatings | None = None
     zero_based: bool = False
-    labels: dict[int, Literal[-1, 1]] | None = None
-    positive: int | None = None
+    labels: dict[Label, Literal[-1, 1]] | None = None
+    positive: Label | None = None
     licence: str | None = None
     citation: str | None = None
     note: str | None = None

@@ -8,6 +8,8 @@ import yaml
 from rrmbench.data import catalogue, checksums, fetch, labels, libsvm, places, ratings, spec, transform
 from rrmbench.errors import RrmbenchError
 
+LONGEST_NAME = 200  # bytes: files of the cache are named after it
+
 
 def listing():
     """One dict per registered data set: name, task, n, d, here (its path, or how to get it), title.
@@ -55,22 +57,23 @@ def info(name_or_path, format=None):
             "sha256": checksums.checksum_of(path),
             "checksum": "unknown",
         }
-    if spec.format_of(source) == "ratings":
-        sizes = _sizes_of_ratings(ratings.read(path))
-    else:
-        sizes = _sizes(libsvm.read(path, entry.zero_based if entry else None), entry)
+    with np.errstate(over="ignore"):  # a mean that is infinite is shown so
+        if spec.format_of(source) == "ratings":
+            sizes = _sizes_of_ratings(ratings.read(path))
+        else:
+            sizes = _sizes(libsvm.read(path, entry.zero_based if entry else None), entry)
     return facts | sizes | {key: value for key, value in about.items() if value}
 
 
 def add(path, name, title=None, format=None):
     """Describe a private file in the user's own registry; return the path of the new entry."""
-    path = Path(path).expanduser().resolve()
+    path = Path(spec.existing(str(path), "path"))
     if not name.replace("_", "").replace("-", "").isalnum():
-        raise RrmbenchError(f"name: found '{name}', allowed are letters, digits, '_' and '-'")
+        raise RrmbenchError(f"name: found '{spec.quoted(name)}', allowed are letters, digits, '_' and '-'")
+    if len(name.encode()) > LONGEST_NAME:
+        raise RrmbenchError(f"name: found one of {len(name.encode())} bytes, allowed are {LONGEST_NAME}")
     if name in catalogue.names():
         raise RrmbenchError(f"name: '{name}' is a registered data set already; choose another name")
-    if not path.is_file():
-        raise RrmbenchError(f"{path}: no such file")
     if spec.format_of(_in_format({"path": str(path)}, format)) == "ratings":
         described = _described_ratings(ratings.read(path))
     else:

@@ -38,12 +38,12 @@ def locate(entry):
     """
     if entry.file is None:
         return None
-    if entry.file.path is not None and entry.file.path.is_file():
+    if entry.file.path is not None and places.is_file(entry.file.path):
         return entry.file.path
     for folder in [*places.search_folders(), downloads()]:
         for suffix in ["", *COMPRESSED]:
             path = folder / (entry.file.name + suffix)
-            if path.is_file():
+            if places.is_file(path):
                 return path
     return None
 

@@ -16,13 +16,14 @@ LABELS = ("binary", "classes", "targets", "any")
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read, with what the registry knows of it (`entry` is None for a bare path)."""
+    """A file to read, as it was when it was found, with what the registry knows of it (None for a bare path)."""
 
     name: str
     path: Path
     entry: object
     zero_based: bool | None
     format: str
+    state: list
 
     @property
     def where(self):
@@ -48,7 +49,11 @@ class Request:
 
     def make(self):
         """([(X, y) of the training part, maybe (X, y) of the test part], info), read from the files."""
-        return _prepared(self.train, self.test, self.steps, self.labels)
+        made = _prepared(self.train, self.test, self.steps, self.labels)
+        for source in (self.train, self.test):
+            if source is not None and checksums.state(source.path) != source.state:
+                raise RrmbenchError(f"{source.path}: the file was changed while it was read")
+        return made
 
 
 def load(block, labels="binary"):
@@ -101,9 +106,12 @@ def _request(block, labels, anew=False):
 def _source(block):
     if "path" in block:
         path = Path(block["path"])
-        return Source(path.name, path, None, block.get("zero_based"), spec.format_of(block))
-    entry = catalogue.get(block["name"])
-    return Source(block["name"], fetch.obtain(block["name"], entry), entry, entry.zero_based, entry.format)
+        about = path.name, path, None, block.get("zero_based"), spec.format_of(block)
+    else:
+        entry = catalogue.get(block["name"])
+        path = fetch.obtain(block["name"], entry)
+        about = block["name"], path, entry, entry.zero_based, entry.format
+    return Source(*about, checksums.state(path))
 
 
 def _key(checksum, steps, labels, train):
@@ -163,7 +171,7 @@ def _features(parts, matrix, steps, where):
     facts = {"bias": steps["bias"]}
     if matrix is not None:
         return [part.X for part in parts], facts | {"model": matrix}
-    scale = transform.scaler(parts[0].X, steps["scale"])
+    scale = transform.scaler(parts[0].X, steps["scale"], where)
     X = [scale(part.X) for part in parts]
     if steps["kernel"] is not None:
         X[0], embed, facts["kernel"] = layout.kernelized(X[0], steps["kernel"], where)
