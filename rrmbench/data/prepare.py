@@ -97,8 +97,8 @@ def _request(block, labels, anew=False):
     if "test" in block:
         key = "path" if Path(block["test"]).is_absolute() else "name"
         test = _source({key: block["test"], "format": train.format})
-    checksums = [source.checksum(anew) for source in (train, test) if source]
-    checksum = checksums[0] if test is None else hashlib.sha256("".join(checksums).encode()).hexdigest()
+    found = [source.checksum(anew) for source in (train, test) if source]
+    checksum = found[0] if test is None else hashlib.sha256("".join(found).encode()).hexdigest()
     steps = spec.steps(block)
     return Request(train, test, steps, labels, checksum, _key(checksum, steps, labels, train))
 
