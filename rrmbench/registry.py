@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from rrmbench import code
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.parameters import InputFile
 
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
@@ -44,10 +44,15 @@ class Parameter:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            return TypeAdapter(self.annotation).validate_python(value, strict=True)
+            checked = TypeAdapter(self.annotation).validate_python(value, strict=True)
         except ValidationError as error:
             wanted = " or ".join(dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in error.errors()))
-            raise RrmbenchError(f"{where}: found {value!r}, allowed is {wanted}") from None
+            raise RrmbenchError(f"{where}: found {shown(value)}, allowed is {wanted}") from None
+        if isinstance(checked, int) and not -(2**63) <= checked < 2**63:
+            raise RrmbenchError(f"{where}: found {shown(value)}, allowed is a whole number of at most 64 bits")
+        if isinstance(checked, float) and checked != checked:
+            raise RrmbenchError(f"{where}: found nan, allowed is a number")
+        return checked
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
-"""Data sets: the `dataset:` block, preparation, and the array cache."""
+"""Data sets: preparation, the array cache, the registry and its commands."""
 
-import json
 import os
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rrmbench.data import cache, catalogue, commands, libsvm, places, prepare, spec
+from rrmbench.data import cache, catalogue, checksums, commands, libsvm, places, prepare, spec, streams, transform
 from rrmbench.errors import RrmbenchError
 
 FOUR = "1 1:3 2:4\n2 2:2\n1 1:1\n2 3:8\n"
@@ -43,56 +42,6 @@ def X(prepared):
 
 def X_test(prepared):
     return dense(prepared.test_X_parts, prepared.test_shape)
-
-
-# the block
-
-
-def test_a_bare_string_is_a_name_or_a_path(folder):
-    assert spec.check("a9a") == {"name": "a9a"}
-    assert spec.check("four.svm") == {"path": str(folder / "four.svm")}
-    assert spec.check({"path": "four.svm", "test": "a9a", "positive": 1.0}) == {
-        "path": str(folder / "four.svm"),
-        "test": "a9a",
-        "positive": 1,
-    }
-
-
-def test_paths_are_taken_from_the_folder_given(folder, tmp_path_factory):
-    other = tmp_path_factory.mktemp("other")
-    (other / "x.svm").write_text(FOUR)
-    assert spec.check({"path": "x.svm"}, folder=other) == {"path": str(other / "x.svm")}
-
-
-WRONG = {
-    "unknown name": ("rcv1_trian", "dataset: found 'rcv1_trian'", "'rcv1_train'"),
-    "unknown name in a mapping": ({"name": "mnits"}, "dataset.name: unknown data set 'mnits'", "'mnist'"),
-    "unknown key": ({"name": "a9a", "scael": "none"}, "dataset.scael: unknown key", "'scale'"),
-    "bad choice": ({"name": "a9a", "scale": "unit_row"}, "dataset.scale: found 'unit_row'", "'unit_rows'"),
-    "null": ({"name": "a9a", "scale": None}, "dataset.scale: found None", "'none'"),
-    "bad bias": ({"name": "a9a", "bias": True}, "dataset.bias: found True", "'regularized'"),
-    "both sources": ({"name": "a9a", "path": "four.svm"}, "dataset: found both", "exactly one"),
-    "no source": ({"scale": "none"}, "dataset: found neither", "exactly one"),
-    "missing file": ({"path": "none.svm"}, "dataset.path: no such file", "none.svm"),
-    "missing test": ({"path": "four.svm", "test": "none.svm"}, "dataset.test: found", "none.svm"),
-    "subset of nothing": ({"name": "a9a", "subset": 0}, "dataset.subset: found 0", "greater than"),
-    "subset is a word": ({"name": "a9a", "subset": "all"}, "dataset.subset: found 'all'", "integer"),
-    "flip beyond 1": ({"name": "a9a", "flip": 1.5}, "dataset.flip: found 1.5", "less than or equal to 1"),
-    "split of all": ({"name": "a9a", "split": 1.0}, "dataset.split: found 1.0", "less than 1"),
-    "seed without use": ({"name": "a9a", "flip_seed": 1}, "dataset.flip_seed: has no effect", "'flip'"),
-    "two test parts": ({"name": "a9a", "split": 0.5, "test": "a9a_test"}, "dataset: found both", "'split'"),
-    "base of a name": ({"name": "a9a", "zero_based": True}, "dataset.zero_based: only for a path", "'a9a'"),
-    "a number": (7, "dataset: found 7", "a path"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_a_bad_block_is_refused_with_the_key_and_what_is_allowed(case):
-    block, start, also = WRONG[case]
-    with pytest.raises(RrmbenchError) as error:
-        spec.check(block)
-    assert str(error.value).startswith(start)
-    assert also in str(error.value)
 
 
 # preparation
@@ -145,6 +94,60 @@ def test_empty_rows_and_columns_stay_empty_under_every_scale(folder):
         prepared = X(load(path="empty.svm", scale=scale))
         assert np.isfinite(prepared).all()
         assert not prepared[1].any() and not prepared[:, 1:].any()
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "step"),
+    [
+        ("1 1:1e308\n2 1:1e308\n", {"scale": "mean_norm"}, "'scale: mean_norm'"),
+        ("1 1:1e308\n2 2:1\n", {"scale": "unit_rows", "test": "wide.svm"}, "'scale: unit_rows'"),
+        ("1 1:1e-320 2:1\n2 2:1\n", {"scale": "max_abs"}, "'scale: max_abs'"),
+        ("1 1:1e-320\n2 2:1e-320\n", {"scale": "mean_norm"}, "'scale: mean_norm'"),
+        ("1 1:1e200\n2 2:1e200\n", {"kernel": "linear"}, "the kernel {'name': 'linear'}"),
+        ("1 1:1e154\n2 2:1e154\n", {"kernel": "linear", "test": "wide.svm"}, "the kernel {'name': 'linear'}"),
+        ("1 1:1e200\n2 2:-1e200\n", {"kernel": {"name": "polynomial", "degree": 2}}, "the kernel {'degree': 2"),
+    ],
+)
+def test_values_that_leave_the_range_of_floats_are_an_error_of_their_step(folder, text, keys, step):
+    (folder / "huge.svm").write_text(text)
+    (folder / "wide.svm").write_text("1 1:1.7e308 2:1.7e308\n2 1:1.7e308\n")
+    with pytest.raises(RrmbenchError) as error:
+        load(path="huge.svm", **keys)
+    assert str(error.value).startswith(f"{folder / 'huge.svm'}: ") and step in str(error.value)
+
+
+def test_norms_are_right_where_squares_are_out_of_range(folder):
+    (folder / "huge.svm").write_text("1 1:3e200 2:4e200\n2 1:-3e-200 2:4e-200\n1 1:3 2:-4\n")
+    rows = X(load(path="huge.svm", scale="unit_rows"))
+    np.testing.assert_allclose(rows, [[0.6, 0.8], [-0.6, 0.8], [0.6, -0.8]], rtol=1e-15)
+    (folder / "tiny.svm").write_text("1 1:3e-200 2:4e-200\n2 1:3e-200 2:4e-200\n")
+    np.testing.assert_allclose(X(load(path="tiny.svm", scale="mean_norm")), [[0.6, 0.8]] * 2, rtol=1e-15)
+
+
+def test_norms_are_those_of_the_plain_formula_to_the_last_bit():
+    from scipy.sparse import csr_array, random_array
+
+    rows = csr_array(random_array((200, 50), density=0.3, rng=np.random.default_rng(0), format="csr"))
+    rows.data *= np.random.default_rng(1).choice([1e-5, 1.0, 7.0, 1e9], size=rows.nnz)
+    plain = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    assert (transform.row_norms(rows) == plain).all()
+
+
+def test_a_file_that_goes_or_changes_while_it_is_read_is_named(folder, monkeypatch):
+    real = libsvm.read
+    monkeypatch.setattr(libsvm, "read", lambda *a: (folder / "four.svm").unlink() or real(*a))
+    with pytest.raises(RrmbenchError, match=r"four\.svm: cannot be read: No such file"):
+        load()
+    (folder / "four.svm").write_text(FOUR)
+    monkeypatch.setattr(libsvm, "read", lambda *a: (real(*a), (folder / "four.svm").write_text(FOUR))[0])
+    with pytest.raises(RrmbenchError, match=r"four\.svm: the file was changed while it was read"):
+        load()
+    monkeypatch.setattr(libsvm, "read", real)
+    monkeypatch.setattr(spec, "check", lambda block: (folder / "four.svm").unlink() or block)
+    with pytest.raises(RrmbenchError, match=r"four\.svm: cannot be read: No such file"):
+        load()
+    with pytest.raises(RrmbenchError, match=r"none: cannot be read: No such file"):
+        checksums.checksum_of("none")
 
 
 def test_rows_without_any_entry_can_be_kept(folder):
@@ -250,9 +253,10 @@ def test_the_key_follows_content_and_preparation_and_not_spelling(folder):
 
 
 def test_a_second_load_reads_no_text(folder, monkeypatch):
+    monkeypatch.setattr(checksums, "SETTLED", 0.0)
     load()
     monkeypatch.setattr(libsvm, "read", lambda *_: pytest.fail("parsed again"))
-    monkeypatch.setattr(libsvm, "checksum", lambda *_: pytest.fail("hashed again"))
+    monkeypatch.setattr(streams, "checksum", lambda *_: pytest.fail("hashed again"))
     assert load().shape == (4, 3)
 
 
@@ -272,11 +276,21 @@ def test_a_damaged_cache_is_made_again(folder, damage):
     assert [f.name for f in stored.parent.iterdir()] == [stored.name]
 
 
-def test_a_damaged_checksum_index_is_made_again(folder):
-    key = load().key
-    (folder / "cache" / "checksums.json").write_text("[]")
-    assert load().key == key
-    assert len(json.loads((folder / "cache" / "checksums.json").read_text())) == 1
+@pytest.mark.parametrize("damage", ["wrong type", "another checksum", "another file", "no text"])
+def test_a_damaged_checksum_index_is_made_again(folder, monkeypatch, damage):
+    monkeypatch.setattr(checksums, "SETTLED", 0.0)
+    first, index = load(), folder / "cache" / "checksums.json"
+    whole = index.read_text()
+    if damage == "wrong type":
+        index.write_text("[]")
+    elif damage == "another checksum":
+        index.write_text(whole.replace(first.checksum, first.checksum[::-1]))
+    elif damage == "another file":
+        index.write_text(whole.replace("four.svm", "five.svm"))
+    else:
+        index.write_bytes(b"\xff" + whole.encode())
+    assert load().key == first.key
+    assert index.read_text() == whole
 
 
 def test_loading_at_the_same_time_is_safe(folder):
@@ -352,6 +366,17 @@ def test_add_describes_a_private_file(folder):
     (folder / "four.svm").write_text("1 1:1\n2 2:2\n")
     with pytest.raises(RrmbenchError, match=r"four\.svm: the content has sha256"):
         prepare.load({"name": "my_four"})
+
+
+def test_add_refuses_what_cannot_be_a_file_or_a_name(folder):
+    for path, name, message in (
+        ("x" * 300, "mine", "path: found 'xxx.*File name too long"),
+        (".", "mine", "path: a folder, not a file"),
+        ("four.svm", "x" * 300, "name: found one of 300 bytes"),
+        ("four.svm", "../mine", "name: found '../mine', allowed are letters"),
+    ):
+        with pytest.raises(RrmbenchError, match=message):
+            commands.add(path, name)
 
 
 def test_info_of_a_bare_file(folder):
@@ -432,7 +457,7 @@ def test_real_a9a_with_its_test_part_agrees_with_scikit_learn(real):
     files = []
     for name in ("a9a", "a9a_test"):
         plain = places.cache_root() / name
-        with libsvm.open_text(commands.fetch.locate(catalogue.get(name))) as packed:
+        with streams.open_text(commands.fetch.locate(catalogue.get(name))) as packed:
             plain.write_bytes(packed.read())
         files.append(str(plain))
     train, y, test, y_test = load_svmlight_files(files, n_features=123)

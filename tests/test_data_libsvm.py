@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrmbench.data import libsvm
+from rrmbench.data import libsvm, streams
 from rrmbench.errors import RrmbenchError
 
 OPEN = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -52,7 +52,7 @@ def test_lists_of_labels_may_begin_on_any_row(file):
 def test_compressed_files_read_like_plain_ones(file, suffix):
     path = file(OPEN[suffix](b"1 1:5\n-1 2:7\n"), "rows.svm" + suffix)
     assert libsvm.read(path).X.toarray().tolist() == [[5, 0], [0, 7]]
-    assert libsvm.checksum(path) == libsvm.checksum(file("1 1:5\n-1 2:7\n"))
+    assert streams.checksum(path) == streams.checksum(file("1 1:5\n-1 2:7\n"))
 
 
 @pytest.mark.parametrize("suffix", OPEN)
@@ -84,12 +84,22 @@ BAD = {
     "no label": ("1 1:1\n1:1 2:2\n", 2, "1:1", "no label"),
     "empty label in a list": ("1,2 1:1\n1, 2:2\n", 2, "1,", "label is not a number"),
     "underscore": ("1 1:1\n1 2:1_0\n", 2, "2:1_0", "not a number"),
+    "qid without a colon": ("1 1:1\n1 qid3:5 1:2\n", 2, "qid3:5", "expected index:value"),
+    "signed qid": ("1 qid:+5 1:2\n", 1, "qid:+5", "qid is not a whole number"),
+    "qid of minus nothing": ("1 qid:-0 1:2\n", 1, "qid:-0", "qid is not a whole number"),
+    "signed index": ("1 1:1\n1 +3:1\n", 2, "+3:1", "expected index:value"),
+    "minus nothing as index": ("1 -0:1 2:1\n", 1, "-0:1", "expected index:value"),
+    "signed index after a tab": ("-1 -1:1\n".replace(" ", "\t") + "1 1:1\n", 1, "-1:1", "expected index:value"),
+    "signed index after a form feed": ("1 1:1\n1\f+2:1\n", 2, "+2:1", "expected index:value"),
+    "signed index in a comma list's row": ("1,2 1:1\n1,2 \v+2:1\n", 2, "+2:1", "expected index:value"),
+    "signed index after leading space": (" -1 1:1\n  -1 +2:1\n", 2, "+2:1", "expected index:value"),
+    "escape sequence": (b"1 1:1\n\x1b[31mred 1:1\n", 2, "\\x1b[31mred", "label is not a number"),
     "bad qid": ("1 qid:x 1:1\n", 1, "qid:x", "qid"),
     "late qid": ("1 1:1 qid:2\n", 1, "qid:2", "expected index:value"),
     "huge index": ("1 1:1 99999999999999999999:1\n", 1, "99999999999999999999:1", "greater than"),
     "large index": ("1 1:1 2147483648:1\n", 1, "2147483648:1", "greater than"),
-    "not utf-8": (b"1 1:1\n\xff\xfe\x00 2\n", 2, "\\xff\\xfe\x00", "label is not a number"),
-    "byte order mark": (b"\xef\xbb\xbf1 1:1\n", 1, "\ufeff1", "label is not a number"),
+    "not utf-8": (b"1 1:1\n\xff\xfe\x00 2\n", 2, "\\xff\\xfe\\x00", "label is not a number"),
+    "byte order mark": (b"\xef\xbb\xbf1 1:1\n", 1, "\\ufeff1", "label is not a number"),
 }
 
 
@@ -101,6 +111,12 @@ def test_the_first_bad_token_is_named(file, case):
         libsvm.read(path)
     assert str(error.value).startswith(f"{path}:{line}: found '{token}': ")
     assert reason in str(error.value)
+
+
+def test_what_looks_suspicious_but_is_right_is_read(file):
+    parsed = libsvm.read(file("\t-1 qid:3\t1:-1e-3 # +2:1 -1 qid_x\n +1,-2 qid:4# qid5\n-1e+0\r\n# qid:\n"))
+    assert parsed.labels == [(-1.0,), (1.0, -2.0), (-1.0,)]
+    assert parsed.X.toarray().tolist() == [[-1e-3], [0], [0]]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
@@ -143,5 +159,4 @@ def test_any_text_is_read_or_refused_with_a_message(tmp_path_factory, text):
     else:
         assert np.isfinite(parsed.X.data).all() and len(parsed.labels) == parsed.X.shape[0]
         with path.open("rb") as stream:  # nothing that is refused by our own reading gets through
-            lines = [line.partition(b"#")[0].split() for line in stream]
-        assert not any(libsvm._problem(tokens, None) for tokens in lines if tokens)
+            assert not any(libsvm._problem(line) for line in stream)

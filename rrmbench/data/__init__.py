@@ -16,11 +16,18 @@ def load(block, labels="binary"):
     return prepare.load(block, labels)
 
 
+def from_source(block, labels="binary"):
+    """Return what `load` returns, read from the source files now; see `rrmbench.data.prepare.from_source`."""
+    from rrmbench.data import prepare
+
+    return prepare.from_source(block, labels)
+
+
 def checksum_of(path):
     """The sha256 of a file's uncompressed content."""
-    from rrmbench.data import cache
+    from rrmbench.data import checksums
 
-    return cache.checksum_of(path)
+    return checksums.checksum_of(path)
 
 
 def traits_of(block):

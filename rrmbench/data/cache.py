@@ -1,9 +1,14 @@
 """Prepared data as raw arrays on disk, opened with mmap so that all workers share one copy.
 
-A folder `data/<key>/` holds one `.npy` file per array and `header.json`; it appears whole by a rename.
+A folder `data/<key>/` holds one `.npy` file per array and `header.json`, which has a checksum of each and one of
+itself; it appears whole by a rename. A process checks them before it first uses a folder, and again if a file of it
+was changed; its children take the arrays as they are.
 """
 
+import hashlib
+import io
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -11,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.data import libsvm
+from rrmbench.data.checksums import sealed, state, unsealed
 from rrmbench.data.places import cache_root, writing_to
 from rrmbench.errors import RrmbenchError
 
-FORMAT = 3
+log = logging.getLogger("rrmbench.data")
 MATRIX = ("data", "indices", "indptr")
 
 
@@ -57,84 +62,104 @@ class Prepared:
 
 
 def open_cached(key):
-    """Open prepared data by its key; needs only numpy. RrmbenchError if it is not (wholly) there."""
-    found = find(key)
-    if found is None:
+    """Open prepared data by its key, unchecked; needs only numpy. RrmbenchError if they are not (wholly) there."""
+    folder = _folder(key)
+    try:
+        facts = json.loads((folder / "header.json").read_text(encoding="utf-8"))["facts"]
+        arrays = {name: _open(folder, name, *kind) for name, (*kind, _) in facts["arrays"].items()}
+        return _assembled(key, facts, arrays)
+    except (OSError, ValueError, EOFError, KeyError, TypeError, SyntaxError):
         raise RrmbenchError(
-            f"{_folder(key)}: the prepared data are missing or damaged; 'rrmbench run' makes them again"
-        )
-    return found
+            f"{folder}: the prepared data are missing or damaged; 'rrmbench run' makes them again"
+        ) from None
 
 
 def find(key):
-    """Open prepared data by its key, or return None if the folder is missing or damaged."""
+    """Open prepared data by its key if they are as they were stored, or return None; a log line tells of damage."""
     folder = _folder(key)
-    try:
-        header = json.loads((folder / "header.json").read_text(encoding="utf-8"))
-        arrays = {name: _open(folder, name, *kind) for name, kind in header["arrays"].items()}
-        parts = {
-            part: tuple(arrays[part + name] for name in MATRIX) for part in ("", "test_") if part + "data" in arrays
-        }
-        test_shape = header["test_shape"]
-        return Prepared(
-            X_parts=parts[""],
-            shape=tuple(header["shape"]),
-            y=arrays["y"],
-            checksum=header["checksum"],
-            key=key,
-            info=header["info"],
-            test_X_parts=parts.get("test_"),
-            test_shape=test_shape and tuple(test_shape),
-            test_y=arrays.get("test_y"),
-        )
-    except (OSError, ValueError, EOFError, KeyError, TypeError):
+    if not os.path.lexists(folder):
         return None
+    if not _sound(folder):
+        log.warning("%s: the prepared data are damaged; they are made again", folder)
+        return None
+    return open_cached(key)
+
+
+_checked = {}  # folder: the states of its files when they were found sound
+
+
+def _sound(folder):
+    """Whether header and arrays have the checksums that they were stored with."""
+    try:
+        states = {file.name: state(file) for file in folder.iterdir()}
+        if _checked.get(folder) != states:
+            arrays = unsealed((folder / "header.json").read_text(encoding="utf-8"))["arrays"]
+            if any(_file_checksum(folder, name) != kind[-1] for name, kind in arrays.items()):
+                return False
+            _checked[folder] = states
+    except (OSError, ValueError, RrmbenchError):
+        return False
+    return True
+
+
+def _file_checksum(folder, name):
+    import xxhash
+
+    with (folder / f"{name}.npy").open("rb") as stream:
+        return hashlib.file_digest(stream, xxhash.xxh3_128).hexdigest()
+
+
+def in_memory(key, parts, checksum, info):
+    """The Prepared of `parts` as `store` takes them, without any file."""
+    arrays = _arrays_of(parts)
+    for array in arrays.values():
+        array.flags.writeable = False
+    return _assembled(key, json.loads(json.dumps(_facts(parts, checksum, info))), arrays)
+
+
+def _assembled(key, facts, arrays):
+    parts = {part: tuple(arrays[part + name] for name in MATRIX) for part in ("", "test_") if part + "data" in arrays}
+    test_shape = facts["test_shape"]
+    return Prepared(
+        X_parts=parts[""],
+        shape=tuple(facts["shape"]),
+        y=arrays["y"],
+        checksum=facts["checksum"],
+        key=key,
+        info=facts["info"],
+        test_X_parts=parts.get("test_"),
+        test_shape=test_shape and tuple(test_shape),
+        test_y=arrays.get("test_y"),
+    )
 
 
 def store(key, parts, checksum, info):
     """Write `parts`, the (X, y) of the training part and maybe of a test part, under `key`, atomically."""
-    (X, y), *test = parts
-    arrays = _arrays(X, y, "") | (_arrays(*test[0], "test_") if test else {})
-    header = {
-        "shape": X.shape,
-        "test_shape": test[0][0].shape if test else None,
-        "checksum": checksum,
-        "info": info,
-        "arrays": {name: [array.dtype.str, array.shape] for name, array in arrays.items()},
-    }
+    arrays = _arrays_of(parts)
     folder = _folder(key)
     with writing_to(folder.parent) as parent:
         fresh = tempfile.mkdtemp(dir=parent, prefix=".new-")
         try:
-            for name, array in arrays.items():
-                np.save(os.path.join(fresh, name + ".npy"), array, allow_pickle=False)
+            kinds = {name: [array.dtype.str, array.shape, _save(fresh, name, array)] for name, array in arrays.items()}
             with open(os.path.join(fresh, "header.json"), "w", encoding="utf-8") as out:
-                json.dump(header, out)
+                out.write(sealed(_facts(parts, checksum, info) | {"arrays": kinds}))
             _put(fresh, folder, key)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def checksum_of(path):
-    """The sha256 of a file's uncompressed content, remembered by path, size and time of change."""
-    status = os.stat(path)
-    entry = f"{path}|{status.st_size}|{status.st_mtime_ns}"
-    index = cache_root() / "checksums.json"
-    known = _read_index(index)
-    if entry not in known:
-        # a write by another process in between can drop an entry; it is computed again then
-        known = _read_index(index) | {entry: libsvm.checksum(path)}
-        write_text(index, json.dumps(known, indent=0))
-    return known[entry]
+def _save(folder, name, array):
+    """Write an array as `.npy`; return the xxh3_128 of the whole file, which says dtype and shape first."""
+    import xxhash
 
-
-def write_text(path, text):
-    """Replace a small text file of the cache atomically."""
-    with writing_to(path.parent) as folder:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-        os.replace(temporary, path)
+    start = io.BytesIO()
+    np.lib.format.write_array_header_1_0(start, np.lib.format.header_data_from_array_1_0(array))
+    digest = xxhash.xxh3_128(start.getvalue())
+    digest.update(array)
+    with open(os.path.join(folder, name + ".npy"), "wb") as out:
+        out.write(start.getvalue())
+        array.tofile(out)
+    return digest.hexdigest()
 
 
 def _folder(key):
@@ -148,13 +173,27 @@ def _open(folder, name, dtype, shape):
     return np.asarray(array)
 
 
-def _arrays(X, y, part):
+def _facts(parts, checksum, info):
+    shapes = [X.shape for X, _ in parts]
+    test_shape = shapes[1] if len(parts) > 1 else None
+    return {"shape": shapes[0], "test_shape": test_shape, "checksum": checksum, "info": info}
+
+
+def _arrays_of(parts):
+    return {
+        part + name: np.ascontiguousarray(array)
+        for part, (X, y) in zip(("", "test_"), parts, strict=False)
+        for name, array in _arrays(X, y).items()
+    }
+
+
+def _arrays(X, y):
     pointers = np.int32 if X.nnz < 2**31 else np.int64
     return {
-        part + "data": X.data.astype(np.float64, copy=False),
-        part + "indices": X.indices.astype(np.uint32),
-        part + "indptr": X.indptr.astype(pointers),
-        part + "y": y.astype(np.float64, copy=False),
+        "data": X.data.astype(np.float64, copy=False),
+        "indices": X.indices.astype(np.uint32),
+        "indptr": X.indptr.astype(pointers),
+        "y": y.astype(np.float64, copy=False),
     }
 
 
@@ -162,17 +201,9 @@ def _put(fresh, folder, key):
     try:
         os.rename(fresh, folder)
     except OSError:
-        if find(key) is not None:  # another process was faster
+        if _sound(folder):  # another process was faster
             return
         damaged = tempfile.mkdtemp(dir=folder.parent, prefix=".old-")
         os.rename(folder, os.path.join(damaged, key))
         shutil.rmtree(damaged, ignore_errors=True)
         os.rename(fresh, folder)
-
-
-def _read_index(index):
-    try:
-        known = json.loads(index.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from rrmbench.data import places
 from rrmbench.errors import RrmbenchError, nearest
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=2**31)]
+Label = Annotated[int, Field(ge=-(2**53), le=2**53)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -81,8 +82,8 @@ class Entry(_Strict):
     bundled: Bundled | None = None
     synthetic: Synthetic | SyntheticRatings | None = None
     zero_based: bool = False
-    labels: dict[int, Literal[-1, 1]] | None = None
-    positive: int | None = None
+    labels: dict[Label, Literal[-1, 1]] | None = None
+    positive: Label | None = None
     licence: str | None = None
     citation: str | None = None
     note: str | None = None
@@ -116,13 +117,17 @@ def get(name, where="dataset"):
         raise RrmbenchError(
             f"{where}: unknown data set '{name}'{nearest(name, files)} ('rrmbench list datasets' shows the names)"
         )
-    return _read(files[name], files[name].stat().st_mtime_ns)
+    try:
+        text = files[name].read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RrmbenchError(f"{files[name]}: cannot be read: {error}") from None
+    return _parsed(files[name], text)
 
 
 @cache
-def _read(file, _mtime_ns):
+def _parsed(file, text):
     try:
-        return Entry.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+        return Entry.model_validate(yaml.safe_load(text))
     except yaml.YAMLError as error:
         raise RrmbenchError(f"{file}: not valid YAML: {error}") from None
     except ValidationError as error:
@@ -130,3 +135,5 @@ def _read(file, _mtime_ns):
             f"{'.'.join(map(str, e['loc'])) or 'entry'}: found {e['input']!r}, {e['msg']}"[:300] for e in error.errors()
         )
         raise RrmbenchError(f"{file}: {problems}") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
+        raise RrmbenchError(f"{file}: not valid YAML: {error}") from None

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rrmbench.data import cache, catalogue, fetch, labels, libsvm, places, ratings, spec, transform
+from rrmbench.data import catalogue, checksums, fetch, labels, libsvm, places, ratings, spec, transform
 from rrmbench.errors import RrmbenchError
+
+LONGEST_NAME = 200  # bytes: files of the cache are named after it
 
 
 def listing():
@@ -52,33 +54,34 @@ def info(name_or_path, format=None):
         facts = {
             "name": path.name,
             "path": str(path),
-            "sha256": cache.checksum_of(path),
+            "sha256": checksums.checksum_of(path),
             "checksum": "unknown",
         }
-    if spec.format_of(source) == "ratings":
-        sizes = _sizes_of_ratings(ratings.read(path))
-    else:
-        sizes = _sizes(libsvm.read(path, entry.zero_based if entry else None), entry)
+    with np.errstate(over="ignore"):  # a mean that is infinite is shown so
+        if spec.format_of(source) == "ratings":
+            sizes = _sizes_of_ratings(ratings.read(path))
+        else:
+            sizes = _sizes(libsvm.read(path, entry.zero_based if entry else None), entry)
     return facts | sizes | {key: value for key, value in about.items() if value}
 
 
 def add(path, name, title=None, format=None):
     """Describe a private file in the user's own registry; return the path of the new entry."""
-    path = Path(path).expanduser().resolve()
+    path = Path(spec.existing(str(path), "path"))
     if not name.replace("_", "").replace("-", "").isalnum():
-        raise RrmbenchError(f"name: found '{name}', allowed are letters, digits, '_' and '-'")
+        raise RrmbenchError(f"name: found '{spec.quoted(name)}', allowed are letters, digits, '_' and '-'")
+    if len(name.encode()) > LONGEST_NAME:
+        raise RrmbenchError(f"name: found one of {len(name.encode())} bytes, allowed are {LONGEST_NAME}")
     if name in catalogue.names():
         raise RrmbenchError(f"name: '{name}' is a registered data set already; choose another name")
-    if not path.is_file():
-        raise RrmbenchError(f"{path}: no such file")
     if spec.format_of(_in_format({"path": str(path)}, format)) == "ratings":
         described = _described_ratings(ratings.read(path))
     else:
         described = _described(libsvm.read(path))
-    about = {"name": path.name, "path": str(path), "sha256": cache.checksum_of(path)}
+    about = {"name": path.name, "path": str(path), "sha256": checksums.checksum_of(path)}
     entry = {"title": title or path.name} | described | {"file": about}
     file = places.own_registry() / f"{name}.yaml"
-    cache.write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
+    checksums.write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
     return file
 
 

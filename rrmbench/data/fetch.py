@@ -7,12 +7,16 @@ import logging
 import os
 import sys
 import tempfile
+from pathlib import Path
 
-from rrmbench.data import cache, places
-from rrmbench.data.libsvm import COMPRESSED
+from rrmbench.code import digest
+from rrmbench.data import checksums, places
+from rrmbench.data.streams import COMPRESSED
 from rrmbench.errors import RrmbenchError
 
 log = logging.getLogger("rrmbench.data")
+# whose code makes the files of bundled and synthetic sets
+WRITERS = [Path(__file__).with_name(f"{name}.py") for name in ("sources", "draws", "libsvm", "ratings")]
 
 
 def downloads():
@@ -34,19 +38,19 @@ def locate(entry):
     """
     if entry.file is None:
         return None
-    if entry.file.path is not None and entry.file.path.is_file():
+    if entry.file.path is not None and places.is_file(entry.file.path):
         return entry.file.path
     for folder in [*places.search_folders(), downloads()]:
         for suffix in ["", *COMPRESSED]:
             path = folder / (entry.file.name + suffix)
-            if path.is_file():
+            if places.is_file(path):
                 return path
     return None
 
 
-def content_checksum(name, entry, path):
+def content_checksum(name, entry, path, anew=False):
     """The sha256 of the content; RrmbenchError if the entry or the first download's record says another."""
-    found = cache.checksum_of(path)
+    found = checksums.checksum_of(path, anew)
     expected, source = expected_checksum(entry, path)
     if expected not in (None, found):
         raise RrmbenchError(
@@ -60,9 +64,9 @@ def expected_checksum(entry, path):
     """(sha256, who says so) for the content of `path`; (None, "") if nothing is known."""
     if entry.file is not None and entry.file.sha256:
         return entry.file.sha256, "the registry entry"
-    record = _record(path)
-    if path.parent == downloads() and record.is_file():
-        return record.read_text(encoding="utf-8").strip(), "the record of the first download"
+    if path.parent == downloads():
+        recorded = _recorded(path)
+        return recorded, "the record of the first download" if recorded else ""
     return None, ""
 
 
@@ -70,18 +74,29 @@ def _record(path):
     return path.with_name(path.name + ".sha256")
 
 
+def _recorded(path):
+    """The checksum in the record of a file that was downloaded or made, or None."""
+    record = _record(path)
+    return record.read_text(encoding="utf-8", errors="replace").strip() if record.is_file() else None
+
+
 def _made(name, entry):
     from rrmbench.data import sources
 
     settings = entry.bundled or entry.synthetic
-    recipe = hashlib.sha256(json.dumps(settings.model_dump(), sort_keys=True).encode()).hexdigest()
+    recipe = [settings.model_dump(), digest(*WRITERS)]
+    recipe = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
     path = places.cache_root() / "made" / f"{name}-{recipe[:8]}"
-    if not path.is_file():
-        with places.writing_to(path.parent) as folder:
-            handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-            os.close(handle)
-            sources.write(settings, temporary)
-            os.replace(temporary, path)
+    if path.is_file():
+        if _recorded(path) == checksums.checksum_of(path):
+            return path
+        log.warning("%s: the file is damaged; it is made again", path)
+    with places.writing_to(path.parent) as folder:
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+        os.close(handle)
+        sources.write(settings, temporary)
+        checksums.write_text(_record(path), checksums.checksum_of(temporary, anew=True) + "\n")
+        os.replace(temporary, path)
     return path
 
 
@@ -105,8 +120,8 @@ def _downloaded(name, entry):
             ) from error
     path = downloads() / os.path.basename(path)
     if entry.file.sha256 is None:
-        found = cache.checksum_of(path)
-        cache.write_text(_record(path), found + "\n")
+        found = checksums.checksum_of(path)
+        checksums.write_text(_record(path), found + "\n")
         log.warning("%s: no checksum is known for '%s'; recorded sha256 %s of this first download", path, name, found)
     return path
 

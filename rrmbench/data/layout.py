@@ -86,16 +86,26 @@ def kernelized(X, kernel, where):
     if "gamma" in kernel and kernel["gamma"] is None:
         kernel = kernel | {"gamma": 1.0 / d}
     K = _kernel_values(X, X, kernel)
+    beyond = RrmbenchError(f"{where}: values of the kernel {kernel} are not finite; 'scale' makes the rows smaller")
     if not np.isfinite(K).all():
-        raise RrmbenchError(f"{where}: values of the kernel {kernel} are not finite; 'scale' makes the rows smaller")
-    values, vectors = eigh(K, overwrite_a=True, check_finite=False)
+        raise beyond
+    try:
+        values, vectors = eigh(K, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        raise beyond from None
+    if not np.isfinite(values).all():
+        raise beyond
     kept = values > n * np.finfo(float).eps * values[-1]
     if not kept.any():
         raise RrmbenchError(f"{where}: all values of the kernel {kernel} are zero")
     roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
 
     def embed(rows):
-        return csr_array(_kernel_values(rows, X, kernel) @ vectors / roots)
+        with np.errstate(over="ignore", invalid="ignore"):
+            embedded = _kernel_values(rows, X, kernel) @ vectors / roots
+        if not np.isfinite(embedded).all():
+            raise beyond
+        return csr_array(embedded)
 
     return csr_array(vectors * roots), embed, kernel
 
@@ -104,4 +114,5 @@ def _kernel_values(A, B, kernel):
     from sklearn.metrics import pairwise
 
     parameters = {key: value for key, value in kernel.items() if key != "name"}
-    return pairwise.pairwise_kernels(A, B, metric=kernel["name"], **parameters)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return pairwise.pairwise_kernels(A, B, metric=kernel["name"], **parameters)

@@ -5,31 +5,55 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench.data import cache, catalogue, fetch, spec
+from rrmbench import code
+from rrmbench.data import cache, catalogue, checksums, fetch, spec
 from rrmbench.errors import RrmbenchError
 
+# what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
+NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "places", "sources")
 LABELS = ("binary", "classes", "targets", "any")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read, with what the registry knows of it (`entry` is None for a bare path)."""
+    """A file to read, as it was when it was found, with what the registry knows of it (None for a bare path)."""
 
     name: str
     path: Path
     entry: object
     zero_based: bool | None
     format: str
+    state: list
 
     @property
     def where(self):
         return f"data set '{self.name}'" if self.entry else str(self.path)
 
-    @property
-    def checksum(self):
+    def checksum(self, anew=False):
+        """The sha256 of the content, `anew` without the memory of `checksums.checksum_of`."""
         if self.entry:
-            return fetch.content_checksum(self.name, self.entry, self.path)
-        return cache.checksum_of(self.path)
+            return fetch.content_checksum(self.name, self.entry, self.path, anew)
+        return checksums.checksum_of(self.path, anew)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a `dataset:` block asks for: files, steps, labels; the checksum of the files, and the key of the arrays."""
+
+    train: Source
+    test: Source | None
+    steps: dict
+    labels: str
+    checksum: str
+    key: str
+
+    def make(self):
+        """([(X, y) of the training part, maybe (X, y) of the test part], info), read from the files."""
+        made = _prepared(self.train, self.test, self.steps, self.labels)
+        for source in (self.train, self.test):
+            if source is not None and checksums.state(source.path) != source.state:
+                raise RrmbenchError(f"{source.path}: the file was changed while it was read")
+        return made
 
 
 def load(block, labels="binary"):
@@ -41,6 +65,31 @@ def load(block, labels="binary"):
     each task), labels, flip, scale (factors of the training part), kernel, bias column, tasks. Raises RrmbenchError
     for missing or bad files and for labels that do not fit.
     """
+    request = _request(block, labels)
+    found = cache.find(request.key)
+    if found is None:
+        parts, info = request.make()
+        cache.store(request.key, parts, request.checksum, info)
+        found = cache.open_cached(request.key)
+    return found
+
+
+def from_source(block, labels="binary"):
+    """Return what `load` returns, read and hashed from the files now: no cached array and no remembered checksum.
+
+    The arrays are in memory. Raises what `load` raises.
+    """
+    request = _request(block, labels, anew=True)
+    parts, info = request.make()
+    return cache.in_memory(request.key, parts, request.checksum, info)
+
+
+def files():
+    """The files whose code makes the arrays: an edit of one of them makes new arrays."""
+    return [file for file in sorted(Path(__file__).parent.glob("*.py")) if file.stem not in NOT_COMPUTING]
+
+
+def _request(block, labels, anew=False):
     if labels not in LABELS:
         raise ValueError(f"labels: found {labels!r}, allowed is one of {', '.join(LABELS)}")
     block = spec.check(block)
@@ -48,29 +97,26 @@ def load(block, labels="binary"):
     if "test" in block:
         key = "path" if Path(block["test"]).is_absolute() else "name"
         test = _source({key: block["test"], "format": train.format})
-    checksums = [source.checksum for source in (train, test) if source]
-    checksum = checksums[0] if test is None else hashlib.sha256("".join(checksums).encode()).hexdigest()
+    found = [source.checksum(anew) for source in (train, test) if source]
+    checksum = found[0] if test is None else hashlib.sha256("".join(found).encode()).hexdigest()
     steps = spec.steps(block)
-    key = _key(checksum, steps, labels, train)
-    found = cache.find(key)
-    if found is None:
-        parts, info = _prepared(train, test, steps, labels)
-        cache.store(key, parts, checksum, info)
-        found = cache.open_cached(key)
-    return found
+    return Request(train, test, steps, labels, checksum, _key(checksum, steps, labels, train))
 
 
 def _source(block):
     if "path" in block:
         path = Path(block["path"])
-        return Source(path.name, path, None, block.get("zero_based"), spec.format_of(block))
-    entry = catalogue.get(block["name"])
-    return Source(block["name"], fetch.obtain(block["name"], entry), entry, entry.zero_based, entry.format)
+        about = path.name, path, None, block.get("zero_based"), spec.format_of(block)
+    else:
+        entry = catalogue.get(block["name"])
+        path = fetch.obtain(block["name"], entry)
+        about = block["name"], path, entry, entry.zero_based, entry.format
+    return Source(*about, checksums.state(path))
 
 
 def _key(checksum, steps, labels, train):
     known = train.entry and train.entry.model_dump(include={"n", "d", "matrix", "task", "labels", "positive"})
-    recipe = [cache.FORMAT, checksum, steps, labels, train.zero_based, train.format, known]
+    recipe = [code.digest(*files()), checksum, steps, labels, train.zero_based, train.format, known]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -125,7 +171,7 @@ def _features(parts, matrix, steps, where):
     facts = {"bias": steps["bias"]}
     if matrix is not None:
         return [part.X for part in parts], facts | {"model": matrix}
-    scale = transform.scaler(parts[0].X, steps["scale"])
+    scale = transform.scaler(parts[0].X, steps["scale"], where)
     X = [scale(part.X) for part in parts]
     if steps["kernel"] is not None:
         X[0], embed, facts["kernel"] = layout.kernelized(X[0], steps["kernel"], where)

@@ -8,7 +8,8 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench.data.libsvm import LARGEST_ID, open_text, shown, whole, wrong_number
+from rrmbench.data.libsvm import LARGEST_ID, shown, whole, wrong_number
+from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError
 
 

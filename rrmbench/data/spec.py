@@ -1,16 +1,18 @@
 """The `dataset:` block of a configuration: which keys it has and which values they take."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args, get_origin
 
-from annotated_types import Ge, Gt, Lt
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import AllowInfNan
 
-from rrmbench.data import catalogue
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.data import catalogue, places
+from rrmbench.errors import RrmbenchError, nearest, printable, shortened, shown
 from rrmbench.parameters import Fraction, NonNegative, Positive, PositiveInt
 from rrmbench.registry import Parameter
 
 Seed = Annotated[int, Ge(0), Lt(2**63)]
+Label = Annotated[int, Ge(-(2**53)), Le(2**53)] | Annotated[float, AllowInfNan(False)]
 KEYS = {
     "name": str,
     "path": str,
@@ -19,7 +21,7 @@ KEYS = {
     "scale": Literal["none", "unit_rows", "mean_norm", "max_abs"],
     "kernel": dict,
     "bias": Literal["none", "regularized", "free"],
-    "positive": int | float,
+    "positive": Label,
     "subset": PositiveInt,
     "subset_seed": Seed,
     "test": str,
@@ -71,7 +73,7 @@ def check(block, where="dataset", folder=None):
     if isinstance(block, str):
         return _source(block, where, folder)
     if not isinstance(block, dict):
-        raise RrmbenchError(f"{where}: found {block!r}, allowed is a data set name, a path, or a mapping of keys")
+        raise RrmbenchError(f"{where}: found {shown(block)}, allowed is a data set name, a path, or a mapping of keys")
     for key in block:
         _check_key(key, where)
     checked = {key: _check_value(key, value, where) for key, value in block.items()}
@@ -79,7 +81,7 @@ def check(block, where="dataset", folder=None):
     if "name" in checked:
         catalogue.get(checked["name"], f"{where}.name")
     else:
-        checked["path"] = _existing(checked["path"], f"{where}.path", folder)
+        checked["path"] = existing(checked["path"], f"{where}.path", folder)
     if "test" in checked:
         (checked["test"],) = _source(checked["test"], f"{where}.test", folder).values()
     _check_format(checked, where)
@@ -102,9 +104,26 @@ def steps(block):
     return steps
 
 
+def existing(text, where, folder=None):
+    """The absolute path of a file as text; RrmbenchError naming `where` if there is no such file."""
+    folder = Path.cwd() if folder is None else folder
+    path = places.file_at(text, [folder], where)
+    if path is None:
+        found = folder / text
+        reason = "a folder, not a file" if found.is_dir() else "no such file"
+        raise RrmbenchError(f"{where}: {reason}: {quoted(str(found))}")
+    return str(path.resolve())
+
+
+def quoted(key):
+    """A key or a name as messages quote it."""
+    return shortened(printable(key)) if isinstance(key, str) else shown(key)
+
+
 def _check_key(key, where):
     if key not in KEYS:
-        raise RrmbenchError(f"{where}.{key}: unknown key '{key}'{nearest(key, KEYS)} (allowed: {', '.join(KEYS)})")
+        text = quoted(key)
+        raise RrmbenchError(f"{where}.{text}: unknown key '{text}'{nearest(text, KEYS)} (allowed: {', '.join(KEYS)})")
 
 
 def _check_value(key, value, where):
@@ -113,10 +132,10 @@ def _check_value(key, value, where):
     try:
         value = Parameter(key, KEYS[key]).check(value, f"{where}.{key}")
     except RrmbenchError as error:
-        choices = getattr(KEYS[key], "__args__", ()) if isinstance(value, str) else ()
-        raise RrmbenchError(f"{error}{nearest(value, choices)}") from None
+        choices = get_args(KEYS[key]) if get_origin(KEYS[key]) is Literal and isinstance(value, str) else ()
+        raise RrmbenchError(f"{error}{nearest(value[:50], choices)}" if choices else str(error)) from None
     # 1 and 1.0 are one label, and must give one identity
-    return int(value) if key == "positive" and float(value).is_integer() else value
+    return int(value) if key == "positive" and abs(value) <= 2**53 and float(value).is_integer() else value
 
 
 def _kernel(value, where):
@@ -125,16 +144,17 @@ def _kernel(value, where):
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str):
         raise RrmbenchError(
-            f"{where}: found {value!r}, allowed is a kernel or a mapping {{name: ..., parameter: value}} ({kinds})"
+            f"{where}: found {shown(value)}, allowed is a kernel or a mapping {{name: ..., parameter: value}} ({kinds})"
         )
     if name not in KERNELS:
-        raise RrmbenchError(f"{where}.name: unknown kernel '{name}'{nearest(name, KERNELS)} (allowed: {kinds})")
+        found = quoted(name)
+        raise RrmbenchError(f"{where}.name: unknown kernel '{found}'{nearest(name[:50], KERNELS)} (allowed: {kinds})")
     for key in value:
         if key != "name" and key not in KERNELS[name]:
             allowed = ", ".join(KERNELS[name]) or "none"
-            raise RrmbenchError(
-                f"{where}.{key}: kernel '{name}' has no such parameter (it has: {allowed}){nearest(key, KERNELS[name])}"
-            )
+            wrong = quoted(key)
+            hint = nearest(wrong, KERNELS[name])
+            raise RrmbenchError(f"{where}.{wrong}: kernel '{name}' has no such parameter (it has: {allowed}){hint}")
     given = {key: value[key] for key in value if key != "name"}
     return {"name": name} | {k: Parameter(k, KERNELS[name][k]).check(v, f"{where}.{k}") for k, v in given.items()}
 
@@ -187,21 +207,10 @@ def _source(text, where, folder):
     names = catalogue.names()
     if text in names:
         return {"name": text}
-    path = _absolute(text, folder)
-    if not path.is_file():
+    path = places.file_at(text, [folder], where)
+    if path is None:
         raise RrmbenchError(
-            f"{where}: found '{text}', which is neither a registered data set{nearest(text, names)} "
-            f"nor a file ({path}); 'rrmbench list datasets' shows the names"
+            f"{where}: found {shown(text)}, which is neither a registered data set{nearest(text[:50], names)} "
+            f"nor a file ({shortened(str(folder / text))}); 'rrmbench list datasets' shows the names"
         )
-    return {"path": str(path)}
-
-
-def _existing(text, where, folder):
-    path = _absolute(text, folder)
-    if not path.is_file():
-        raise RrmbenchError(f"{where}: no such file: {path}")
-    return str(path)
-
-
-def _absolute(text, folder):
-    return (folder / Path(text).expanduser()).resolve()
+    return {"path": str(path.resolve())}

@@ -44,30 +44,58 @@ def flipped(y, fraction, seed, where):
 
 
 def row_norms(X):
-    """The Euclidean norms of the rows."""
-    return np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    """The Euclidean norms of the rows, also of those whose squares are beyond the range of floats."""
+    # powers of two change no digit: wherever the squares can be summed as they are, the result is the same
+    _, exponents = np.frexp(abs(X).max(axis=1).toarray().ravel())
+    Y = csr_array((np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr))), X.indices, X.indptr), shape=X.shape)
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.sqrt(np.asarray(Y.multiply(Y).sum(axis=1)).ravel()), exponents)
 
 
-def scaler(X, scale):
+def scaler(X, scale, where):
     """Return f(X) -> X scaled, with all factors taken from the training rows X.
 
     unit_rows: every row divided by its norm (an empty row stays). mean_norm: everything divided by the mean
-    row norm. max_abs: every column divided by its greatest absolute value.
+    row norm. max_abs: every column divided by its greatest absolute value. RrmbenchError where a factor or a value
+    is beyond the range of floats.
     """
-    if scale == "unit_rows":
-        return lambda part: _scaled(part, np.repeat(_factors(row_norms(part)), np.diff(part.indptr)))
-    if scale == "mean_norm":
-        factor = _factors(row_norms(X).mean(keepdims=True))
-        return lambda part: _scaled(part, factor)
-    if scale == "max_abs":
-        factors = _factors(abs(X).max(axis=0).toarray().ravel())
-        return lambda part: _scaled(part, factors[part.indices])
-    return lambda part: part
+    if scale == "none":
+        return lambda part: part
+    with np.errstate(over="ignore"):
+        factors = SCALES[scale](X)
+
+    def scaled(part):
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = csr_array((part.data * factors(part), part.indices, part.indptr), shape=part.shape)
+        return finite(X, f"scale: {scale}", where)
+
+    return scaled
+
+
+def _of_rows(_):
+    return lambda part: np.repeat(_factors(row_norms(part)), np.diff(part.indptr))
+
+
+def _of_all(X):
+    factor = _factors(row_norms(X).mean(keepdims=True))
+    return lambda part: factor
+
+
+def _of_columns(X):
+    factors = _factors(abs(X).max(axis=0).toarray().ravel())
+    return lambda part: factors[part.indices]
+
+
+SCALES = {"unit_rows": _of_rows, "mean_norm": _of_all, "max_abs": _of_columns}
+
+
+def finite(X, step, where):
+    """X, if all its values are finite; else RrmbenchError naming the step that made it."""
+    if not np.isfinite(X.data).all():
+        raise RrmbenchError(f"{where}: '{step}' gives values that are not finite: the data are too large or too small")
+    return X
 
 
 def _factors(sizes):
-    return np.divide(1.0, sizes, out=np.ones_like(sizes), where=sizes > 0)
-
-
-def _scaled(X, factors):
-    return csr_array((X.data * factors, X.indices, X.indptr), shape=X.shape)
+    # of a size that is infinite there is no factor; 0 would make the data zero
+    return np.divide(1.0, sizes, out=np.where(sizes == 0, 1.0, np.nan), where=(sizes > 0) & np.isfinite(sizes))

@@ -1,0 +1,83 @@
+"""Checksums of data files, remembered in the cache, and small files of the cache that carry their own checksum."""
+
+import json
+import os
+import tempfile
+import time
+
+from rrmbench.data import streams
+from rrmbench.data.places import cache_root, writing_to
+from rrmbench.errors import RrmbenchError
+
+SETTLED = 2.0  # seconds: the clocks of all usual file systems tell apart changes that far from each other
+
+
+def state(path):
+    """What tells that a file is as it was: device, inode, size, times of its content and of its status, in ns.
+
+    The last one is set by the system at every change and cannot be set back. RrmbenchError if there is no such file.
+    """
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise RrmbenchError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def checksum_of(path, anew=False):
+    """The sha256 of a file's uncompressed content, remembered as long as the `state` of the file stays.
+
+    A file that was changed within the last two seconds is not remembered: within one tick of the clock a further
+    change would not show. `anew`: the memory is left alone.
+    """
+    if anew:
+        return streams.checksum(path)
+    now, found = time.time(), state(path)
+    index = cache_root() / "checksums.json"
+    known = _read_index(index).get(str(path))
+    if known is not None and known[0] == found:
+        return known[1]
+    checksum = streams.checksum(path)
+    if now - found[-1] / 1e9 >= SETTLED and state(path) == found:
+        # a write by another process in between can drop an entry; it is computed again then
+        write_text(index, sealed(_read_index(index) | {str(path): [found, checksum]}))
+    return checksum
+
+
+def sealed(facts):
+    """The JSON text of plain values together with their checksum."""
+    return json.dumps({"facts": facts, "seal": _seal(facts)})
+
+
+def unsealed(text):
+    """The values of a `sealed` text; ValueError if they are not those that it was made of."""
+    try:
+        found = json.loads(text)
+        facts, seal = found["facts"], found["seal"]
+    except (LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"no sealed text: {error}") from error
+    if seal != _seal(facts):
+        raise ValueError("the text was changed since it was sealed")
+    return facts
+
+
+def write_text(path, text):
+    """Replace a small text file of the cache atomically."""
+    with writing_to(path.parent) as folder:
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+        os.replace(temporary, path)
+
+
+def _seal(facts):
+    import xxhash
+
+    return xxhash.xxh3_128_hexdigest(json.dumps(facts, sort_keys=True).encode())
+
+
+def _read_index(index):
+    try:
+        return unsealed(index.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
