@@ -83,6 +83,7 @@ def sources_of(*files):
     """`files` and all local files that they import, directly or not, as a sorted tuple."""
     importlib.invalidate_caches()
     starts = [Path(file).resolve() for file in files]
+    starts += [folder / "__init__.py" for file in starts for folder in file.parents if PACKAGE in folder.parents]
     found, waiting = set(), [(file, file) for file in starts]
     while waiting:
         file, start = waiting.pop()
