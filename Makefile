@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check bench reproduction clean
+.PHONY: help demo test lint check fuzz bench reproduction clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,10 @@ check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the com
 	rm -rf build/check
 	$(BIN)/rrmbench run configs/ci.yaml -o build/check --quiet
 	$(BIN)/rrmbench check build/check/ci --baseline configs/ci_baseline.json
+
+FUZZ ?= 50
+fuzz: $(VENV)/.test  ## many times the fuzzing of the tests (FUZZ times): configurations, options, data files, results
+	RRMBENCH_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_fuzz_config.py tests/test_fuzz_data.py tests/test_fuzz_results.py
 
 reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about 90 minutes) and print the verdicts
 	$(BIN)/rrmbench run configs/reproduction/*.yaml -o $(RESULTS)
