@@ -13,8 +13,9 @@ import numpy as np
 
 from rrmbench import labels
 from rrmbench.errors import RrmbenchError
+from rrmbench.files import replacing
 from rrmbench.results import LEVELS, passes_to, runs_of
-from rrmbench.store import FINAL, experiments, replacing
+from rrmbench.store import FINAL, experiments
 
 SCHEMA_VERSION = 1
 TOLERANCE = 1.1  # a change of up to a tenth is no change

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, nearest
-from rrmbench.store import Result, experiments, replacing
+from rrmbench.files import replacing
+from rrmbench.store import Result, experiments
 
 COMPONENTS = ("dataset", "loss", "regularizer", "solver", "reduction")
 METRICS = ("train_error", "test_error", "test_accuracy", "test_rmse")

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from rrmbench import labels
 from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.files import replacing
 from rrmbench.plots import curves, layout, style
 from rrmbench.plots.notes import notes
 from rrmbench.results import METRICS, runs_of
-from rrmbench.store import experiments, replacing
+from rrmbench.store import experiments
 from rrmbench.tuning import choices
 
 X = ("passes", "work", "seconds", "cpu_seconds")
