@@ -92,6 +92,8 @@ def _counts(trace):
 def _measures(trace):
     for name in METRICS:
         column = trace[name]
+        if np.isnan(column[np.isfinite(trace["primal"])]).any() and not np.isnan(column).all():
+            yield f"{name} is missing at some points"
         if np.any((column < 0.0) | np.isinf(column) | (column > (np.inf if name == "test_rmse" else 1.0))):
             yield f"{name} is out of its range"
     if not np.array_equal(trace["test_accuracy"], 1.0 - trace["test_error"], equal_nan=True):

@@ -188,10 +188,9 @@ def _metrics(prepared, result, last):
         return []
     loss, _ = build_loss(result.spec["loss"])
     true = metrics_of(prepared, getattr(loss, "predict", None))(result.w)
-    wrong = [
-        name for name in true if name in last and not math.isclose(last[name], true[name], abs_tol=METRIC_TOLERANCE)
-    ]
-    return [f"{name} is {last[name]:g}, of w {true[name]:g}" for name in wrong]
+    recorded = {name: last.get(name, math.nan) for name in true}
+    wrong = [name for name in true if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
+    return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]
 
 
 def _prepared(block, mode):
