@@ -42,10 +42,13 @@ def component(keys, kind, shown=None):
 def method(keys, shown=None):
     """Return "apcg + adapt_reg(sigma=auto)", or the solver alone; with origins, "apcg [stop.passes=5]"."""
     name = " + ".join(component(keys, kind, shown) for kind in ("solver", "reduction") if keys[kind] != "none")
-    origins = ", ".join(
-        f"{key}={short(keys[key])}" for key in keys if is_origin(key) and (shown is None or key in shown)
-    )
-    return f"{name} [{origins}]" if origins else name
+    return name + origins(keys, shown)
+
+
+def origins(keys, shown=None):
+    """Return " [stop.passes=5]" for the keys of `is_origin`, or ""."""
+    wanted = [key for key in keys if is_origin(key) and (shown is None or key in shown)]
+    return f" [{', '.join(f'{key}={short(keys[key])}' for key in wanted)}]" if wanted else ""
 
 
 def is_origin(key):

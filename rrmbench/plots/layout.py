@@ -121,6 +121,5 @@ def series_label(series, show_solver):
         if name or inside:
             parts.append(" ".join(name + inside))
     rest = [_named(k, v, "=") for k, v in keys.items() if k.partition(".")[0] in labels.PROBLEM]
-    rest += [f"{k}={labels.short(v)}" for k, v in keys.items() if labels.is_origin(k)]
     method = " + ".join(parts)
-    return ", ".join(part for part in (method, *rest) if part) or "no reduction"
+    return (", ".join(part for part in (method, *rest) if part) or "no reduction") + labels.origins(keys)
