@@ -13,7 +13,7 @@ from textwrap import shorten
 import numpy as np
 
 from rrmbench import labels
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
 from rrmbench.records import SCHEMA_VERSION, parsed
 from rrmbench.results import LEVELS, passes_to, runs_of
@@ -58,7 +58,7 @@ class Report:
         for row in self.rows:
             if row.verdict != "ok":
                 cells = Text(row.verdict, _COLOURS[row.verdict]), f"{row.experiment}: {row.run}", row.detail
-                table.add_row(*(Text(c) if isinstance(c, str) else c for c in cells))
+                table.add_row(*(Text(printable(c)) if isinstance(c, str) else c for c in cells))
         counts = [f"{self.count(verdict)} {verdict}" for verdict in _COLOURS if self.count(verdict)]
         return Group(*[table] * bool(table.row_count), Text(", ".join(counts)))
 

@@ -63,7 +63,7 @@ def _trace(result):
         yield "dual is no growing lower bound"
     if not np.isfinite(primal[last]).all() or (result.status != "diverged" and not np.isfinite(primal[-1])):
         yield "primal is not finite"
-    if result.status != "failed" and is_below(*bounds(trace)):
+    if is_below(*bounds(trace)):
         yield "P is below D"
     yield from _counts(trace)
     yield from _measures(trace)

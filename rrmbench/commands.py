@@ -94,12 +94,16 @@ def dry_run(plans, console):
             total += seconds
             names = keys(spec)
             table.add_row(
-                str(number), labels.problem(names), labels.method(names), str(spec["seed"]), _seconds(seconds)
+                str(number),
+                _escaped(labels.problem(names)),
+                _escaped(labels.method(names)),
+                str(spec["seed"]),
+                _seconds(seconds),
             )
         console.print(table)
         for spec, reason in plan.skipped:
             names = keys(spec)
-            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", highlight=False)
+            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", **_PLAIN)
         unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
         console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
 

@@ -268,8 +268,10 @@ class Experiment:
         The operating system drops the lock when its process dies, however that happens. Temporary files of a
         writer that was killed are removed.
         """
-        self._within("manifest.json")
         folders = [self.directory, self._within("runs"), self._within("references")]
+        for folder in folders:  # before hours of work, not as its result is written
+            for path in folder.glob("*"):
+                refuse_link(path)
         with writable(self.directory):
             file = open_lock(self.directory / ".lock")
         with file:

@@ -75,7 +75,7 @@ def sheets(experiment, x=None, y=None, theory=False, trust=False):
     placed = facets["rows"] + facets["columns"]
     for runs in layout.groups(found, facets["figure"]).values():
         where = layout.title(runs[0], facets["figure"])
-        title = asked.get("title") or _title(experiment.name, runs, where, placed + facets["figure"])
+        title = asked.get("title") or _title(printable(experiment.name), runs, where, placed + facets["figure"])
         yield where, _sheet(title, runs, rivals, facets, placed, axes, pending, bound)
 
 
