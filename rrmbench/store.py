@@ -269,9 +269,8 @@ class Experiment:
         writer that was killed are removed.
         """
         folders = [self.directory, self._within("runs"), self._within("references")]
-        for folder in folders:  # before hours of work, not as its result is written
-            for path in folder.glob("*"):
-                refuse_link(path)
+        for path in (path for folder in folders[1:] for path in folder.glob("*")):
+            refuse_link(path)  # before hours of work, not as its result is written
         with writable(self.directory):
             file = open_lock(self.directory / ".lock")
         with file:
