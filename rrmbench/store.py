@@ -8,13 +8,9 @@ A file appears under its name only when it is complete (written beside, flushed,
 readers need no lock and work while a run is in progress. Writers hold `Experiment.lock()`.
 """
 
-import fcntl
 import json
 import math
-import os
-import socket
 import threading
-import time
 import zipfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
@@ -25,13 +21,12 @@ import numpy as np
 
 from rrmbench import records
 from rrmbench.errors import RrmbenchError, printable
-from rrmbench.files import open_lock, reading, refuse_link, replacing, writable
+from rrmbench.files import locked, reading, refuse_link, replacing
 from rrmbench.records import SCHEMA_VERSION, STATUSES
 
 FINAL = frozenset({"done", "diverged", "timeout"})
 SLACK = 1e-9  # of |P| + |D|: what rounding may put P below D
 
-_LOCK_PATIENCE = 2.0  # seconds; the children of a killed writer need about one to notice and let go
 _improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
 
 
@@ -271,12 +266,7 @@ class Experiment:
         folders = [self.directory, self._within("runs"), self._within("references")]
         for path in (path for folder in folders[1:] for path in folder.glob("*")):
             refuse_link(path)  # before hours of work, not as its result is written
-        with writable(self.directory):
-            file = open_lock(self.directory / ".lock")
-        with file:
-            with writable(self.directory):
-                _acquire(file, self.directory)
-                _describe_holder(file)
+        with locked(self.directory):
             for stray in (stray for folder in folders for stray in folder.glob(".*.tmp")):
                 with suppress(OSError):
                     stray.unlink()
@@ -320,30 +310,6 @@ def experiments(path):
 
 class UnreadableFile(RrmbenchError):
     """A damaged or foreign file under the results directory."""
-
-
-def _acquire(file, directory):
-    patience = time.monotonic() + _LOCK_PATIENCE
-    while True:
-        try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > patience:
-                file.seek(0)
-                holder = printable(file.read(200).strip()) or "an unknown process"
-                raise RrmbenchError(
-                    f"{directory}: another run is writing here ({holder}); wait for it or stop it first"
-                ) from None
-        except OSError as error:
-            raise RrmbenchError(f"{directory}: cannot be locked: {error.strerror or error}") from error
-        time.sleep(0.05)
-
-
-def _describe_holder(file):
-    file.truncate(0)
-    now = time.strftime("%Y-%m-%d %H:%M:%S")
-    file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}\n")
-    file.flush()
 
 
 @contextmanager
