@@ -6,6 +6,7 @@ from inspect import Parameter, signature
 import numpy as np
 
 from rrmbench import identity, registry
+from rrmbench.errors import RrmbenchError
 
 LONGEST = 1000  # epochs of a reduction that are looked at
 
@@ -66,4 +67,6 @@ def _constants(experiment, primal_run):
 
     best = experiment.read(primal_run)
     problem = problem_of(best.spec, identity.data_of(best.spec))
+    if best.w is None or best.w.shape != problem.shape:
+        raise RrmbenchError(f"run {primal_run} of the reference has no w of shape {problem.shape}")
     return problem, constants(problem, best.w)

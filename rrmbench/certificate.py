@@ -4,12 +4,18 @@ import math
 
 import numpy as np
 
+SLACK, ROUNDING = 1e-9, 1e-13
 GRID = 4.0 ** np.arange(-2, 3)
 
 
-def contradict(primal, dual, first=0.0):
-    """Whether P < D by more than rounding; `first` is P at the start, a size of the terms that P and D are made of."""
-    return primal < dual - 1e-9 * (abs(primal) + abs(dual)) - 1e-13 * abs(first)
+def contradict(primal, dual, size=0.0):
+    """Whether a value of P lies below one of D by more than rounding: 1e-9 (|P| + |D|) + 1e-13 size.
+
+    size : that of the terms that P and D are made of, as P at the start; near P = 0 they are much greater than P
+    """
+    if not (math.isfinite(primal) and math.isfinite(dual)):
+        return False
+    return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * (abs(size) if math.isfinite(size) else 0.0)
 
 
 class Certifier:

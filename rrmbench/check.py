@@ -8,15 +8,17 @@ what they compute and not by where their files are.
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 
 from rrmbench import labels
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, printable
+from rrmbench.files import replacing
+from rrmbench.records import SCHEMA_VERSION, parsed
 from rrmbench.results import LEVELS, passes_to, runs_of
-from rrmbench.store import FINAL, experiments, replacing
+from rrmbench.store import FINAL, experiments
 
-SCHEMA_VERSION = 1
 TOLERANCE = 1.1  # a change of up to a tenth is no change
 _COLOURS = {"regression": "red", "missing": "red", "faster": "green", "new": "cyan", "ok": ""}
 
@@ -56,7 +58,7 @@ class Report:
         for row in self.rows:
             if row.verdict != "ok":
                 cells = Text(row.verdict, _COLOURS[row.verdict]), f"{row.experiment}: {row.run}", row.detail
-                table.add_row(*(Text(c) if isinstance(c, str) else c for c in cells))
+                table.add_row(*(Text(printable(c)) if isinstance(c, str) else c for c in cells))
         counts = [f"{self.count(verdict)} {verdict}" for verdict in _COLOURS if self.count(verdict)]
         return Group(*[table] * bool(table.row_count), Text(", ".join(counts)))
 
@@ -95,19 +97,13 @@ def _runs(path):
 
 
 def _named(found):
-    """Return {description: run}; where two runs differ in their stopping rule only, the rules are added."""
-    for describe in lambda run: labels.run(run.keys), _with_rules:
-        named = {describe(run): run for run in found}
-        if len(named) == len(found):
-            return named
-    seen = [_with_rules(run) for run in found]
-    twice = next(key for key in seen if seen.count(key) > 1)
-    raise RrmbenchError(f"{found[0].experiment}: two runs have the same description '{twice}'")
-
-
-def _with_rules(run):
-    spec = run.result.spec
-    return f"{labels.run(run.keys)}, stop {json.dumps(spec.get('stop'))}, trace {json.dumps(spec.get('trace'))}"
+    """Return {description: run}."""
+    named = {labels.run(run.keys): run for run in found}
+    if len(named) < len(found):
+        seen = [labels.run(run.keys) for run in found]
+        twice = next(key for key in seen if seen.count(key) > 1)
+        raise RrmbenchError(f"{found[0].experiment}: two runs have the same description '{twice}'")
+    return named
 
 
 def _record(run):
@@ -151,16 +147,23 @@ def _later(late, early, grid):
 
 
 def _read(path):
+    if not path.exists():
+        raise RrmbenchError(f"{path}: no such baseline; write one with 'rrmbench check ... --update'")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        version, known = content["schema_version"], content["experiments"]
-        complete = all({"status", "passes"} <= set(record) for runs in known.values() for record in runs.values())
-    except FileNotFoundError:
-        raise RrmbenchError(f"{path}: no such baseline; write one with 'rrmbench check ... --update'") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RrmbenchError(f"{path}: not a baseline of rrmbench ({type(error).__name__}: {error})") from error
-    if version > SCHEMA_VERSION:
-        raise RrmbenchError(f"{path}: schema_version {version} is newer than this rrmbench knows; upgrade it")
+        known = parsed(path.read_bytes(), path)["experiments"]
+        complete = all(_is_record(record) for runs in known.values() for record in runs.values())
+    except RrmbenchError:
+        raise
+    except Exception as error:  # json raises nearly anything, RecursionError included
+        raise RrmbenchError(
+            f"{path}: not a baseline of rrmbench ({type(error).__name__}: {shorten(str(error), 200)})"
+        ) from error
     if not complete:
         raise RrmbenchError(f"{path}: not a baseline of rrmbench (every run needs 'status' and 'passes')")
     return known
+
+
+def _is_record(record):
+    passes = record["passes"]
+    numbers = all(isinstance(at, (int, float)) and np.isfinite(at) for at in passes.values())
+    return isinstance(record["status"], str) and numbers

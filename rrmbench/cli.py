@@ -25,17 +25,18 @@ Only = Annotated[
     typer.Option("--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"),
 ]
 Format = Annotated[str | None, typer.Option(help="of a file: libsvm (the default) or ratings")]
+Trust = Annotated[bool, typer.Option("--trust", help="load the plug-in files that the results name; they run as code")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors and the final path")]
 
 
 def run_app():
     """Run the command line; an RrmbenchError is one message and exit code 2."""
-    from rrmbench.errors import RrmbenchError
+    from rrmbench.errors import RrmbenchError, printable
 
     try:
         app()
     except RrmbenchError as error:
-        print(f"rrmbench: {error}", file=sys.stderr)
+        print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
@@ -48,6 +49,14 @@ def _console(**options):
     if not console.is_terminal:
         console.width = max(console.width, 120)
     return console
+
+
+def _trust(results):
+    """Key the kernel cache by the plug-in files that results name, which are about to be loaded."""
+    from rrmbench import code
+    from rrmbench.results import plugins_of
+
+    code.use_kernel_cache(plugins_of(results))
 
 
 def _plans(configs, sets, only=()):
@@ -109,13 +118,17 @@ def plot(
     formats: Annotated[str, typer.Option("--format", help="png, pdf, svg; several with commas")] = "png,pdf",
     output: Annotated[Path | None, typer.Option("-o", "--output", help="folder of the figures")] = None,
     theory: Annotated[bool, typer.Option("--theory", help="add the bounds that the papers prove")] = False,
+    trust: Trust = False,
 ):
     """Draw the figures of the results."""
     from rrmbench import plots
+    from rrmbench.errors import printable
 
+    if trust:
+        _trust(results)
     kinds = tuple(kind.strip() for kind in formats.split(","))
-    for path in plots.plot(results, x=x, y=y, formats=kinds, out=output, theory=theory):
-        print(path)
+    for path in plots.plot(results, x=x, y=y, formats=kinds, out=output, theory=theory, trust=trust):
+        print(printable(str(path)))
 
 
 @app.command()
@@ -177,11 +190,13 @@ def validate(configs: Configs, sets: Sets = None):
 
 
 @app.command()
-def verify(results: Results):
-    """Recompute every final objective and certificate without the kernels; exit code 1 beyond 1e-12."""
+def verify(results: Results, trust: Trust = False):
+    """Recompute every final objective and certificate without the kernels; exit code 1 for what does not follow."""
     from rrmbench import commands
 
-    sys.exit(commands.verify(results, _console()))
+    if trust:
+        _trust(results)
+    sys.exit(commands.verify(results, trust, _console()))
 
 
 @data_app.command("get")

@@ -6,6 +6,7 @@ from pathlib import Path
 from rrmbench.errors import RrmbenchError, nearest
 
 NANOSECONDS_PER_NONZERO = 6.0  # a typical stochastic epoch, for estimates only
+_PLAIN = {"highlight": False, "markup": False, "soft_wrap": True}
 BACKENDS = {"local": "threading"}  # names of the command line to joblib's
 
 
@@ -47,14 +48,12 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
                 progress.close()
         if report.interrupted:
             console.print(
-                f"interrupted; finished runs are kept in {report.directory}, the same command runs the rest",
-                highlight=False,
-                soft_wrap=True,
+                f"interrupted; finished runs are kept in {report.directory}, the same command runs the rest", **_PLAIN
             )
             return 130
         summary.print(show.summary(report.directory))
         for line in _closing(report):
-            summary.print(line, highlight=False, soft_wrap=True)
+            summary.print(line, **_PLAIN)
         print(report.directory)
         exit_code = max(exit_code, int(not report.ok))
     return exit_code
@@ -95,12 +94,16 @@ def dry_run(plans, console):
             total += seconds
             names = keys(spec)
             table.add_row(
-                str(number), labels.problem(names), labels.method(names), str(spec["seed"]), _seconds(seconds)
+                str(number),
+                _escaped(labels.problem(names)),
+                _escaped(labels.method(names)),
+                str(spec["seed"]),
+                _seconds(seconds),
             )
         console.print(table)
         for spec, reason in plan.skipped:
             names = keys(spec)
-            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", highlight=False)
+            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", **_PLAIN)
         unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
         console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
 
@@ -178,27 +181,28 @@ def _escaped(text):
     return escape(text)
 
 
-def verify(path, console):
-    """Print a line per result; return 1 if one differs from its recorded values."""
+def verify(path, trust, console):
+    """Print a line per result; return 1 if one is wrong or cannot be verified."""
+    from rrmbench.errors import printable
     from rrmbench.verify import TOLERANCE
     from rrmbench.verify import verify as verdicts
 
-    worst, count, wrong = 0.0, 0, 0
-    for verdict in verdicts(Path(path)):
-        count += 1
-        wrong += not verdict.ok
-        worst = max(worst, verdict.error)
-        state = "ok" if verdict.ok else f"WRONG {verdict.problem}"
-        console.print(
-            f"{state:5} {verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    console.print(
-        f"{count} results, {wrong} beyond {TOLERANCE:g}, greatest relative difference {worst:.1e}",
-        highlight=False,
+    found = []
+    for verdict in verdicts(Path(path), trust):
+        found.append(verdict)
+        state = " ".join(part for part in (verdict.state, verdict.why) if part)
+        values = f"{verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"
+        console.print(printable(f"{state:5} {values}").replace("\n", "\\n"), **_PLAIN)
+    states = [verdict.state for verdict in found]
+    worst = max((verdict.error for verdict in found), default=0.0)
+    rest = "".join(
+        f", {states.count(state)} {what}"
+        for state, what in (("unverified", "unverified"), ("none", "without final arrays"))
+        if state in states
     )
-    return int(wrong > 0)
+    line = f"{len(found)} results, {states.count('WRONG')} beyond {TOLERANCE:g}{rest}, greatest relative difference "
+    console.print(f"{line}{worst:.1e}", **_PLAIN)
+    return int(not all(verdict.ok for verdict in found))
 
 
 def facts(mapping, console):

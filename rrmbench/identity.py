@@ -41,6 +41,11 @@ def _files(spec):
     return {"files": [data.checksum_of(file) for file in found]} if found else {}
 
 
+def code_of(spec):
+    """The digest of the code that computes a run, docstrings left out."""
+    return code.digest(*files_of(spec))
+
+
 def files_of(spec):
     """The files of the code that computes a run: see `rrmbench.code`."""
     sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver")]

@@ -40,8 +40,25 @@ def component(keys, kind, shown=None):
 
 
 def method(keys, shown=None):
-    """Return "apcg + adapt_reg(sigma=auto)", or the solver alone where there is no reduction."""
-    return " + ".join(component(keys, kind, shown) for kind in ("solver", "reduction") if keys[kind] != "none")
+    """Return "apcg + adapt_reg(sigma=auto)", or the solver alone; with origins, "apcg [stop.passes=5]"."""
+    name = " + ".join(component(keys, kind, shown) for kind in ("solver", "reduction") if keys[kind] != "none")
+    return name + origins(keys, shown)
+
+
+def origins(keys, shown=None):
+    """Return " [stop.passes=5]" for the keys of `is_origin`, or ""."""
+    wanted = [key for key in keys if is_origin(key) and (shown is None or key in shown)]
+    return f" [{', '.join(f'{key}={short(keys[key])}' for key in wanted)}]" if wanted else ""
+
+
+def is_origin(key):
+    """Whether a key says where a result comes from: its stopping rule, its trace points, or the digest of its code."""
+    return key.partition(".")[0] in ("stop", "trace", "code")
+
+
+def sets_apart(key):
+    """Whether runs that differ in a key are never one curve, though they be of different seeds."""
+    return is_origin(key) or key == "dataset.checksum" or key.endswith(".path")
 
 
 def problem(keys, shown=None):

@@ -57,6 +57,8 @@ def solve(
 
     if callable(solver):
         solver = solver.__name__
+    for mapping in solver, reduction:
+        registry.load_plugins_of(mapping)
     run = registry.build_solver(solver, reduction)
     if lacking := registry.lacking(run.needs, problem.traits):
         raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")

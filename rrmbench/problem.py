@@ -19,6 +19,7 @@ from rrmbench import kernels
 from rrmbench.errors import RrmbenchError
 from rrmbench.operators import CSR
 from rrmbench.parts import build_loss, build_regularizer, given_labels, traits_of
+from rrmbench.registry import load_plugins_of
 from rrmbench.samples import over_samples
 
 
@@ -52,6 +53,8 @@ class Problem:
         def put(name, value):
             object.__setattr__(self, name, value)
 
+        for mapping in self.loss, self.regularizer:
+            load_plugins_of(mapping)
         if isinstance(self.loss, str | dict):
             loss, mu = build_loss(self.loss)
             put("loss", loss)

@@ -95,6 +95,7 @@ def lacking(needs, has):
 
 _components = {kind: {} for kind in KINDS}
 _aliases = {kind: {} for kind in KINDS}
+_plugins = set()  # the resolved paths of the plug-in files that were imported
 
 
 def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only):
@@ -155,6 +156,8 @@ def load_plugin(path):
     Modules beside it can be imported, after those of the import path. Raises RrmbenchError where that fails.
     """
     path = Path(path).resolve()
+    if path in _plugins:
+        return
     if not path.is_file():
         raise RrmbenchError(f"{path}: no such plug-in file")
     name = "rrmbench_plugin_" + path.stem
@@ -176,6 +179,7 @@ def load_plugin(path):
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {type(error).__name__}: {error}") from error
     _check_neighbours(path)
     code.unforeseen.update(code.imported_since(before, path) - set(code.sources_of(path)))
+    _plugins.add(path)
 
 
 def _check_neighbours(path):
@@ -185,6 +189,17 @@ def _check_neighbours(path):
         for beside in (path.parent / f"{name}.py", path.parent / name / "__init__.py"):
             if loaded and beside.is_file() and beside.resolve() != Path(loaded).resolve():
                 raise RrmbenchError(f"{path}: it imports '{name}', which is {loaded} and not {beside}; rename one")
+
+
+def load_plugins_of(mapping):
+    """Import the plug-in files that the mapping of a component names, `inside:` included.
+
+    For mappings that the user wrote or trusts; those of results are data, which must not run code.
+    """
+    while isinstance(mapping, dict):
+        if "path" in mapping:
+            load_plugin(str(mapping["path"]))
+        mapping = mapping.get("inside")
 
 
 def names(kind):
@@ -211,11 +226,18 @@ def needs_of(kind, cls):
 
 
 def from_mapping(kind, mapping, where=None):
-    """Return (component, checked parameters) of {"name": ..., "path": ..., parameter: value}, or of a bare name."""
+    """Return (component, checked parameters) of {"name": ..., "path": ..., parameter: value}, or of a bare name.
+
+    Imports nothing: raises RrmbenchError where the plug-in file `path` was not loaded by whoever may.
+    """
     where = where or kind
     mapping = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
-    if "path" in mapping:
-        load_plugin(str(mapping.pop("path")))
+    path = mapping.pop("path", None)
+    if path is not None and Path(path).resolve() not in _plugins:
+        raise RrmbenchError(
+            f"{where}: '{mapping.get('name')}' comes from the plug-in file {path}, which is not loaded; results are "
+            "data and run no code, --trust loads the files that they name"
+        )
     mapping.pop(AROUND.get(kind), None)
     component = lookup(kind, mapping.pop("name"), where)
     return component, component.check(mapping, where)

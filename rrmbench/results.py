@@ -9,10 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError, nearest
-from rrmbench.store import Result, experiments, replacing
+from rrmbench import labels
+from rrmbench.errors import RrmbenchError, nearest, printable
+from rrmbench.files import replacing
+from rrmbench.records import COMPONENTS
+from rrmbench.store import Result, experiments
 
-COMPONENTS = ("dataset", "loss", "regularizer", "solver", "reduction")
 METRICS = ("train_error", "test_error", "test_accuracy", "test_rmse")
 LEVELS = tuple(float(f"1e-{k}") for k in range(2, 9))  # the gaps that show and check report passes to
 
@@ -91,7 +93,7 @@ def keys(spec):
         component = spec.get(kind, "none")
         component = {"name": component} if isinstance(component, str) else dict(component)
         path = component.pop("path", None)
-        names[kind] = component.pop("name", None) or Path(path).stem
+        names[kind] = _line(component.pop("name", None) or Path(path).stem)
         parameters |= _flat(kind, component)
     return names | parameters | {"seed": spec.get("seed")}
 
@@ -99,37 +101,96 @@ def keys(spec):
 def _flat(prefix, mapping):
     flat = {}
     for key, value in mapping.items():
+        key = f"{prefix}.{_line(key)}"
         if isinstance(value, dict):
             rest = dict(value)
             if "name" in rest:  # a component inside a component: `reduction.inside`
-                flat[f"{prefix}.{key}"] = rest.pop("name")
+                flat[key] = _line(rest.pop("name"))
                 rest.pop("path", None)
-            flat |= _flat(f"{prefix}.{key}", rest)
+            flat |= _flat(key, rest)
+        elif isinstance(value, list):
+            flat[key] = _line(json.dumps(value))
         else:
-            flat[f"{prefix}.{key}"] = json.dumps(value) if isinstance(value, list) else value
+            flat[key] = _line(value) if isinstance(value, str) else value
     return flat
 
 
-def runs_of(experiment):
-    """Return the Runs of one experiment (newest result per spec), in the order of its manifest."""
+def _line(text):
+    """A text of a file as one line that is fit for a terminal."""
+    return printable(text).replace("\n", "\\n")
+
+
+def runs_of(experiment, referred=True):
+    """Return the Runs of one experiment (newest result per spec), in the order of its manifest.
+
+    Their keys tell apart all that differ in anything but the seed. referred : False leaves the references unread.
+    """
     references = {}
     found = []
     for result in experiment.results():
         if result.problem not in references:
-            references[result.problem] = experiment.reference(result.problem)
-        found.append(Run(experiment.name, result, keys(result.spec), references[result.problem]))
+            references[result.problem] = experiment.reference(result.problem) if referred else None
+        found.append(Run(_line(experiment.name), result, keys(result.spec), references[result.problem]))
     _tell_namesakes_apart(found)
+    _tell_origins_apart(found)
     return found
+
+
+def plugins_of(path):
+    """Return the plug-in files, absolute paths as text, that the results at `path` name and that exist."""
+    found = {}
+    for experiment in experiments(path):
+        for result in experiment.results():
+            for kind in COMPONENTS[1:]:
+                component = result.spec.get(kind)
+                while isinstance(component, dict):
+                    found[component.get("path")] = None
+                    component = component.get("inside")
+    return [file for file in found if file and Path(file).is_file()]
 
 
 def _tell_namesakes_apart(found):
     """Add the key `dataset.path` where data files of one stem (a9a, a9a.t) would look the same."""
     paths = {}
     for run in found:
-        paths.setdefault(run.keys["dataset"], set()).add(run.result.spec["dataset"].get("path"))
+        paths.setdefault(run.keys["dataset"], set()).add(_path_of(run, "dataset"))
     for run in found:
         if len(paths[run.keys["dataset"]]) > 1:
-            run.keys["dataset.path"] = run.result.spec["dataset"].get("path")
+            run.keys["dataset.path"] = _path_of(run, "dataset")
+
+
+def _tell_origins_apart(found):
+    """Add the keys of what else differs among runs whose keys differ in the seed only, see `_origin`.
+
+    One curve, one median and one row are of runs that differ in the seed and in nothing else.
+    """
+    alike = {}
+    for run in found:
+        alike.setdefault(_but_seed(run.keys), []).append(run)
+    for members in alike.values():
+        origins = {run: _origin(run) for run in members}
+        known = [origin for run, origin in origins.items() if not run.result.unreadable]
+        for key in labels.varying(known):
+            for run in members:
+                run.keys[key] = origins[run].get(key)
+
+
+def _but_seed(keys):
+    return tuple((key, repr(value)) for key, value in keys.items() if key != "seed")
+
+
+def _origin(run):
+    """What a result depends on beside its keys: stopping rule, trace points, plug-in files, code and data."""
+    spec, result = run.result.spec, run.result
+    origin = _flat("stop", spec.get("stop", {})) | _flat("trace", spec.get("trace", {}))
+    origin |= {f"{kind}.path": _path_of(run, kind) for kind in COMPONENTS}
+    return origin | {"dataset.checksum": _line(result.data[:12]), "code": _line(result.code[:8])}
+
+
+def _path_of(run, kind):
+    component = run.result.spec.get(kind)
+    path = component.get("path") if isinstance(component, dict) else None
+    return path and _line(path)
 
 
 def load_results(path):
@@ -137,10 +198,10 @@ def load_results(path):
 
     `path` is an experiment's folder or a folder of experiments. Columns, in this order: run, status, reason,
     the names dataset, loss, regularizer, solver, reduction, every parameter that is set
-    (`regularizer.strength`, ...), seed, point, passes, checks, seconds, cpu_seconds, primal, dual, gap,
-    suboptimality, nonzeros, the metrics that were measured, and experiment if there are several. Missing is
-    NaN. A run without a single point (it failed at once) has one row. Raises RrmbenchError if there is no
-    experiment.
+    (`regularizer.strength`, ...), what sets runs apart that would be alike (`stop.passes`, `trace.every`, `code`),
+    seed, point, passes, checks, seconds, cpu_seconds, primal, dual, gap, suboptimality, nonzeros, the metrics
+    that were measured, and experiment if there are several. Missing is NaN. A run without a single point (it
+    failed at once) has one row. Raises RrmbenchError if there is no experiment.
     """
     import pandas as pd
 
@@ -158,8 +219,10 @@ def load_results(path):
 
 
 def _parameter_columns(found):
-    ordered = dict.fromkeys(key for run in found for key in run.keys if "." in key)
-    return sorted(ordered, key=lambda key: COMPONENTS.index(key.partition(".")[0]))
+    """The keys beside names and seed: parameters in the order of the components, then origins."""
+    ordered = dict.fromkeys(key for run in found for key in run.keys if key not in (*COMPONENTS, "seed"))
+    order = (*COMPONENTS, "stop", "trace", "code")
+    return sorted(ordered, key=lambda key: order.index(key.partition(".")[0]))
 
 
 def _constant(run):

@@ -14,7 +14,8 @@ import numpy as np
 from rrmbench import code, identity, reference
 from rrmbench.children import Children
 from rrmbench.environment import environment
-from rrmbench.store import FINAL, Experiment, Result
+from rrmbench.errors import printable
+from rrmbench.store import FINAL, Experiment, Result, bounds, size_of
 from rrmbench.worker import Task, child
 
 
@@ -77,13 +78,13 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, bac
     backend : a joblib backend; its workers wait on children of this machine's fork server
     progress : a display as in `rrmbench.progress`, or None
     """
-    experiment = Experiment(Path(output) / plan.name)
+    experiment = Experiment.inside(output, plan.name)
     runs = [identify(spec) for spec in plan.runs]
     report = Report(experiment.directory, skipped=plan.skipped)
     with experiment.lock():
         where, facts = environment(jobs)
         experiment.write_manifest(_manifest(experiment, plan, runs, whole, {where: facts}))
-        known = {} if fresh else experiment.statuses()
+        known = {} if fresh else experiment.statuses(run.run for run in runs)
         final = FINAL - set(retry)
         missing = [run for run in runs if known.get(run.run) not in final]
         report.statuses = {run.run: known[run.run] for run in runs if known.get(run.run) in final}
@@ -105,7 +106,9 @@ def _manifest(experiment, plan, runs, whole, environments):
     except Exception:  # none yet, or damaged: it is only a list of what was asked for
         old = {}
     if not whole:
-        entries = {entry["spec_id"]: entry for entry in old.get("runs", [])} | entries
+        replaced = {_method(entry["spec"]) for entry in entries.values()}
+        kept = [entry for entry in old.get("runs", []) if _method(entry["spec"]) not in replaced]
+        entries = {entry["spec_id"]: entry for entry in kept} | entries
     return {
         "name": plan.name,
         "config": plan.config,
@@ -114,6 +117,11 @@ def _manifest(experiment, plan, runs, whole, environments):
         "skipped": [{"spec": spec, "reason": reason} for spec, reason in plan.skipped],
         "environments": old.get("environments", {}) | environments,
     }
+
+
+def _method(spec):
+    """What a run of a spec replaces in a manifest: the same method and seed, however long it ran, on whatever file."""
+    return identity.canonical({key: value for key, value in spec.items() if key not in ("stop", "trace")})
 
 
 def _older(experiment, missing):
@@ -173,8 +181,15 @@ class Scheduler:
 
     def _store(self, run, outcome):
         result = self._result(run, outcome)
+        found = *bounds(result.trace), size_of(result.trace)
+        self.experiment.withdraw(run.problem, run.run)
+        wrong = self.experiment.contradiction(run.problem, run.run, *found)
+        if wrong:
+            result.status, result.reason = "failed", f"{wrong}: {_suspects(run.spec)}"
         self.experiment.write(result)
-        self._improve(run, outcome.rows)
+        if not wrong:  # bounds of the optimum are certificates, so those of a run that failed count as well
+            primal, dual, size = found
+            self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run, size)
         if self.progress:
             self.progress.end(run, result)
         return result.status
@@ -193,6 +208,8 @@ class Scheduler:
 
     def _result(self, run, outcome):
         facts = dict(outcome.facts)
+        if "traceback" in facts:
+            facts["traceback"] = printable(facts["traceback"])
         w, b = facts.pop("w", None), facts.pop("b", None)
         columns = dict.fromkeys(key for row in outcome.rows for key in row)
         return Result(
@@ -203,7 +220,7 @@ class Scheduler:
             code=run.code,
             spec=run.spec,
             status=outcome.status,
-            reason=outcome.reason,
+            reason=printable(outcome.reason),
             created=datetime.now(UTC).isoformat(),
             info=facts | {"concurrent_runs": outcome.concurrent_runs, "environment": self.environment},
             trace={key: np.array([row.get(key, math.nan) for row in outcome.rows]) for key in columns},
@@ -211,21 +228,21 @@ class Scheduler:
             b=b,
         )
 
-    def _improve(self, run, rows):
-        """Bounds of the optimum are certificates, so those of a failed run count as well."""
-        finite = [row for row in rows if math.isfinite(row["primal"])]
-        if not finite:
-            return
-        primal = min(row["primal"] for row in finite)
-        dual = max((row["dual"] for row in finite if math.isfinite(row["dual"])), default=-math.inf)
-        self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run)
-
     def refer(self, runs, seconds):
         """Pin the optimum of every problem by an extra run where the experiment's own do not."""
         open_problems = {
             run.problem: run for run in runs if not reference.pinned(self.experiment.reference(run.problem))
         }
         extra = [identify(reference.spec(run.spec, seconds)) for run in open_problems.values()]
-        known = self.experiment.statuses()
+        known = self.experiment.statuses(run.run for run in extra)
         extra = [run for run in extra if known.get(run.run) not in FINAL]
         self.execute(extra, {}, f"{self.plan.name}, reference optima")
+
+
+def _suspects(spec):
+    """Why an objective can lie below a dual bound, in words."""
+    loss, regularizer = spec["loss"]["name"], spec["regularizer"]["name"]
+    return (
+        f"the loss '{loss}' or the regularizer '{regularizer}' is not a conjugate pair of functions, or one of their "
+        "values is not finite"
+    )

@@ -5,6 +5,7 @@ from itertools import chain
 import numpy as np
 
 from rrmbench import labels
+from rrmbench.errors import printable
 from rrmbench.results import LEVELS, passes_to, runs_of
 from rrmbench.store import experiments
 from rrmbench.tuning import choices
@@ -60,7 +61,7 @@ def _headline(experiment, manifest, found, trials, differ):
     if manifest.get("skipped"):
         parts.append(f"{len(manifest['skipped'])} combinations skipped")
     same = _common_problem(found, differ)
-    return f"{experiment.name}: {', '.join(parts)}" + (f"  ({same})" if same else "")
+    return f"{printable(experiment.name)}: {', '.join(parts)}" + (f"  ({same})" if same else "")
 
 
 def _common_problem(found, differ):

@@ -8,27 +8,25 @@ A file appears under its name only when it is complete (written beside, flushed,
 readers need no lock and work while a run is in progress. Writers hold `Experiment.lock()`.
 """
 
-import fcntl
 import json
 import math
-import os
-import socket
 import threading
-import time
-import uuid
-from contextlib import contextmanager
+import zipfile
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
+from rrmbench import records
+from rrmbench.certificate import contradict
+from rrmbench.errors import RrmbenchError, printable
+from rrmbench.files import locked, reading, refuse_link, replacing
+from rrmbench.records import SCHEMA_VERSION, STATUSES
 
-SCHEMA_VERSION = 1
-STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
 FINAL = frozenset({"done", "diverged", "timeout"})
 
-_LOCK_PATIENCE = 2.0  # seconds; the children of a killed writer need about one to notice and let go
 _improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
 
 
@@ -57,7 +55,7 @@ class Result:
 
     `trace` maps a column name to a float64 array (points,); missing values are NaN. `w` and `b` are the final
     iterate and its certificate, or None. `info` holds the rest of the header: warmup_seconds, load_seconds,
-    evaluation_seconds, concurrent_runs, environment, traceback.
+    evaluation_seconds, concurrent_runs, environment, traceback. `unreadable` marks what stands for a damaged file.
     """
 
     run: str
@@ -69,6 +67,7 @@ class Result:
     status: str
     reason: str
     created: str
+    unreadable: bool = False
     info: dict = field(default_factory=dict)
     trace: dict = field(default_factory=dict)
     w: np.ndarray | None = _Deferred()
@@ -85,14 +84,19 @@ class Result:
         return {"schema_version": SCHEMA_VERSION} | named | self.info
 
 
-_HEADER = tuple(f.name for f in fields(Result) if f.name not in ("info", "trace", "w", "b"))
+_HEADER = tuple(f.name for f in fields(Result) if f.name not in ("unreadable", "info", "trace", "w", "b"))
 
 
 class Experiment:
-    """The folder of one experiment. Nothing is created before the first write."""
+    """The folder of one experiment. Nothing is created before the first write, and no link inside is followed."""
 
     def __init__(self, directory):
         self.directory = Path(directory)
+
+    @classmethod
+    def inside(cls, folder, name):
+        """The experiment called `name` in a results folder; RrmbenchError if it is a link."""
+        return cls(refuse_link(Path(folder) / name))
 
     @property
     def name(self):
@@ -100,19 +104,19 @@ class Experiment:
 
     @property
     def figures(self):
-        return self.directory / "figures"
+        return self._within("figures")
 
     def manifest(self):
         """Return the manifest; raises RrmbenchError if there is none or it cannot be read."""
-        return _read_json(self.directory / "manifest.json")
+        return _read_json(self._within("manifest.json"), records.manifest)
 
     def write_manifest(self, manifest):
         """Replace the manifest."""
-        _write_json(self.directory / "manifest.json", {"schema_version": SCHEMA_VERSION} | manifest)
+        _write_json(self._within("manifest.json"), {"schema_version": SCHEMA_VERSION} | manifest)
 
     def run_ids(self):
         """Return the ids of all stored runs, of whatever code and status."""
-        return {path.stem for path in (self.directory / "runs").glob("[!.]*.npz")}
+        return {path.stem for path in self._within("runs").glob("[!.]*.npz")}
 
     def write(self, result):
         """Store a result under its run id, replacing an earlier record of the same run."""
@@ -125,28 +129,35 @@ class Experiment:
         with replacing(self._path(result.run)) as file:
             np.savez_compressed(file, allow_pickle=False, **entries)
 
-    def header(self, run):
-        """Return the header of a stored run, without loading its arrays."""
-        path = self._path(run)
-        with _opened(path) as archive:
-            return _header(archive, path)
-
     def read(self, run):
-        """Return the stored Result of a run id; its `w` and `b` are read from the file at their first use."""
+        """Return the stored Result of a run id; raises UnreadableFile for a damaged or foreign file.
+
+        The checksums of all arrays are compared; `w` and `b` are kept only when they are used.
+        """
         path = self._path(run)
         with _opened(path) as archive:
-            header = _header(archive, path)
+            names = records.members(archive)
+            text = records.array(archive, "header", records.TEXT_LIMIT).tobytes()
+            header = records.header(records.parsed(text, path), run)
             header.pop("schema_version")
-            trace = {n.removeprefix("trace."): archive[n] for n in archive.files if n.startswith("trace.")}
-            known = {name: header.pop(name) for name in _HEADER}
-        return Result(**known, info=header, trace=trace, w=lambda: _final(path, "w"), b=lambda: _final(path, "b"))
+            columns = {
+                name.removeprefix("trace."): records.array(archive, name, records.TEXT_LIMIT)
+                for name in names
+                if name.startswith("trace.")
+            }
+            records.trace(columns)
+            for name in {"w", "b"} & set(names):
+                records.sound(archive, name)
+        known = {name: header.pop(name) for name in _HEADER}
+        final = {name: lambda name=name: _final(path, name) for name in ("w", "b")}
+        return Result(**known, info=header, trace=columns, **final)
 
-    def statuses(self):
-        """Return {run id: status} of all stored runs; an unreadable file counts as failed."""
+    def statuses(self, runs=None):
+        """Return {run id: status} of the stored runs among `runs`, or of all; an unreadable file counts as failed."""
         statuses = {}
-        for run in self.run_ids():
+        for run in self.run_ids() if runs is None else self.run_ids() & set(runs):
             try:
-                statuses[run] = self.header(run)["status"]
+                statuses[run] = self.read(run).status
             except UnreadableFile:
                 statuses[run] = "failed"
         return statuses
@@ -163,40 +174,89 @@ class Experiment:
         return [self._newest(entry, stored[i]) for i, entry in wanted.items() if i in stored]
 
     def _newest(self, entry, runs):
-        readable, broken = [], None
+        readable, broken = [], {}
         for run in runs:
             try:
                 readable.append(self.read(run))
             except UnreadableFile as error:
-                broken = run, str(error)
-        if readable:
+                broken[run] = str(error)
+        if readable and entry["run"] not in broken:
             return max(readable, key=lambda result: result.created)
-        run, reason = broken
+        run = entry["run"] if entry["run"] in broken else min(broken)
         asked = {name: entry[name] for name in ("spec_id", "problem", "spec")}
-        return Result(run, **asked, data="", code="", status="failed", reason=reason, created="")
+        about = {"data": "", "code": "", "status": "failed", "reason": broken[run], "created": ""}
+        return Result(run, **asked, **about, unreadable=True)
 
     def reference(self, problem):
         """Return the reference {"dual", "primal", "spec", ...} of a problem id, or None."""
-        path = self.directory / "references" / f"{problem}.json"
-        return _read_json(path) if path.exists() else None
+        path = self._within("references", f"{problem}.json")
+        return _read_json(path, records.reference) if path.exists() else None
 
-    def improve_reference(self, problem, spec, primal=math.inf, dual=-math.inf, run=None):
+    def contradiction(self, problem, run, primal, dual, size=0.0):
+        """What is wrong with the bounds that a run gives for a problem, in words, or None.
+
+        No objective may lie below a dual value by more than rounding (`certificate.contradict`), be they of one run or
+        of two.
+        """
+        known = self._known(problem)
+        primal, dual = primal if math.isfinite(primal) else math.inf, dual if math.isfinite(dual) else -math.inf
+        least, of_primal = min((primal, run), (known["primal"], known.get("primal_run")), key=lambda pair: pair[0])
+        greatest, of_dual = max((dual, run), (known["dual"], known.get("dual_run")), key=lambda pair: pair[0])
+        if not contradict(least, greatest, size):
+            return None
+        of_primal, of_dual = (f"of {'this run' if name == run else f'run {name}'}" for name in (of_primal, of_dual))
+        return f"P(w) = {least:.12g} {of_primal} is below the dual bound D = {greatest:.12g} {of_dual}"
+
+    def improve_reference(self, problem, spec, primal=math.inf, dual=-math.inf, run=None, size=0.0):
         """Keep the greatest certified dual value and the least primal value seen for a problem; return both.
 
         `spec` is the part {"dataset", "loss", "regularizer"} of a run's spec; `run` is remembered as the
-        origin of a bound that improved. Values that are not finite change nothing.
+        origin of a bound that improved. Values that are not finite change nothing. Raises RrmbenchError for
+        bounds that contradict each other or the known ones.
         """
         with _improving:
-            known = self.reference(problem)
-            best = known or {"schema_version": SCHEMA_VERSION, "problem": problem, "spec": spec}
-            best = {"primal": math.inf, "dual": -math.inf} | best
+            if wrong := self.contradiction(problem, run, primal, dual, size):
+                raise RrmbenchError(f"{self.directory}: {wrong}")
+            known = self._known(problem)
+            best = {"schema_version": SCHEMA_VERSION, "problem": problem, "spec": spec} | known
             if math.isfinite(primal) and primal < best["primal"]:
                 best |= {"primal": float(primal), "primal_run": run}
             if math.isfinite(dual) and dual > best["dual"]:
                 best |= {"dual": float(dual), "dual_run": run}
             if best != known:
-                _write_json(self.directory / "references" / f"{problem}.json", best)
+                _write_json(self._within("references", f"{problem}.json"), best)
             return best
+
+    def withdraw(self, problem, run):
+        """Let the reference of a problem rest on other runs than `run`, whose record is about to be replaced."""
+        with _improving, suppress(UnreadableFile):  # a damaged one is made again at its next use
+            known = self.reference(problem) or {}
+            if run in (known.get("primal_run"), known.get("dual_run")):
+                rest = {name: known[name] for name in ("schema_version", "problem", "spec")}
+                _write_json(self._within("references", f"{problem}.json"), rest | self._bounds(problem, without=run))
+
+    def _known(self, problem):
+        """The reference of a problem, or bounds that say nothing; a damaged one is made again from the runs."""
+        try:
+            return self.reference(problem) or {"primal": math.inf, "dual": -math.inf}
+        except UnreadableFile:
+            return self._bounds(problem)
+
+    def _bounds(self, problem, without=None):
+        """The best bounds in the stored runs of a problem, those aside that contradict what came before them."""
+        best = {"primal": math.inf, "dual": -math.inf}
+        for run in sorted(self.run_ids() - {without}):
+            try:
+                result = self.read(run)
+            except UnreadableFile:
+                continue
+            primal, dual = bounds(result.trace)
+            least, greatest = min(primal, best["primal"]), max(dual, best["dual"])
+            if result.problem != problem or contradict(least, greatest, size_of(result.trace)):
+                continue
+            best |= {"primal": primal, "primal_run": run} if primal < best["primal"] else {}
+            best |= {"dual": dual, "dual_run": run} if dual > best["dual"] else {}
+        return best
 
     @contextmanager
     def lock(self):
@@ -205,18 +265,37 @@ class Experiment:
         The operating system drops the lock when its process dies, however that happens. Temporary files of a
         writer that was killed are removed.
         """
-        with _writable(self.directory):
-            file = open(self.directory / ".lock", "a+")  # noqa: SIM115 - closed below, after the user's block
-        with file:
-            _acquire(file, self.directory)
-            _describe_holder(file)
-            for folder in self.directory, self.directory / "runs", self.directory / "references":
-                for stray in folder.glob(".*.tmp"):
-                    stray.unlink(missing_ok=True)
+        folders = [self.directory, self._within("runs"), self._within("references")]
+        for path in (path for folder in folders[1:] for path in folder.glob("*")):
+            refuse_link(path)  # before hours of work, not as its result is written
+        with locked(self.directory):
+            for stray in (stray for folder in folders for stray in folder.glob(".*.tmp")):
+                with suppress(OSError):
+                    stray.unlink()
             yield
 
     def _path(self, run):
-        return self.directory / "runs" / f"{run}.npz"
+        return self._within("runs", f"{run}.npz")
+
+    def _within(self, *parts):
+        path = self.directory
+        for part in parts:
+            path = refuse_link(path / part)
+        return path
+
+
+def bounds(trace):
+    """(the least finite primal, the greatest finite dual) of a trace; inf and -inf where there is none."""
+    primal, dual = (np.asarray(trace.get(name, ()), dtype=float) for name in ("primal", "dual"))
+    shown = np.isfinite(primal)
+    dual = dual[shown & np.isfinite(dual)] if len(dual) == len(primal) else np.empty(0)
+    return float(primal[shown].min(initial=math.inf)), float(dual.max(initial=-math.inf))
+
+
+def size_of(trace):
+    """P at the start of a trace, in whose rounding P and D may lie; 0 where there is none."""
+    primal = np.asarray(trace.get("primal", ()), dtype=float)
+    return float(primal[0]) if len(primal) and np.isfinite(primal[0]) else 0.0
 
 
 def experiments(path):
@@ -226,7 +305,7 @@ def experiments(path):
         raise RrmbenchError(f"{path}: no such directory of results")
     if (path / "manifest.json").exists():
         return [Experiment(path)]
-    found = [Experiment(manifest.parent) for manifest in sorted(path.glob("*/manifest.json"))]
+    found = [Experiment.inside(path, manifest.parent.name) for manifest in sorted(path.glob("*/manifest.json"))]
     if not found:
         raise RrmbenchError(f"no experiment found in {path} (no manifest.json in it or in its folders)")
     return found
@@ -237,59 +316,9 @@ class UnreadableFile(RrmbenchError):
 
 
 @contextmanager
-def replacing(path):
-    """Open a temporary binary file that becomes `path`, at once and whole, if the block succeeds."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
-    with _writable(path.parent):
-        try:
-            with open(temporary, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-
-
-@contextmanager
-def _writable(directory):
-    """Create `directory` and turn what the system refuses inside the block into an RrmbenchError."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise RrmbenchError(f"{directory}: cannot write here: {error.strerror or error}") from error
-
-
-def _acquire(file, directory):
-    patience = time.monotonic() + _LOCK_PATIENCE
-    while True:
-        try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > patience:
-                file.seek(0)
-                holder = file.read().strip() or "an unknown process"
-                raise RrmbenchError(
-                    f"{directory}: another run is writing here ({holder}); wait for it or stop it first"
-                ) from None
-        except OSError as error:
-            raise RrmbenchError(f"{directory}: cannot be locked: {error.strerror or error}") from error
-        time.sleep(0.05)
-
-
-def _describe_holder(file):
-    file.truncate(0)
-    now = time.strftime("%Y-%m-%d %H:%M:%S")
-    file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}\n")
-    file.flush()
-
-
-@contextmanager
 def _opened(path):
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with reading(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
     except FileNotFoundError:
         raise UnreadableFile(f"{path}: no such result") from None
@@ -299,23 +328,18 @@ def _opened(path):
         raise UnreadableFile(f"{path}: not a readable result ({_cause(error)})") from error
 
 
-def _header(archive, path):
-    header = _check_schema(json.loads(archive["header"].tobytes()), path)
-    missing = [name for name in _HEADER if name not in header]
-    if missing:
-        raise KeyError(missing[0])
-    return header
-
-
 def _final(path, name):
     with _opened(path) as archive:
-        return archive[name] if name in archive.files else None
+        return records.array(archive, name, records.ARRAY_LIMIT) if name in records.members(archive) else None
 
 
-def _read_json(path):
+def _read_json(path, check):
     try:
-        return _check_schema(json.loads(path.read_text(encoding="utf-8")), path)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        with reading(path) as file:
+            return check(records.parsed(file.read(records.TEXT_LIMIT + 1), path))
+    except RrmbenchError:
+        raise
+    except Exception as error:  # json and the checks raise what they find first, RecursionError included
         raise UnreadableFile(f"{path}: not a readable file ({_cause(error)})") from error
 
 
@@ -324,17 +348,9 @@ def _write_json(path, content):
         file.write(json.dumps(content, indent=1).encode())
 
 
-def _check_schema(content, path):
-    version = content["schema_version"]
-    if version > SCHEMA_VERSION:
-        raise RrmbenchError(
-            f"{path}: written by a newer rrmbench (schema_version {version}, this one knows up to"
-            f" {SCHEMA_VERSION}); upgrade rrmbench"
-        )
-    return content
-
-
 def _cause(error):
     if isinstance(error, KeyError):
-        return f"{error.args[0]} is missing"
-    return getattr(error, "strerror", None) or str(error)
+        text = f"{error.args[0]} is missing"
+    else:
+        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return shorten(printable(text), 200)

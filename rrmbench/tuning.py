@@ -51,13 +51,14 @@ def choices(manifest, found):
     tuned = {entry["spec_id"]: tuple(entry["tuned"]) for entry in manifest["runs"] if entry.get("tuned")}
     groups = {}
     for run in found:
-        keys = tuned.get(run.result.spec_id)
+        keys = tuple(key for key in tuned.get(run.result.spec_id, ()) if key in run.keys)
         if keys:
             fixed = tuple((k, repr(v)) for k, v in run.keys.items() if k not in keys and k != "seed")
             groups.setdefault((fixed, keys), {}).setdefault(tuple(run.keys[k] for k in keys), []).append(run)
-    section = manifest["config"].get("tune") or {}
+    config = manifest.get("config") or {}
+    section = config.get("tune") or {}
     by = section.get("by", "objective")
-    level = section.get("gap") or (manifest["config"].get("stop") or {}).get("gap")
+    level = section.get("gap") or (config.get("stop") or {}).get("gap")
     return [_choice(keys, runs, by, level) for (_, keys), runs in groups.items()]
 
 

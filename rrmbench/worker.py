@@ -23,6 +23,7 @@ from rrmbench import code, registry
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.metrics import metrics_of
+from rrmbench.parts import build_loss, build_regularizer
 from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
 from rrmbench.trace import Failure, Schedule, Stop, Trace, warm_up
@@ -43,9 +44,10 @@ class Task:
 
 
 def problem_of(spec, prepared):
-    """The Problem of a resolved spec on prepared data."""
+    """The Problem of a resolved spec on prepared data; its plug-ins are loaded already, or RrmbenchError."""
     free_bias = spec["dataset"].get("bias") == "free"
-    return Problem(prepared.operator(), prepared.y, spec["loss"], spec["regularizer"], free_bias=free_bias)
+    (loss, mu), (regularizer, l2) = build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
+    return Problem(prepared.operator(), prepared.y, loss, regularizer, l2=l2, mu=mu, free_bias=free_bias)
 
 
 def child(task, connection):

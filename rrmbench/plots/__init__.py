@@ -9,32 +9,35 @@ from dataclasses import replace
 from pathlib import Path
 
 from rrmbench import labels
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, nearest, printable
+from rrmbench.files import replacing
 from rrmbench.plots import curves, layout, style
 from rrmbench.plots.notes import notes
+from rrmbench.records import COMPONENTS
 from rrmbench.results import METRICS, runs_of
-from rrmbench.store import experiments, replacing
+from rrmbench.store import experiments
 from rrmbench.tuning import choices
 
 X = ("passes", "work", "seconds", "cpu_seconds")
 Y = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)
 FORMATS = ("png", "pdf", "svg")
+LARGEST = 1e100  # of an axis limit; matplotlib squares and subtracts them
 
 
-def plot(path, x=None, y=None, formats=("png", "pdf"), out=None, theory=False):
+def plot(path, x=None, y=None, formats=("png", "pdf"), out=None, theory=False, trust=False):
     """Draw the experiments at `path` and return the paths of the files written.
 
     `x` and `y` override the experiment's `plot:` section. `theory` adds the bounds that the papers prove for the
-    runs, over passes and for the suboptimality. Files go to `out`, or to `figures/` of each
-    experiment; each is named after the experiment, the values of its `figure:` keys, and its axes. Raises
-    RrmbenchError for an unknown axis or format and where no run has ended yet.
+    runs, over passes and for the suboptimality; `trust` loads the plug-in files that these name. Files go to `out`,
+    or to `figures/` of each experiment; each is named after the experiment, the values of its `figure:` keys, and
+    its axes. Raises RrmbenchError for an unknown axis or format and where no run has ended yet.
     """
     _check("--x", x, (None, *X))
     _check("--y", y, (None, *Y))
     for one in formats:
         _check("--format", one, FORMATS)
     read = experiments(path)
-    written = [file for experiment in read for file in _experiment(experiment, x, y, formats, out, theory)]
+    written = [file for experiment in read for file in _experiment(experiment, x, y, formats, out, theory, trust)]
     if not written:
         raise RrmbenchError(f"{path}: no run has ended yet, there is nothing to plot")
     return written
@@ -46,38 +49,33 @@ def _check(option, value, allowed):
         raise RrmbenchError(f"{option}: found '{value}', allowed is {', '.join(names)}{nearest(value, names)}")
 
 
-def _experiment(experiment, x, y, formats, out, theory):
+def _experiment(experiment, x, y, formats, out, theory, trust):
     folder = experiment.figures if out is None else Path(out)
     taken = set()
-    for where, sheet in sheets(experiment, x, y, theory):
+    for where, sheet in sheets(experiment, x, y, theory, trust):
         stem = _stem(experiment.name, where, sheet.axes, taken)
         yield from _save(sheet, folder, stem, formats)
 
 
-def sheets(experiment, x=None, y=None, theory=False):
+def sheets(experiment, x=None, y=None, theory=False, trust=False):
     """Yield (where, Sheet) for each figure; `where` names the values of the `figure:` keys."""
     manifest = experiment.manifest()
-    asked = manifest.get("plot") or {}
+    asked = _section(manifest.get("plot") or {})
     found = runs_of(experiment)
     pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
     found, rivals = _one_series_per_choice(found, choices(manifest, found))
-    axes = curves.Axes(
-        x or asked.get("x", "passes"),
-        y or asked.get("y", "suboptimality"),
-        asked.get("xlim"),
-        asked.get("ylim"),
-    )
+    axes = curves.Axes(x or asked["x"], y or asked["y"], asked["xlim"], asked["ylim"])
     if theory and (axes.x, axes.y) != ("passes", "suboptimality"):
         raise RrmbenchError(
             f"--theory: the theorems bound the suboptimality over passes, found {axes.y} over {axes.x}; "
             "say --x passes --y suboptimality"
         )
-    bound = _bound_of(experiment) if theory else (lambda run: None)
+    bound = Bounds(experiment, trust) if theory else None
     facets = layout.facets(found, asked)
     placed = facets["rows"] + facets["columns"]
     for runs in layout.groups(found, facets["figure"]).values():
         where = layout.title(runs[0], facets["figure"])
-        title = asked.get("title") or _title(experiment.name, runs, where, placed + facets["figure"])
+        title = asked.get("title") or _title(printable(experiment.name), runs, where, placed + facets["figure"])
         yield where, _sheet(title, runs, rivals, facets, placed, axes, pending, bound)
 
 
@@ -93,10 +91,52 @@ def _one_series_per_choice(found, tuned):
     return [renamed.get(run, run) for run in found if run not in trials], rivals
 
 
-def _bound_of(experiment):
-    from rrmbench.bounds import bound_curve  # brings the components with it, which no other figure needs
+def _section(asked):
+    """Check the `plot:` section of a manifest and return it with its defaults."""
+    section = dict.fromkeys(("rows", "columns", "figure", "title", "xlim", "ylim"))
+    section |= {"x": "passes", "y": "suboptimality"} | {key: asked[key] for key in asked if asked[key] is not None}
+    _check("plot.x", section["x"], X)
+    _check("plot.y", section["y"], Y)
+    for name in "rows", "columns", "figure":
+        keys = section[name] if isinstance(section[name], list) else [section[name] or ""]
+        _require(name, section, all(isinstance(key, str) for key in keys), "a key or a list of keys")
+    title = section["title"]
+    _require("title", section, title is None or isinstance(title, str), "text")
+    for name in "xlim", "ylim":
+        ends = section[name]
+        _require(name, section, ends is None or _are_limits(ends), "two different finite numbers [low, high]")
+    return section | {"title": title and printable(title)}
 
-    return lambda run: bound_curve(run, experiment)
+
+def _require(name, section, holds, allowed):
+    if not holds:
+        raise RrmbenchError(f"plot.{name}: found {section[name]!r}, allowed is {allowed}")
+
+
+def _are_limits(ends):
+    plain = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
+    return plain and all(abs(end) < LARGEST for end in ends) and ends[0] != ends[1]
+
+
+class Bounds:
+    """The theorems' curves of the runs of an experiment; `missing` says why there is none where one was due."""
+
+    def __init__(self, experiment, trust):
+        self.experiment, self.trust, self.missing = experiment, trust, {}
+
+    def __call__(self, run):
+        """(passes, bound) of a run, or None."""
+        from rrmbench import registry
+        from rrmbench.bounds import bound_curve  # brings the components with it, which no other figure needs
+
+        try:
+            if self.trust:
+                for kind in COMPONENTS[1:]:
+                    registry.load_plugins_of(run.result.spec.get(kind))
+            return bound_curve(run, self.experiment)
+        except Exception as error:  # whatever a foreign spec makes the mathematics raise
+            self.missing[f"no bound for {labels.method(run.keys)}: {error}"] = run
+            return None
 
 
 def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):
@@ -114,6 +154,7 @@ def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):
     names = {one: layout.series_label(one, several) for one in drawn}
     tuned = [rivals[run] for run in runs if run in rivals]
     small_print = notes(runs, tuned, list(panels.values()), pending, axes)
+    small_print += [text for text, run in (bound.missing.items() if bound else ()) if run in runs]
     return Sheet(title, panels, rows, columns, axes, style.styles(drawn), names, small_print)
 
 

@@ -87,10 +87,11 @@ def series_of(panels, placed):
 
 
 def _needed_keys(members, excluded):
-    """Return the keys that tell runs of one method apart within a panel and a seed, as few as possible."""
-    needed = []
-    for key in labels.varying(run.keys for _, run in members):
-        if key in excluded:
+    """Return the keys that tell runs of one method apart within a panel and a seed, as few as possible, and origins."""
+    differ = [key for key in labels.varying(run.keys for _, run in members) if key not in excluded]
+    needed = [key for key in differ if labels.sets_apart(key)]
+    for key in differ:
+        if key in needed:
             continue
         values = {}
         for panel, run in members:
@@ -104,7 +105,8 @@ def _needed_keys(members, excluded):
 def panel_of(title, runs, rivals, series, axes, bound):
     """Return the Panel of some runs: one curve per series that has anything to show on these axes.
 
-    `rivals` maps a run whose parameters were tuned to its Choice, `bound` a run to (x, y) of its theorem, or to None.
+    `rivals` maps a run whose parameters were tuned to its Choice, `bound` is None, or a function from a run to
+    (x, y) of its theorem, or to None.
     """
     groups = {}
     for run in runs:
@@ -120,7 +122,7 @@ def panel_of(title, runs, rivals, series, axes, bound):
     ]
     faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
     firsts = {name: members[0] for name, members in groups.items() if name in curves}
-    proven = [(name, Curve(*found)) for name, run in firsts.items() if (found := bound(run)) is not None]
+    proven = [(name, Curve(*found)) for name, run in firsts.items() if bound and (found := bound(run)) is not None]
     optimum = _optimum(runs) if axes.y == "objective" else None
     return Panel(title, curves, faint, proven, floor, optimum, "" if curves else _why_empty(runs, axes))
 

@@ -19,6 +19,8 @@ from matplotlib.ticker import (
 
 from rrmbench.labels import short
 
+# Titles, names and notes come from files: with parse_math=False a "$" in them is drawn as it is.
+
 RC = {
     "font.family": "sans-serif",
     "font.size": 8,
@@ -81,13 +83,13 @@ def draw(sheet):
                 axes.set_axis_off()
         _label_outer(grid, sheet)
         figure.align_labels()
-        figure.suptitle(textwrap.fill(sheet.title, int(width * 13)), fontsize=9.5)
+        figure.suptitle(textwrap.fill(sheet.title, int(width * 13)), fontsize=9.5, parse_math=False)
         _add_below(figure, sheet)
         return figure
 
 
 def _panel(axes, panel, sheet):
-    axes.set_title(textwrap.fill(panel.title, 44))
+    axes.set_title(textwrap.fill(panel.title, 44), parse_math=False)
     axes.grid(True)
     axes.set_axisbelow(True)
     if sheet.axes.logarithmic:
@@ -188,7 +190,8 @@ def _add_below(figure, sheet):
         legend.set_bbox_to_anchor((0.5, print_height / total), transform=figure.transFigure)
     if lines:
         text = "\n".join(lines)
-        figure.text(0.06 / width, 0.04 / total, text, fontsize=7, color="0.35", va="bottom", linespacing=1.35)
+        style = {"fontsize": 7, "color": "0.35", "va": "bottom", "linespacing": 1.35, "parse_math": False}
+        figure.text(0.06 / width, 0.04 / total, text, **style)
 
 
 def _legend(figure, sheet, width):
@@ -205,6 +208,8 @@ def _legend(figure, sheet, width):
             borderaxespad=0.2,
         )
         legend.set_in_layout(False)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
         if rows == len(handles) or legend.get_window_extent().width <= (width - 0.1) * figure.dpi:
             return legend
         legend.remove()

@@ -122,4 +122,4 @@ def series_label(series, show_solver):
             parts.append(" ".join(name + inside))
     rest = [_named(k, v, "=") for k, v in keys.items() if k.partition(".")[0] in labels.PROBLEM]
     method = " + ".join(parts)
-    return ", ".join(part for part in (method, *rest) if part) or "no reduction"
+    return (", ".join(part for part in (method, *rest) if part) or "no reduction") + labels.origins(keys)

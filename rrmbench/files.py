@@ -1,0 +1,110 @@
+"""Files of a results folder: every write atomic, every open of a plain file, and no symbolic link ever followed.
+
+A results folder may come from a stranger. A link inside of it could make a command read, write or delete elsewhere, and
+a pipe could make it wait for ever.
+"""
+
+import fcntl
+import os
+import socket
+import stat
+import time
+import uuid
+from contextlib import contextmanager
+
+from rrmbench.errors import RrmbenchError, printable
+
+_CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # without waiting for the other end of a pipe
+_LOCK_PATIENCE = 2.0  # seconds; the children of a killed writer need about one to notice and let go
+
+
+def refuse_link(path):
+    """Raise RrmbenchError if `path` is a symbolic link; return it."""
+    if path.is_symlink():
+        raise RrmbenchError(f"{path}: is a symbolic link, and links inside a results folder are not followed")
+    return path
+
+
+@contextmanager
+def reading(path):
+    """Open a plain file for reading bytes; OSError for anything else."""
+    refuse_link(path)
+    with os.fdopen(os.open(path, os.O_RDONLY | _CAREFUL), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(None, "not a plain file")
+        yield file
+
+
+@contextmanager
+def locked(directory):
+    """Hold `directory`/.lock, which the operating system drops when its process dies, however that happens.
+
+    Raises RrmbenchError naming the process that holds it already.
+    """
+    with writable(directory):
+        file = _open_lock(directory / ".lock")
+    with file:
+        with writable(directory):
+            _acquire(file, directory)
+            _describe_holder(file)
+        yield
+
+
+def _open_lock(path):
+    """Open or create a text file for reading and writing; OSError for anything but a plain file."""
+    refuse_link(path)
+    file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | _CAREFUL, 0o666), "r+", errors="replace")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(None, "not a plain file")
+    return file
+
+
+def _acquire(file, directory):
+    patience = time.monotonic() + _LOCK_PATIENCE
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > patience:
+                file.seek(0)
+                holder = printable(file.read(200).strip()) or "an unknown process"
+                raise RrmbenchError(
+                    f"{directory}: another run is writing here ({holder}); wait for it or stop it first"
+                ) from None
+        except OSError as error:
+            raise RrmbenchError(f"{directory}: cannot be locked: {error.strerror or error}") from error
+        time.sleep(0.05)
+
+
+def _describe_holder(file):
+    file.truncate(0)
+    now = time.strftime("%Y-%m-%d %H:%M:%S")
+    file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}\n")
+    file.flush()
+
+
+@contextmanager
+def replacing(path):
+    """Open a temporary binary file that becomes `path`, at once and whole, if the block succeeds."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
+    with writable(path.parent):
+        try:
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def writable(directory):
+    """Create `directory` and turn what the system refuses inside the block into an RrmbenchError."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise RrmbenchError(f"{directory}: cannot write here: {error.strerror or error}") from error

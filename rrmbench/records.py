@@ -1,0 +1,197 @@
+"""What stored files must look like: headers, traces, manifests and references, each checked once, as it is read.
+
+The files may be damaged, foreign or forged, so nothing is taken for granted: JSON of bounded depth, ids that are safe
+in a path, arrays no larger than the zip directory and their own shapes say. A fault raises ValueError or KeyError (or
+whatever zipfile and numpy raise), which the store turns into its UnreadableFile.
+"""
+
+import json
+import math
+import re
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError, printable
+
+SCHEMA_VERSION = 1
+STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
+COMPONENTS = ("dataset", "loss", "regularizer", "solver", "reduction")
+
+TEXT_LIMIT = 64 * 2**20  # bytes of a header, a manifest or a column of a trace
+ARRAY_LIMIT = 2**30  # bytes of w or b
+_DEPTH, _DIGITS, _MEMBERS = 64, 300, 100
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+_COLUMN = re.compile(r"[a-z][a-z0-9_]{0,49}")
+_CHUNK = 2**20
+
+
+def parsed(text, path):
+    """Return the mapping of a JSON text (bytes) with a schema version that is known."""
+    if len(text) > TEXT_LIMIT:
+        raise ValueError(f"more than {TEXT_LIMIT} bytes of JSON")
+    content = json.loads(text, parse_int=_whole)
+    if _depth(content) > _DEPTH:
+        raise ValueError(f"nested deeper than {_DEPTH} levels")
+    _need(isinstance(content, dict), "the content", "no mapping")
+    version = content["schema_version"]
+    _need(type(version) is int, "schema_version", f"{version!r}")
+    if version > SCHEMA_VERSION:
+        raise RrmbenchError(
+            f"{path}: written by a newer rrmbench (schema_version {version}, this one knows up to"
+            f" {SCHEMA_VERSION}); upgrade rrmbench"
+        )
+    return content
+
+
+def header(content, run):
+    """Check the header of the record of `run`, and return it with a reason that is fit for a terminal."""
+    for name in ("run", "spec_id", "problem", "data", "code", "status", "reason", "created"):
+        _need(isinstance(content[name], str), name, f"{type(content[name]).__name__}")
+    for name in ("run", "spec_id", "problem"):
+        _id(content[name], name)
+    _need(content["run"] == run, "run", f"'{content['run']}', not the name of the file")
+    _need(run.partition("-")[0] == content["spec_id"], "spec_id", f"'{content['spec_id']}', not that of the run")
+    _need(content["status"] in STATUSES, "status", f"'{content['status']}'")
+    _spec(content["spec"])
+    together, environment = content.get("concurrent_runs"), content.get("environment")
+    _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
+    _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")
+    return content | {"reason": printable(content["reason"])}
+
+
+def manifest(content):
+    """Check a manifest and return it."""
+    _need(isinstance(content["runs"], list), "runs", "no list")
+    for entry in content["runs"]:
+        for name in ("run", "spec_id", "problem"):
+            _id(entry[name], name)
+        _spec(entry["spec"])
+        tuned = entry.get("tuned") or []
+        _need(isinstance(tuned, list) and all(isinstance(key, str) for key in tuned), "tuned", f"{tuned!r}")
+    for name, kind in (("config", dict), ("plot", dict), ("skipped", list), ("environments", dict)):
+        value = content.get(name)
+        _need(value is None or isinstance(value, kind), name, f"no {kind.__name__}")
+    config = content.get("config") or {}
+    tune, stop = config.get("tune") or {}, config.get("stop") or {}
+    for name, part in (("tune", tune), ("stop", stop)):
+        _need(isinstance(part, dict), f"config.{name}", "no mapping")
+        gap = part.get("gap")
+        _need(gap is None or _is_number(gap), f"config.{name}.gap", f"{gap!r}")
+    by = tune.get("by", "objective")
+    _need(by in ("objective", "passes_to_gap"), "config.tune.by", f"{by!r}")
+    return content
+
+
+def reference(content):
+    """Check a reference and return it."""
+    for name, worst in (("primal", math.inf), ("dual", -math.inf)):
+        value = content[name]
+        _need(value == worst or (_is_number(value) and math.isfinite(value)), name, f"{value!r}")
+        run = content.get(f"{name}_run")
+        if run is not None:
+            _id(run, f"{name}_run")
+    return content
+
+
+def trace(columns):
+    """Check the columns of a trace, {name: array}: equally many float64 numbers, whole where they count; return it."""
+    lengths = {len(column) if column.ndim == 1 else -1 for column in columns.values()}
+    _need(len(lengths) <= 1 and -1 not in lengths, "the trace", "columns of different shapes")
+    for name, column in columns.items():
+        _need(_COLUMN.fullmatch(name), "the trace", f"a column named {name!r}")
+        _need(column.dtype == np.float64, f"trace.{name}", f"{column.dtype}, not float64")
+    counts = columns.get("nonzeros", np.empty(0))
+    counts = counts[~np.isnan(counts)]
+    _need(np.all((counts >= 0.0) & (counts < 2.0**53) & (counts % 1.0 == 0.0)), "trace.nonzeros", "no whole numbers")
+    return columns
+
+
+def members(archive):
+    """The names of the arrays in a zip file; ValueError for members that no record has."""
+    names = [info.filename for info in archive.infolist()]
+    _need(len(set(names)) == len(names) <= _MEMBERS, "the archive", f"one of {len(names)} members, or of two alike")
+    for name in names:
+        stem = name.removesuffix(".npy")
+        _need(name != stem and (stem in ("header", "w", "b") or stem.startswith("trace.")), "a member", f"{name!r}")
+    return [name.removesuffix(".npy") for name in names]
+
+
+def array(archive, name, limit):
+    """Return an array of a zip file whose size is at most `limit` bytes, and what its own header says."""
+    info = archive.getinfo(f"{name}.npy")
+    _need(info.file_size <= limit, name, f"{info.file_size} bytes, more than {limit}")
+    with archive.open(info) as stream:
+        shape, order, kind = _layout(stream)
+        size = math.prod(shape) * kind.itemsize
+        text = stream.read(size + 1)  # with the checksum of the member at its end
+        _need(len(text) == size, name, f"{len(text)} bytes for the shape {shape}")
+    return np.frombuffer(text, dtype=kind).reshape(shape, order=order).copy()
+
+
+def sound(archive, name):
+    """Read a member to its end, which compares its checksum, and keep nothing; ValueError if it is too large."""
+    info = archive.getinfo(f"{name}.npy")
+    _need(info.file_size <= ARRAY_LIMIT, name, f"{info.file_size} bytes, more than {ARRAY_LIMIT}")
+    with archive.open(info) as stream:
+        while stream.read(_CHUNK):
+            pass
+
+
+def _layout(stream):
+    """(shape, order, dtype) from the start of a .npy file."""
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+    shape, fortran, kind = read(stream)
+    _need(not kind.hasobject, "an array", "Python objects")
+    return shape, "F" if fortran else "C", kind
+
+
+def _whole(text):
+    _need(len(text) <= _DIGITS, "a number", f"{len(text)} digits")
+    return int(text)
+
+
+def _depth(value):
+    deepest, waiting = 0, [(value, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        waiting += [(one, depth + 1) for one in inner]
+    return deepest
+
+
+def _spec(spec):
+    _need(isinstance(spec, dict), "spec", "no mapping")
+    for kind in COMPONENTS:
+        _component(spec.get(kind, "none"), f"spec.{kind}")
+    seed = spec["seed"]
+    _need(type(seed) is int and 0 <= seed < 2**63, "spec.seed", f"{seed!r}")
+    for part in "stop", "trace":
+        rules = spec.get(part, {})
+        plain = isinstance(rules, dict) and all(_is_number(value) for value in rules.values())
+        _need(plain, f"spec.{part}", "no mapping of numbers")
+
+
+def _component(value, where):
+    if isinstance(value, str):
+        return
+    _need(isinstance(value, dict) and ("name" in value or "path" in value), where, "no component")
+    for key in "name", "path":
+        _need(isinstance(value.get(key, ""), str), f"{where}.{key}", f"{value.get(key)!r}")
+    for key, inner in value.items():
+        if isinstance(inner, dict) and "name" in inner:
+            _component(inner, f"{where}.{key}")
+
+
+def _id(value, name):
+    _need(isinstance(value, str) and _ID.fullmatch(value), name, f"{value!r}")
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _need(holds, name, found):
+    if not holds:
+        raise ValueError(f"{name} is {found}")

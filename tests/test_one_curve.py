@@ -1,0 +1,132 @@
+"""One curve is one set of runs: what differs in anything but the seed is replaced or told apart, by every reader."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+import stored
+from lab import make_lab  # noqa: F401
+
+from rrmbench.plots import sheets
+from rrmbench.results import load_results, runs_of
+from rrmbench.store import Experiment
+from rrmbench.tuning import choices
+
+TWICE = {"cases": [{"stop": {"passes": 3}}, {"stop": {"passes": 6}}]}
+
+
+def curves(path, **asked):
+    """[(label of a series, passes at the end of its curve)] of all figures, each of one panel."""
+    drawn = [sheet for _, sheet in sheets(Experiment(path), **asked)]
+    return sorted(
+        (sheet.labels[series], float(curve.x[-1]))
+        for sheet in drawn
+        for series, curve in sheet.panels[0, 0].curves.items()
+    )
+
+
+def test_a_run_with_another_stopping_rule_replaces_the_one_before_in_the_manifest(lab):
+    config = lab.config(solver=["agd", "gd"], seed=[0, 1])
+    lab.run(config)
+    lab.run(config, "--only", "solver=agd", "--set", "stop.passes=2", "--set", "trace.every=2")
+    entries = Experiment(lab.out / "toy").manifest()["runs"]
+    passes = [(entry["spec"]["solver"]["name"], entry["spec"]["stop"]["passes"]) for entry in entries]
+    assert sorted(passes) == [("agd", 2), ("agd", 2), ("gd", 5), ("gd", 5)]
+    assert curves(lab.out / "toy", y="objective") == [("agd", 2.0), ("gd", 5.5)]
+    shown = lab.cli("show", lab.out).out
+    assert sum(line.startswith("agd") for line in shown.splitlines()) == 2  # its two seeds
+
+
+def test_a_run_on_changed_data_replaces_the_one_before_in_the_manifest(lab):
+    config = lab.config(solver=["agd", "gd"])
+    lab.run(config)
+    text = (lab.folder / "toy.txt").read_text()
+    (lab.folder / "toy.txt").write_text(text + "1 1:0.25\n")
+    lab.run(config, "--only", "solver=agd")
+    results = lab.results()
+    assert [result.spec["solver"]["name"] for result in results] == ["gd", "agd"]
+    assert results[0].data != results[1].data
+
+
+def test_cases_that_differ_in_their_stopping_rule_are_two_curves_rows_and_baseline_entries(lab):
+    lab.run(lab.config(**TWICE, seed=[0, 1]))
+    found = curves(lab.out / "toy", y="objective")
+    assert found == [("agd [stop.passes=3]", 3.0), ("agd [stop.passes=6]", 6.0)]
+    shown = lab.cli("show", lab.out).out
+    assert "agd [stop.passes=3]" in shown and "agd [stop.passes=6]" in shown
+    lab.cli("export", lab.out, "--to", lab.folder / "t.csv")
+    with open(lab.folder / "t.csv") as file:
+        table = list(csv.DictReader(file))
+    assert {row["stop.passes"] for row in table} == {"3.0", "6.0"}
+    assert "trace.every" not in table[0]
+    baseline = lab.folder / "b.json"
+    lab.cli("check", lab.out, "--baseline", baseline, "--update")
+    names = list(json.loads(baseline.read_text())["experiments"]["toy"])
+    assert sum("agd [stop.passes=3], seed" in name for name in names) == 2
+    assert lab.cli("check", lab.out, "--baseline", baseline).code == 0
+
+
+def test_without_a_difference_there_are_no_such_keys(lab):
+    lab.run(lab.config(seed=[0, 1]))
+    assert not [
+        key for run in runs_of(Experiment(lab.out / "toy")) for key in run.keys if key.startswith(("stop", "trace"))
+    ]
+    assert "[" not in lab.cli("show", lab.out).out
+
+
+@pytest.mark.parametrize(
+    ("change", "label"),
+    [
+        ({"code": "ffff0000"}, "apcg [code=ffff0000]"),
+        ({"data": "1" * 64}, "apcg"),
+        ({"trace": {"every": 2}}, "apcg [trace.every=2]"),
+        ({"stop": {"passes": 20, "gap": 0.1}}, "apcg [stop.gap=0.1]"),
+        ({"path": "/there/apcg.py"}, "apcg path=apcg.py"),
+    ],
+)
+def test_seeds_of_other_code_data_or_rules_are_no_seeds_of_one_curve(tmp_path, change, label):
+    runs = [stored.result(stored.spec(seed=seed)) for seed in (0, 1)]
+    for seed in 2, 3:
+        asked = stored.spec(seed=seed)
+        asked["solver"] |= {"path": change["path"]} if "path" in change else {}
+        asked |= {key: change[key] for key in ("stop", "trace") if key in change}
+        other = stored.result(asked, stored.trace(passes=10))
+        if "code" in change:
+            other.code, other.run = change["code"], f"{other.spec_id}-{change['code']}"
+        other.data = change.get("data", other.data)
+        runs.append(other)
+    experiment = stored.experiment(tmp_path / "e", runs)
+    found = curves(experiment.directory, y="gap")
+    assert [end for _, end in sorted(found, key=lambda pair: pair[1])] == [10.0, 20.0]
+    assert label in dict(found)
+    keys = [run.keys for run in runs_of(experiment)]
+    assert len({json.dumps({k: v for k, v in one.items() if k != "seed"}) for one in keys}) == 2
+    table = load_results(experiment.directory)
+    apart = [name for name in table if name == "code" or "." in name]
+    assert len(table[apart].drop_duplicates()) == 2
+
+
+def test_a_damaged_file_is_not_told_apart_by_the_code_it_does_not_tell(tmp_path):
+    runs = [stored.result(stored.spec(seed=seed)) for seed in (0, 1, 2)]
+    experiment = stored.experiment(tmp_path / "e", runs)
+    (experiment.directory / "runs" / f"{runs[1].run}.npz").write_bytes(b"")
+    assert all("code" not in run.keys for run in runs_of(experiment))
+    assert curves(experiment.directory, y="gap") == [("apcg", 20.0)]
+
+
+def test_tuning_compares_runs_of_one_rule(tmp_path):
+    runs = []
+    for passes in 10, 20:
+        for scale in 1.0, 2.0:
+            asked = stored.spec(step_scale=scale) | {"stop": {"passes": passes}}
+            runs.append(stored.result(asked, stored.trace(rate=scale, passes=passes)))
+    experiment = stored.experiment(tmp_path / "e", runs)
+    manifest = experiment.manifest()
+    for entry in manifest["runs"]:
+        entry["tuned"] = ["solver.step_scale"]
+    experiment.write_manifest(manifest)
+    found = choices(experiment.manifest(), runs_of(experiment))
+    assert [choice.values for choice in found] == [{"solver.step_scale": 2.0}] * 2
+    assert ["stop.passes=10" in choice.text for choice in found] == [True, False]
+    assert np.all([len(choice.trials) == 1 for choice in found])

@@ -1,0 +1,272 @@
+"""Results of strangers: links lead nowhere, escapes and surrogates reach no terminal, damage is found and run again."""
+
+import math
+import os
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+import stored
+from hypothesis import given
+from hypothesis import strategies as st
+from lab import make_lab, odd  # noqa: F401
+
+from rrmbench.plots import sheets
+from rrmbench.plots.draw import draw
+from rrmbench.store import Experiment
+
+LINKS = [".lock", "manifest.json", "runs", "references", "figures", "a run", "a reference", "the experiment"]
+
+
+def linked(lab, what):
+    """Replace a part of the experiment by a link to a copy elsewhere, and return the copy."""
+    folder = lab.out / "toy"
+    part = {"a run": folder / "runs", "a reference": folder / "references", "the experiment": folder}.get(
+        what, folder / what
+    )
+    if what in ("a run", "a reference"):
+        (part,) = part.iterdir()
+    elsewhere = lab.folder / "elsewhere"
+    if not part.exists():
+        part.mkdir()
+    shutil.move(part, elsewhere)
+    part.symlink_to(elsewhere)
+    return elsewhere
+
+
+def content(path):
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return {file: (file.read_bytes() if file.is_file() else None) for file in files}
+
+
+@pytest.mark.parametrize("what", LINKS)
+def test_links_inside_a_results_folder_are_refused(lab, what):
+    config = lab.config()
+    lab.run(config)
+    elsewhere = linked(lab, what)
+    before = content(elsewhere)
+    baseline = lab.folder / "b.json"
+    commands = {
+        "run": ("run", config, "-o", lab.out),
+        "fresh": ("run", config, "-o", lab.out, "--fresh"),
+        "show": ("show", lab.out),
+        "export": ("export", lab.out, "--to", lab.folder / "t.csv"),
+        "plot": ("plot", lab.out, "--format", "svg"),
+        "check": ("check", lab.out, "--baseline", baseline, "--update"),
+        "verify": ("verify", lab.out),
+    }
+    concerned = {".lock": ("run", "fresh"), "figures": ("plot",)}.get(what, commands)
+    for name in concerned:
+        ran = lab.cli(*commands[name])
+        assert ran.code == 2, (name, ran)
+        assert "is a symbolic link" in ran.err and len(ran.err.splitlines()) == 1
+    for name in set(commands) - set(concerned):
+        assert lab.cli(*commands[name]).code == 0, name
+    assert content(elsewhere) == before
+
+
+def test_the_results_folder_itself_may_be_a_link(lab):
+    (lab.folder / "real").mkdir()
+    lab.out.symlink_to(lab.folder / "real")
+    assert lab.run(lab.config()).code == 0
+    for command in ("show", lab.out), ("verify", lab.out), ("plot", lab.out, "--format", "svg"):
+        assert lab.cli(*command).code == 0
+    (lab.folder / "one").symlink_to(lab.out / "toy")
+    assert lab.cli("show", lab.folder / "one").code == 0
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(lab):
+    lab.run(lab.config(solver=["gd", "agd"]))
+    first, _ = lab.results()
+    file = lab.out / "toy" / "runs" / f"{first.run}.npz"
+    file.unlink()
+    os.mkfifo(file)
+    ran = lab.cli("show", lab.out)
+    assert ran.code == 0 and "not a plain file" in " ".join(ran.out.split())
+    (lab.out / "toy" / ".lock").unlink()
+    os.mkfifo(lab.out / "toy" / ".lock")
+    assert lab.run(lab.config(solver=["gd", "agd"])).code == 2
+
+
+ESCAPES = "\x1b]0;owned\x07\x1b[2J", "\x9b31m", "\ud800", "\u202e", "\r", "a\x00b"
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_no_text_of_a_file_reaches_the_terminal_raw(tmp_path, capfd, lab, escape):
+    asked = [
+        stored.spec(solver=f"agd{escape}", step=escape),
+        stored.spec(solver="gd", dataset=f"toy{escape}"),
+        stored.spec(solver="gd", inside={"name": escape, escape: 1}, reduction=f"smooth{escape}"),
+    ]
+    runs = [stored.result(one, status="failed", reason=f"gone {escape}\n wrong") for one in asked]
+    experiment = stored.experiment(lab.out / "e", runs, {"title": f"title {escape}", "figure": "dataset"})
+    manifest = experiment.manifest()
+    for entry in manifest["runs"]:
+        entry["tuned"] = ["solver.step", f"solver.{escape}"]
+    experiment.write_manifest(manifest)
+    baseline = lab.folder / "b.json"
+    for command in (
+        ("show", lab.out),
+        ("export", lab.out, "--to", lab.folder / "t.csv"),
+        ("plot", lab.out, "--format", "svg,pdf"),
+        ("check", lab.out, "--baseline", baseline, "--update"),
+        ("check", lab.out, "--baseline", baseline),
+        ("verify", lab.out),
+    ):
+        ran = lab.cli(*command)
+        assert ran.code in (0, 1), (command, ran)
+        assert escape not in ran.out + ran.err
+        assert not [c for c in ran.out + ran.err if not c.isprintable() and c != "\n"]
+    assert escape not in (lab.folder / "t.csv").read_text()
+
+
+RAISES = """
+import rrmbench
+
+@rrmbench.solver()
+def {name}(problem, start, rng):
+    raise ValueError({escape!r})
+    yield
+"""
+
+
+@pytest.mark.parametrize(("name", "escape"), [("clears_screen", "\x1b[2J"), ("half_a_pair", "\ud800")])
+def test_an_exception_of_a_solver_is_recorded_fit_for_a_terminal(lab, name, escape):
+    (lab.folder / f"{name}.py").write_text(RAISES.format(name=name, escape=escape))
+    ran = lab.run(lab.config(solver=["agd", {"path": f"{name}.py", "name": name}]))
+    assert ran.code == 1
+    assert escape not in ran.out + ran.err
+    failed = next(result for result in lab.results() if result.status == "failed")
+    assert failed.reason == f"ValueError: {escape.encode('unicode_escape').decode()}"
+    for command in ("show", lab.out), ("export", lab.out, "--to", lab.folder / "t.csv"), ("plot", lab.out):
+        assert lab.cli(*command).code == 0, command
+
+
+@pytest.mark.parametrize("text", ["$", "$x", r"$\frac{1}{$", r"a $\undefined$ b", "{}", "%s", "_x^2"])
+def test_text_that_looks_like_tex_is_drawn_as_it_is(tmp_path, text):
+    runs = [stored.result(stored.spec(solver=solver, dataset=f"set {text}")) for solver in (f"gd{text}", "agd")]
+    runs.append(stored.result(stored.spec(solver="svrg"), {}, status="failed", reason=f"because {text}"))
+    experiment = stored.experiment(tmp_path / "e", runs, {"title": f"title {text}", "columns": "dataset"})
+    ((_, sheet),) = sheets(experiment)
+    figure = draw(sheet)
+    figure.savefig(tmp_path / "f.svg")
+    assert figure.get_suptitle() == f"title {text}"
+    texts = [*figure.texts, *figure.legends[0].get_texts(), *(axes.title for axes in figure.axes)]
+    assert not [one for one in texts if one.get_parse_math()]
+    assert any(text in one.get_text() for one in figure.legends[0].get_texts())
+
+
+@pytest.mark.parametrize(
+    "limits", [[math.nan, 1], [0, math.inf], [1, 1], [0], "ab", [0, "1"], {"0": 1}, 3, [True, 2], [-1e308, 1e308]]
+)
+def test_limits_of_a_figure_are_two_finite_numbers(lab, limits):
+    stored.experiment(lab.out / "e", [stored.result(stored.spec())], {"xlim": limits})
+    ran = lab.cli("plot", lab.out)
+    assert ran.code == 2
+    assert "plot.xlim: found" in ran.err and "two different finite numbers" in ran.err
+
+
+@pytest.mark.parametrize("member", ["trace.gap", "trace.seconds", "w", "b", "header"])
+def test_a_run_with_a_flipped_byte_is_run_again_and_until_then_counts_as_failed(lab, member):
+    config = lab.config(solver=["gd", "agd"])
+    lab.run(config)
+    before = lab.results()
+    file = lab.out / "toy" / "runs" / f"{before[0].run}.npz"
+    whole = bytearray(file.read_bytes())
+    with zipfile.ZipFile(file) as archive:
+        info = archive.getinfo(f"{member}.npy")
+    whole[info.header_offset + 30 + len(info.filename) + info.compress_size // 2 + 30] ^= 4
+    file.write_bytes(whole)
+    shown = " ".join(lab.cli("show", lab.out).out.split())
+    assert "failed" in shown and file.name in shown.replace(" ", "") and "agd" in shown
+    lab.cli("export", lab.out, "--to", lab.folder / "t.csv")
+    table = (lab.folder / "t.csv").read_text()
+    assert f"{before[0].run},failed" in table and f"{before[1].run},done" in table
+    assert lab.cli("plot", lab.out, "--format", "svg").code == 0
+    ran = lab.run(config)
+    assert ran.code == 0 and "1 of 2 runs were done before" in " ".join(ran.out.split())
+    again = lab.results()
+    assert [result.status for result in again] == ["done", "done"]
+    assert np.array_equal(again[0].trace["primal"], before[0].trace["primal"])
+    assert lab.cli("verify", lab.out).code == 0
+
+
+BAD_PAIR = """
+from typing import NamedTuple
+import rrmbench
+
+class Wrong(NamedTuple):
+    convexity: float = 1.0
+    lipschitz: float = float("inf")
+
+    def value(self, z, y):
+        return 0.5 * (z - y) * (z - y)
+
+    def conjugate(self, b, y):
+        return 0.25 * b * b + y * b - {extra}
+
+    def dual(self, z, y, mu):
+        return (z - y) / (1.0 + mu)
+
+@rrmbench.loss
+def wrong_pair():
+    return Wrong()
+"""
+
+
+def test_a_run_below_the_dual_bound_of_another_is_failed_and_no_reference(tmp_path, lab):
+    lab.run(lab.config(solver=["gd", "agd"]))
+    experiment = Experiment(lab.out / "toy")
+    (first, second) = lab.results()
+    known = experiment.reference(first.problem)
+    wrong = experiment.contradiction(first.problem, "x", primal=known["dual"] - 1e-3, dual=-math.inf)
+    assert wrong.startswith("P(w) = ") and f"of run {known['dual_run']}" in wrong
+    wrong = experiment.contradiction(first.problem, "x", primal=math.inf, dual=known["primal"] + 1e-3)
+    assert f"of run {known['primal_run']} is below the dual bound" in wrong
+    assert experiment.contradiction(first.problem, "x", known["primal"], known["dual"]) is None
+    assert experiment.reference(first.problem) == known
+    assert second.problem == first.problem
+
+
+def test_a_loss_that_is_no_conjugate_pair_fails_its_runs(lab):
+    (lab.folder / "bad.py").write_text(BAD_PAIR.format(extra="0.3"))
+    ran = lab.run(lab.config(loss={"path": "bad.py", "name": "wrong_pair"}, solver=["agd", "gd"], stop={"passes": 8}))
+    assert ran.code == 1
+    results = lab.results()
+    assert {result.status for result in results} == {"failed"}
+    for result in results:
+        assert "is below the dual bound" in result.reason and "wrong_pair" in result.reason
+        assert (lab.out / "toy" / "references" / f"{result.problem}.json").exists() is False
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1 and ran.out.count("WRONG P is below D") == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.5, 1.0), st.floats(0.0, 0.5)), min_size=1, max_size=6))
+def test_a_reference_rests_on_the_records_that_are_there(tmp_path_factory, writes):
+    experiment = Experiment(tmp_path_factory.mktemp("e"))
+    current = {}
+    for seed, primal, dual in writes:
+        columns = stored.trace(passes=0) | {"primal": np.array([primal]), "dual": np.array([dual])}
+        one = stored.result(stored.spec(seed=seed), columns)
+        experiment.withdraw(one.problem, one.run)
+        experiment.write(one)
+        experiment.improve_reference(one.problem, {}, primal, dual, one.run)
+        current[seed] = primal, dual
+        known = experiment.reference(one.problem)
+        kept = {experiment.read(known[f"{kind}_run"]).trace[kind][0] for kind in ("primal", "dual")}
+        assert kept == {known["primal"], known["dual"]}
+        assert known["primal"] == min(p for p, _ in current.values())
+        assert known["dual"] == max(d for _, d in current.values())
+
+
+def test_a_damaged_reference_is_made_again_from_the_runs(lab):
+    lab.run(lab.config(solver="agd"))
+    (file,) = (lab.out / "toy" / "references").iterdir()
+    honest = Experiment(lab.out / "toy").reference(file.stem)
+    file.write_text("{")
+    assert lab.cli("show", lab.out).code == 2
+    assert "WRONG" in lab.cli("verify", lab.out).out
+    assert lab.run(lab.config(solver=["agd", "gd"])).code == 0
+    assert lab.cli("verify", lab.out).code == 0
+    assert Experiment(lab.out / "toy").reference(file.stem)["primal"] <= honest["primal"]

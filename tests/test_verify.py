@@ -1,0 +1,259 @@
+"""`rrmbench verify`: whatever is forged in a stored result or reference is found, and what is honest passes."""
+
+import copy
+import json
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from lab import make_lab, odd, rows  # noqa: F401
+
+from rrmbench.store import Experiment
+
+CLOCKS = ("passes", "checks", "seconds", "cpu_seconds")
+
+
+def forged_traces(trace):
+    """Yield (name, trace) with one value of one column changed, or two where one alone would be too easy to see."""
+    last = len(trace["gap"]) - 1
+    for name, at in product(trace, (0, last // 2, last)):
+        values = [np.nan, -1.0]
+        if name in CLOCKS:
+            values = [np.nan, -1.0] if at else [np.nan, -1.0, trace[name][-1] + 1.0]
+        elif name in ("primal", "dual", "gap"):
+            values = [np.nan, np.inf, trace[name][at] + 1e-6, trace[name][at] - 1e-6]
+        elif at == last:
+            values += [trace[name][at] + 1.0, trace[name][at] + 0.5]
+        for value in values:
+            column = trace[name].copy()
+            column[at] = value
+            yield f"{name}[{at}] = {value}", trace | {name: column}
+        yield f"no {name}", {other: column for other, column in trace.items() if other != name}
+    for at, name, value in (
+        (last // 2, "primal", trace["dual"][-1] - 1e-4),
+        (last, "primal", trace["dual"][-1] - 1e-4),
+        (last // 2, "dual", trace["primal"][-1] + 1e-4),
+        (last, "dual", trace["primal"][-1] + 1e-4),
+        (last // 2, "dual", trace["dual"][0] - 0.1),
+        (0, "dual", trace["dual"][1] + 1e-4),
+    ):
+        other = trace | {name: trace[name].copy()}
+        other[name][at] = value
+        yield f"{name}[{at}] = {value} and gap", other | {"gap": other["primal"] - other["dual"]}
+
+
+def forged_headers(result):
+    """Yield (name, changed fields)."""
+    for name in "problem", "data", "code":
+        yield name, {name: "0" * len(getattr(result, name))}
+    yield "code's tail", {"code": result.code[:8] + "0" * 8}
+    yield "created", {"created": "yesterday"}
+    for status in {"done", "failed", "diverged", "timeout", "killed", "interrupted"} - {result.status}:
+        yield status, {"status": status}
+    for reason in {"gap", "relative_gap", "passes", "seconds", "ended", "the objective is fine", ""} - {result.reason}:
+        yield f"because {reason}", {"reason": reason}
+    for keys, value in (
+        (("seed",), 7),
+        (("regularizer", "l1"), 0.5),
+        (("solver", "name"), "fista"),
+        (("loss", "name"), "logistic"),
+        (("dataset", "scale"), "unit_rows"),
+        (("stop", "passes"), 7.0),
+        (("stop", "gap"), 1e-3),
+        (("trace", "every"), 0.5),
+    ):
+        spec = part = copy.deepcopy(result.spec)
+        for key in keys[:-1]:
+            part = part[key]
+        part[keys[-1]] = value
+        yield f"spec.{'.'.join(keys)}", {"spec": spec}
+
+
+def forged_arrays(result):
+    for name in "w", "b":
+        array = getattr(result, name)
+        yield f"no {name}", {name: None}
+        for what, other in (
+            ("an entry", array + np.eye(1, array.size)[0].reshape(array.shape) * 1e-6),
+            ("nan", array * np.nan),
+            ("float32", array.astype(np.float32)),
+            ("integers", array.astype(int)),
+            ("shorter", array[:-1]),
+            ("longer", np.append(array, 0.0)),
+            ("column", array[:, None]),
+            ("number", np.float64(1.0)),
+        ):
+            yield f"{name}: {what}", {name: other}
+
+
+def test_every_single_forgery_of_a_result_is_found(lab):
+    (lab.folder / "test.txt").write_text(rows(seed=1))
+    config = lab.config(
+        dataset={"path": "toy.txt", "test": "test.txt"},
+        loss="smoothed_hinge",
+        regularizer={"name": "elastic_net", "l1": 0.05, "l2": 0.01},
+        solver=["prox_sdca", "agd"],
+        stop={"passes": 6, "gap": 1e-12},
+    )
+    assert lab.run(config).code == 0
+    experiment = Experiment(lab.out / "toy")
+    assert lab.cli("verify", lab.out).code == 0
+    missed = []
+    for original in lab.results():
+        _ = original.w, original.b
+        forgeries = [(name, {"trace": trace}) for name, trace in forged_traces(original.trace)]
+        forgeries += [*forged_headers(original), *forged_arrays(original)]
+        for name, changed in forgeries:
+            forged = copy.copy(original)
+            for field, value in changed.items():
+                setattr(forged, field, value)
+            experiment.write(forged)
+            ran = lab.cli("verify", lab.out)
+            assert len(ran.out.splitlines()) >= 3, name
+            if ran.code != 1 or "WRONG" not in ran.out:
+                missed.append(f"{original.spec['solver']['name']}: {name}")
+        experiment.write(original)
+        assert lab.cli("verify", lab.out).code == 0
+    assert not missed
+
+
+def test_every_forgery_of_a_reference_is_found(lab):
+    lab.run(lab.config(loss="smoothed_hinge", solver=["prox_sdca", "agd"], reference={"seconds": 5}))
+    assert lab.cli("verify", lab.out).code == 0
+    (file,) = (lab.out / "toy" / "references").iterdir()
+    honest = json.loads(file.read_text())
+    runs = [result.run for result in lab.results()]
+    forgeries = {"of another problem": honest | {"problem": "0" * 16}, "a list": [honest]}
+    for kind in "primal", "dual":
+        for change in -0.1, 0.1, 1e-9:
+            forgeries[f"{kind} {change:+}"] = honest | {kind: honest[kind] + change}
+        for run in (runs[1], "f" * 16 + "-00000000", None):
+            forgeries[f"{kind} of {run}"] = honest | {f"{kind}_run": run}
+        for value in "1", None, float("nan"), []:
+            forgeries[f"{kind} = {value}"] = honest | {kind: value}
+    missed = []
+    for name, forged in forgeries.items():
+        if forged == honest:
+            continue
+        file.write_text(json.dumps(forged))
+        ran = lab.cli("verify", lab.out)
+        if ran.code != 1 or "WRONG" not in ran.out:
+            missed.append(name)
+    assert not missed
+    file.write_text(json.dumps(honest))
+    assert lab.cli("verify", lab.out).code == 0
+
+
+def test_a_damaged_file_is_reported_and_the_others_are_verified_all_the_same(lab):
+    lab.run(lab.config(solver=["gd", "agd", "fista"]))
+    first, second, _ = lab.results()
+    folder = lab.out / "toy" / "runs"
+    (folder / f"{first.run}.npz").write_bytes(b"PK\x03\x04")
+    content = bytearray((folder / f"{second.run}.npz").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / f"{second.run}.npz").write_bytes(content)
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1
+    assert [line.split()[0] for line in ran.out.splitlines()[:3]] == ["WRONG", "WRONG", "ok"]
+    assert first.run in ran.out and second.run in ran.out
+
+
+def test_runs_without_final_arrays_are_none_and_diverged_ones_are_checked(lab):
+    lab.run(lab.config(solver=["agd", odd(["raise", "nan"])]))
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 0
+    assert [line.split()[0] for line in ran.out.splitlines()[:3]] == ["ok", "none", "ok"]
+    assert "3 results, 0 beyond 1e-12, 1 without final arrays" in ran.out
+    diverged = lab.results()[2]
+    diverged.w = np.zeros(6)
+    _ = diverged.b
+    Experiment(lab.out / "toy").write(diverged)
+    assert "diverged, with a finite P(w)" in lab.cli("verify", lab.out).out
+
+
+def test_data_that_are_gone_leave_results_unverified(lab):
+    lab.run(lab.config(solver=["gd", "agd"]))
+    (lab.folder / "toy.txt").unlink()
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1
+    assert ran.out.count("unverified") == 3 and "toy.txt" in ran.out
+
+
+MARKER = """
+from pathlib import Path
+import rrmbench
+Path({marker!r}).write_text("run")
+
+@rrmbench.{kind}{call}
+def stranger({parameters}):
+    {body}
+"""
+
+
+@pytest.mark.parametrize("kind", ["loss", "regularizer", "solver", "reduction"])
+def test_no_reader_runs_the_code_that_a_result_names(lab, kind):
+    lab.run(lab.config(solver="agd", loss="squared"))
+    marker = lab.folder / "marker"
+    stranger = lab.folder / f"stranger_{kind}.py"
+    text = {"call": "()", "parameters": "*args", "body": "return args"}
+    stranger.write_text(MARKER.format(marker=str(marker), kind=kind, **text))
+    (result,) = lab.results()
+    _ = result.w, result.b
+    result.spec[kind] = {"name": "stranger", "path": str(stranger)}
+    folder = Experiment(lab.out / "toy")
+    manifest = folder.manifest()
+    manifest["runs"][0]["spec"] = result.spec
+    folder.write_manifest(manifest)
+    folder.write(result)
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1
+    assert "unverified" in ran.out and "--trust" in ran.out
+    for command in (
+        ("show", lab.out),
+        ("plot", lab.out, "--format", "png"),
+        ("plot", lab.out, "--theory", "--format", "svg"),
+        ("export", lab.out, "--to", lab.folder / "t.csv"),
+        ("check", lab.out, "--baseline", lab.folder / "b.json", "--update"),
+        ("check", lab.out, "--baseline", lab.folder / "b.json"),
+    ):
+        assert lab.cli(*command).code == 0, command
+    assert not marker.exists()
+    lab.command("verify", lab.out, "--trust")
+    assert marker.exists()
+
+
+def test_the_figure_says_why_a_bound_is_missing(lab):
+    plugin = lab.folder / "bounded.py"
+    plugin.write_text(PLUGIN)
+    lab.run(lab.config(solver={"path": "bounded.py", "name": "bounded"}, reference={"seconds": 2}))
+    file = lab.folder / "ask.py"
+    file.write_text(ASK.format(folder=str(lab.out / "toy")))
+    for trust, expected in ((False, [0, True]), (True, [1, False])):
+        ran = subprocess.run([sys.executable, file, str(int(trust))], capture_output=True, text=True, check=True)
+        assert json.loads(ran.stdout.splitlines()[-1]) == expected
+
+
+PLUGIN = """
+import numpy as np
+import rrmbench
+from rrmbench import Iterate
+
+def theorem(constants, passes):
+    return np.ones_like(passes)
+
+@rrmbench.solver(bound=theorem)
+def bounded(problem, start, rng):
+    w = np.zeros(problem.shape)
+    for passes in range(100):
+        yield Iterate(w, passes=passes)
+        w = w - 0.1 * problem.prox_gradient(w, problem.X.forward(w)) / problem.L
+"""
+ASK = """
+import json, sys
+from rrmbench.plots import sheets
+from rrmbench.store import Experiment
+(_, sheet), = sheets(Experiment({folder!r}), theory=True, trust=sys.argv[1] == "1")
+print(json.dumps([len(sheet.panels[0, 0].proven), any("--trust" in note for note in sheet.notes)]))
+"""
