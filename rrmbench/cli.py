@@ -30,12 +30,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but er
 
 def run_app():
     """Run the command line; an RrmbenchError is one message and exit code 2."""
-    from rrmbench.errors import RrmbenchError
+    from rrmbench.errors import RrmbenchError, printable
 
     try:
         app()
     except RrmbenchError as error:
-        print(f"rrmbench: {error}", file=sys.stderr)
+        print(printable(f"rrmbench: {error}"), file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
@@ -172,8 +172,10 @@ def list_(
 @app.command()
 def validate(configs: Configs, sets: Sets = None):
     """Check configuration files without running anything."""
+    from rrmbench.errors import printable
+
     for plan in _plans(configs, sets):
-        print(f"{plan.path}: {len(plan.runs)} runs, {len(plan.skipped)} skipped")
+        print(printable(f"{plan.path}: {len(plan.runs)} runs, {len(plan.skipped)} skipped"))
 
 
 @app.command()

@@ -35,7 +35,7 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
             report = run_experiment(
                 plan,
                 output,
-                jobs=jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)),
+                jobs=min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs)),
                 whole=whole,
                 retry=retry,
                 fresh=fresh,

@@ -2,6 +2,8 @@
 
 import difflib
 
+LONGEST = 200  # characters of a value that a message quotes
+
 
 class RrmbenchError(Exception):
     """Bad input: the message says where, what was found and what is allowed."""
@@ -19,3 +21,25 @@ def printable(text):
     Texts from data, results and plug-ins may hold escape sequences and lone surrogates.
     """
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def shown(value):
+    """Return the repr of `value` as messages quote it, without a long middle."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # an integer of more digits than Python prints, lists too deep
+        text = f"<{type(value).__name__}>"
+    return shortened(text)
+
+
+def shortened(text):
+    """Return `text` without its middle where it is long."""
+    end = LONGEST // 4
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - end]} ... {text[-end:]} ({len(text)} characters)"
+
+
+def listed(values, most=20):
+    """Return the values with commas between them, the first of them where they are many."""
+    values = list(values)
+    more = [f"... ({len(values)} in all)"] if len(values) > most else []
+    return ", ".join([*(shortened(str(value)) for value in values[:most]), *more])

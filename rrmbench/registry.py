@@ -14,7 +14,7 @@ from functools import cache, partial, wraps
 from pathlib import Path
 from typing import get_args
 
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.parameters import InputFile
 
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
@@ -43,10 +43,15 @@ class Parameter:
         from pydantic import TypeAdapter, ValidationError
 
         try:
-            return TypeAdapter(self.annotation).validate_python(value, strict=True)
+            checked = TypeAdapter(self.annotation).validate_python(value, strict=True)
         except ValidationError as error:
             wanted = " or ".join(dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in error.errors()))
-            raise RrmbenchError(f"{where}: found {value!r}, allowed is {wanted}") from None
+            raise RrmbenchError(f"{where}: found {shown(value)}, allowed is {wanted}") from None
+        if isinstance(checked, int) and not -(2**63) <= checked < 2**63:
+            raise RrmbenchError(f"{where}: found {shown(value)}, allowed is a whole number of at most 64 bits")
+        if isinstance(checked, float) and checked != checked:
+            raise RrmbenchError(f"{where}: found nan, allowed is a number")
+        return checked
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,13 @@ class Component:
     source: str
     bound: object = None  # of a solver: its theorem, bound(constants, passes, ...), see rrmbench.theory
     quartering: object = None  # of a solver: the passes in which it quarters P(w) - P(w*), see rrmbench.theory
+    counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
+
+    def endless(self, rules):
+        """Return why no rule of the `stop` section (names of rules) ends this solver, or None if one may."""
+        if self.counts_passes or not set(rules) <= {"passes"}:
+            return None
+        return f"{self.name} counts no passes: give stop.gap, stop.relative_gap or stop.seconds"
 
     @property
     def summary(self):
@@ -91,7 +103,7 @@ _components = {kind: {} for kind in KINDS}
 _aliases = {kind: {} for kind in KINDS}
 
 
-def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only):
+def _add(kind, function, needs, gives, aliases, bound, quartering, counts_passes, keyword_only):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
@@ -106,7 +118,7 @@ def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only)
             annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
         parameters[p.name] = Parameter(p.name, annotation, p.default)
     traits = frozenset(needs), frozenset(gives)
-    component = Component(kind, name, function, parameters, *traits, source, bound, quartering)
+    component = Component(kind, name, function, parameters, *traits, source, bound, quartering, counts_passes)
     _components[kind][name] = component
     for alias in aliases:
         _aliases[kind][alias] = name
@@ -115,10 +127,10 @@ def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only)
 
 
 def _decorator(kind, keyword_only):
-    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None, quartering=None):
+    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None, quartering=None, counts_passes=True):
         if function is None:
-            return lambda f: _add(kind, f, needs, gives, aliases, bound, quartering, keyword_only)
-        return _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only)
+            return lambda f: _add(kind, f, needs, gives, aliases, bound, quartering, counts_passes, keyword_only)
+        return _add(kind, function, needs, gives, aliases, bound, quartering, counts_passes, keyword_only)
 
     decorate.__name__ = kind
     decorate.__doc__ = f"Register a {kind} under the function's name; see the README, Extending."

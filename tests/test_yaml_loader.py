@@ -67,7 +67,7 @@ def test_merge_keys():
         ("? [1]\n: 2", "f:1:3: a key must be text"),
         ("a: 1\nb: \x01", "f:2: the character '\\x01' is not allowed"),
         ("a: {<<: 3}", "f:1:9: '<<' merges mappings only"),
-        ("[" * 5000, "f: nested too deeply"),
+        ("[" * 5000, "f:1:41: nested deeper than 40 levels"),
     ],
 )
 def test_bad_yaml_says_where(text, message):

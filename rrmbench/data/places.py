@@ -6,7 +6,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path, user_config_path
 
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -34,6 +34,22 @@ def shipped_registry():
     """The folder of the shipped `datasets/*.yaml`: inside an installed package, beside it in a checkout."""
     installed = PACKAGE / "datasets"
     return installed if installed.is_dir() else PACKAGE.parent / "datasets"
+
+
+def file_at(text, folders, where):
+    """Return the absolute path of the file `text` in the first of `folders` that has it, or None if none has.
+
+    Raises RrmbenchError, with `where`, if there can be no such file or it may not be looked for.
+    """
+    try:
+        for folder in folders:
+            path = Path(os.path.abspath(folder / Path(text).expanduser()))
+            if path.is_file():
+                return path
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RrmbenchError(f"{where}: found {shown(text)}, which cannot be a file: {reason}") from None
+    return None
 
 
 @contextmanager

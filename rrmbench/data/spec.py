@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Lt
 
-from rrmbench.data import catalogue
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.data import catalogue, places
+from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.parameters import Fraction, NonNegative, Positive, PositiveInt
 from rrmbench.registry import Parameter
 
@@ -71,7 +71,7 @@ def check(block, where="dataset", folder=None):
     if isinstance(block, str):
         return _source(block, where, folder)
     if not isinstance(block, dict):
-        raise RrmbenchError(f"{where}: found {block!r}, allowed is a data set name, a path, or a mapping of keys")
+        raise RrmbenchError(f"{where}: found {shown(block)}, allowed is a data set name, a path, or a mapping of keys")
     for key in block:
         _check_key(key, where)
     checked = {key: _check_value(key, value, where) for key, value in block.items()}
@@ -125,7 +125,7 @@ def _kernel(value, where):
     name = value.get("name") if isinstance(value, dict) else None
     if not isinstance(name, str):
         raise RrmbenchError(
-            f"{where}: found {value!r}, allowed is a kernel or a mapping {{name: ..., parameter: value}} ({kinds})"
+            f"{where}: found {shown(value)}, allowed is a kernel or a mapping {{name: ..., parameter: value}} ({kinds})"
         )
     if name not in KERNELS:
         raise RrmbenchError(f"{where}.name: unknown kernel '{name}'{nearest(name, KERNELS)} (allowed: {kinds})")
@@ -187,21 +187,17 @@ def _source(text, where, folder):
     names = catalogue.names()
     if text in names:
         return {"name": text}
-    path = _absolute(text, folder)
-    if not path.is_file():
+    path = places.file_at(text, [folder], where)
+    if path is None:
         raise RrmbenchError(
-            f"{where}: found '{text}', which is neither a registered data set{nearest(text, names)} "
-            f"nor a file ({path}); 'rrmbench list datasets' shows the names"
+            f"{where}: found {shown(text)}, which is neither a registered data set{nearest(text, names)} "
+            f"nor a file ({shortened(str(folder / text))}); 'rrmbench list datasets' shows the names"
         )
-    return {"path": str(path)}
+    return {"path": str(path.resolve())}
 
 
 def _existing(text, where, folder):
-    path = _absolute(text, folder)
-    if not path.is_file():
-        raise RrmbenchError(f"{where}: no such file: {path}")
-    return str(path)
-
-
-def _absolute(text, folder):
-    return (folder / Path(text).expanduser()).resolve()
+    path = places.file_at(text, [folder], where)
+    if path is None:
+        raise RrmbenchError(f"{where}: no such file: {shortened(str(folder / text))}")
+    return str(path.resolve())
