@@ -35,7 +35,7 @@ def run_app():
     try:
         app()
     except RrmbenchError as error:
-        print(printable(f"rrmbench: {error}"), file=sys.stderr)
+        print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)

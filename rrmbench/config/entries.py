@@ -1,5 +1,6 @@
 """Components as written (a name, a mapping, a list of those) brought to mappings, with absolute paths."""
 
+import os
 from pathlib import Path
 
 from rrmbench.data import catalogue
@@ -74,8 +75,10 @@ def _check_identity(kind, entry, path, places):
                 raise RrmbenchError(f"{where}: found {shown(value)}, allowed is text")
             if key == "path" and not Path(value).is_file():  # of what `absolute` has found
                 raise RrmbenchError(f"{where}: no such file: {shortened(value)}")
-            if key == "path" and kind != "dataset" and Path(value).suffix != ".py":
-                raise RrmbenchError(f"{where}: found {shown(value)}, allowed is a Python file (.py)")
+            if key == "path" and kind != "dataset" and (Path(value).suffix != ".py" or os.pathsep in value):
+                # the separator: the files are handed on to other processes as one list of paths
+                allowed = f"a Python file (.py) without '{os.pathsep}' in its path"
+                raise RrmbenchError(f"{where}: found {shown(value)}, allowed is {allowed}")
 
 
 def plugins(kind, entries):
