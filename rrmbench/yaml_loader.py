@@ -151,7 +151,7 @@ def load(path):
         raise RrmbenchError(f"{path}: found a directory, allowed is a YAML file") from None
     except UnicodeDecodeError as error:
         utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        found = "UTF-16, allowed is UTF-8" if utf16 else f"not UTF-8 text (byte {error.start + 1})"
+        found = "found UTF-16, allowed is UTF-8" if utf16 else f"not UTF-8 text (byte {error.start + 1})"
         raise RrmbenchError(f"{path}: {found}") from None
     except (OSError, ValueError) as error:  # a ValueError for a NUL in the path
         raise RrmbenchError(f"{shown(str(path))}: cannot be read: {getattr(error, 'strerror', error)}") from None
