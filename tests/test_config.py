@@ -17,6 +17,8 @@ regularizer: {name: l2, strength: 0.1}
 solver: prox_sdca
 """
 
+MANY = list(range(1, 1001))
+
 PLUGIN = '''
 from rrmbench import registry
 from rrmbench.parameters import Positive
@@ -602,6 +604,13 @@ MISTAKES = {
         + f"  - {{regularizer: {{name: l2, strength: {list(range(1, 301))}}}}}\n" * 2,
         "config.yaml:8: cases[1].regularizer: found 180,000 combinations (here 300 regularizer x 300 seed)",
     ),
+    "too_many_beside_none": (
+        BASE.replace(
+            "prox_sdca", f"{{name: svrg, step_scale: {list(range(1, 1001))}, snapshot: {list(range(1, 1001))}}}"
+        )
+        + "reduction: {name: smooth, mu: []}\n",
+        "config.yaml:4: solver: found 1,000,000 combinations (here 1,000,000 solver)",
+    ),
     "too_many_tuned": (
         BASE.replace("prox_sdca", "svrg").replace("squared", "huber")
         + "tune: {grid: {solver.step_scale: '{1,3}*2^[-200..200]', loss.mu: '{1,3}*2^[-200..200]'}}\n",
@@ -663,6 +672,11 @@ def test_a_plugin_is_a_python_file_without_a_colon_in_its_path(message, folder):
             text
             == f"config.yaml:4: solver.path: found '{name}', allowed is a Python file (.py) without ':' in its path"
         )
+
+
+def test_a_great_label_stays_one(plan):
+    made = plan(BASE, "dataset={path: tiny.txt, positive: [1e300, 1e18, 1.0, 1]}")
+    assert [repr(value) for value in values(made, "dataset", "positive")] == ["1e+300", "1000000000000000000", "1"]
 
 
 def test_a_grid_of_test_parts_is_sought_like_one(plan, folder):

@@ -8,11 +8,11 @@ from rrmbench.errors import RrmbenchError
 
 
 def count(kind, value):
-    """Return how many mappings `expand` yields, without making them."""
+    """Return how many mappings `expand` yields, without making them; an empty grid, which it refuses, counts as 1."""
     if isinstance(value, list):
         return sum(count(kind, entry) for entry in value)
     return prod(
-        count(kind, held) if _nests(kind, key) else len(held) if isinstance(held, list) else 1
+        count(kind, held) if _nests(kind, key) else max(len(held), 1) if isinstance(held, list) else 1
         for key, held in value.items()
     )
 

@@ -116,7 +116,7 @@ def _check_value(key, value, where):
         choices = getattr(KEYS[key], "__args__", ()) if isinstance(value, str) else ()
         raise RrmbenchError(f"{error}{nearest(value, choices)}") from None
     # 1 and 1.0 are one label, and must give one identity
-    return int(value) if key == "positive" and float(value).is_integer() else value
+    return int(value) if key == "positive" and abs(value) < 2**63 and float(value).is_integer() else value
 
 
 def _kernel(value, where):
