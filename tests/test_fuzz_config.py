@@ -157,13 +157,12 @@ def mutated(draw):
         places = list(paths(tree))
         if not places:
             break
-        *way, key = draw(st.sampled_from(places))
+        *way, key = draw(st.sampled_from(places) | st.sampled_from([p for p in places if "grid" in p] or places))
         holder = at(tree, way)
-        how = draw(
-            st.sampled_from(["replace", "replace", "replace", "add", "remove", "wrap", "nest", "swap", "rename"])
-        )
+        how = draw(st.sampled_from([*["replace"] * 4, "add", "remove", "wrap", "nest", "swap", "rename"]))
         if how == "replace":
-            holder[key] = deepcopy(draw(values))
+            fitting = st.sampled_from(GRIDS) | values if "grid" in way else values
+            holder[key] = deepcopy(draw(fitting))
         elif how == "add" and isinstance(holder, dict):
             holder[draw(st.sampled_from(KEYS))] = deepcopy(draw(values))
         elif how == "remove":
