@@ -76,7 +76,7 @@ def message(folder):
     return make
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plugin(tmp_path_factory):
     """The text of the plug-in file and its path; it can be loaded once per process only."""
     path = tmp_path_factory.mktemp("plugins") / "config_test_plugin.py"

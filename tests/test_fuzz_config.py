@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lab import make_lab  # noqa: F401
+from lab import make_lab, rows  # noqa: F401
 
 FACTOR = int(os.environ.get("RRMBENCH_FUZZ", 1))
 SECONDS = 100  # a guard against hanging and no measure of speed
@@ -63,7 +63,7 @@ VALID = [
         "reference": False,
     },
     {
-        "solver": {"path": "plugin.py", "name": "fuzz_solver", "anything": [1, 2]},
+        "solver": {"path": "fuzzed.py", "name": "fuzz_solver", "anything": [1, 2]},
         "tune": {"grid": {"solver.step_scale": "2^[-2..2]"}, "keep": "best", "by": "passes_to_gap", "gap": 1e-3},
         "cases": [
             {
@@ -104,7 +104,7 @@ GRIDS = [
 ]
 TEXTS = [
     *("", " ", ".", "..", "/", "~", "~nobody/x", "a" * 300, "/" + "a" * 300, "a/" * 3000, "x" * 100_000, "./toy.txt"),
-    *("nan", "inf", "None", "auto", "toy.txt:toy.txt", "a:b.py", "plugin.txt", "/dev/null", "/proc/self/mem", "[/x]"),
+    *("nan", "inf", "None", "auto", "toy.txt:toy.txt", "a:b.py", "fuzzed.txt", "/dev/null", "/proc/self/mem", "[/x]"),
     *(
         "$\\frac{",
         "é",
@@ -249,18 +249,25 @@ def guard():
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture(scope="session", name="folder")
+def make_folder(tmp_path_factory):
+    """The files that configurations name; one folder for all, since a process loads a plug-in once."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    (folder / "toy.txt").write_text(rows())
+    (folder / "groups.txt").write_text("2 4\n")
+    for name in ("fuzzed.py", "fuzzed.txt", "a:b.py"):
+        (folder / name).write_text(PLUGIN)
+    return folder
+
+
 @pytest.fixture(name="judge")
-def make_judge(lab):
+def make_judge(lab, folder):
     """A function that runs the command line and holds what it says against the rules."""
-    (lab.folder / "plugin.py").write_text(PLUGIN)
-    (lab.folder / "plugin.txt").write_text(PLUGIN)
-    (lab.folder / "groups.txt").write_text("2 4\n")
-    (lab.folder / "a:b.py").write_text(PLUGIN)
 
     def judge(content, *arguments):
-        (lab.folder / "c.yaml").write_bytes(content)
+        (folder / "c.yaml").write_bytes(content)
         with guard():
-            ran = lab.cli(*arguments[:1], lab.folder / "c.yaml", *arguments[1:])
+            ran = lab.cli(*arguments[:1], folder / "c.yaml", *arguments[1:])
         assert ran.code in (0, 2)
         assert "Traceback" not in ran.err
         if ran.code == 2:
