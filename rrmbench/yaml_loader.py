@@ -29,7 +29,7 @@ _MERGE = _TAG + "merge"
 
 def _integer(text):
     if len(text) > MAX_DIGITS:
-        raise _Unfit(f"an integer of {len(text)} digits", f"{MAX_DIGITS} digits")
+        raise _Unfit(f"an integer of {len(text)} digits", f"at most {MAX_DIGITS}")
     return int(text, 16 if "x" in text else 10)
 
 
@@ -42,7 +42,7 @@ def _number(text):
 
 def _text(text):
     if len(text) > MAX_TEXT:
-        raise _Unfit(f"a text of {len(text)} characters", f"{MAX_TEXT} characters")
+        raise _Unfit(f"a text of {len(text)} characters", f"at most {MAX_TEXT}")
     for c in text:
         # unassigned and private characters are no harm; those that a terminal obeys, NUL and halves of pairs are
         if unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\n":
@@ -255,7 +255,7 @@ class _Builder:
             if not isinstance(key, yaml.ScalarNode):
                 self.fail(key, "a key must be text")
             if len(key.value) > MAX_KEY:
-                self.fail(key, f"found a key of {len(key.value)} characters, allowed are {MAX_KEY}")
+                self.fail(key, f"found a key of {len(key.value)} characters, allowed are at most {MAX_KEY}")
             self.scalar(yaml.ScalarNode(_TAG + "str", key.value, key.start_mark))
             if key.value in marks:
                 self.fail(key, f"duplicate key '{key.value}' (first on line {marks[key.value].line + 1})")

@@ -542,10 +542,10 @@ MISTAKES = {
         BASE.replace("{name: l2, strength: 0.1}", f"{{name: group_lasso, strength: 1, groups: {'a' * 300}}}"),
         f"config.yaml:3: regularizer.groups: found '{'a' * 149} ... ",
     ),
-    "long_key": (BASE + f"{'a' * 300}: 1\n", "config.yaml:5:1: found a key of 300 characters, allowed are 200"),
+    "long_key": (BASE + f"{'a' * 300}: 1\n", "config.yaml:5:1: found a key of 300 characters, allowed are at most 200"),
     "long_text": (
         BASE + f"plot: {{title: '{'a' * 5000}'}}\n",
-        "config.yaml:5:15: found a text of 5000 characters, allowed are 4096 characters",
+        "config.yaml:5:15: found a text of 5000 characters, allowed are at most 4096",
     ),
     "nul": (BASE.replace("tiny.txt", '"a\\0b"'), "config.yaml:1:10: found the character '\\x00', allowed are texts"),
     "half_a_pair": (BASE.replace("tiny.txt", '"\\ud800"'), "config.yaml:1:10: found the character '\\ud800'"),
@@ -560,7 +560,7 @@ MISTAKES = {
     ),
     "long_integer": (
         BASE.replace("0.1", "1" * 400),
-        "config.yaml:3:35: found an integer of 400 digits, allowed are 300 digits",
+        "config.yaml:3:35: found an integer of 400 digits, allowed are at most 300",
     ),
     "longer_integer": (
         BASE.replace("tiny.txt", f"{{path: tiny.txt, positive: {'1' * 5000}}}"),
@@ -682,6 +682,14 @@ def test_a_great_label_stays_one(plan):
 def test_a_grid_of_test_parts_is_sought_like_one(plan, folder):
     made = plan(BASE, "dataset={path: tiny.txt, test: [other.txt, no]}")
     assert values(made, "dataset", "test") == [str(folder / "other.txt"), str(folder / "no")]
+
+
+def test_only_compares_lists_as_wholes(plan):
+    made = plan(BASE, "regularizer={name: l2, strength: [1, 2], domain: [{box: [0, 1]}, {box: [-1, 1.5]}]}")
+    [kept] = select([made], ["regularizer.domain.box=[[-1.0, 1.5]]"])
+    assert [spec["regularizer"]["domain"] for spec in kept.runs] == [{"box": [-1, 1.5]}] * 2
+    with pytest.raises(RrmbenchError, match=r"the values are: \[0, 1\], \[-1, 1.5\]"):
+        select([made], ["regularizer.domain.box=[-1, 1.5]"])
 
 
 def test_only_with_many_values_looks_each_up(plan):

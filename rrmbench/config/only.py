@@ -65,6 +65,8 @@ def _held(spec, keys):
 
 def _key(value):
     """A text that is the same for equal values, and for 1 and 1.0; not for 1 and true, which are equal in Python."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_key, value))}]"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, sort_keys=True)
