@@ -10,7 +10,8 @@ class Iterate(NamedTuple):
 
     w : model, of the problem's shape
     b : dual variable (n,), or None where the solver has none
-    passes : data touched so far, in units of all stored rows; NaN, in all iterates, where nobody counts them
+    passes : data touched so far, in units of all stored rows; NaN, in all iterates, where nobody counts them:
+        such a solver says so by `counts_passes=False`, and no number of passes ends it
     checks : the same for evaluations that the method needs but papers do not count
     gradient_norm : norm of the prox-gradient map at w, of the problem that the solver sees, where it is known for free
     restarted : whether this iterate was computed from scratch, as by another library called with a greater budget:

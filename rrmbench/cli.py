@@ -185,8 +185,10 @@ def list_(
 @app.command()
 def validate(configs: Configs, sets: Sets = None):
     """Check configuration files without running anything."""
+    from rrmbench.errors import printable
+
     for plan in _plans(configs, sets):
-        print(f"{plan.path}: {len(plan.runs)} runs, {len(plan.skipped)} skipped")
+        print(printable(f"{plan.path}: {len(plan.runs)} runs, {len(plan.skipped)} skipped"))
 
 
 @app.command()

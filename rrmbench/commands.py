@@ -36,7 +36,7 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
             report = run_experiment(
                 plan,
                 output,
-                jobs=jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)),
+                jobs=min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs)),
                 whole=whole,
                 retry=retry,
                 fresh=fresh,
@@ -82,41 +82,45 @@ def _closing(report):
 def dry_run(plans, console):
     """Print the runs, the skipped combinations with reasons, and an estimate of the cost."""
     from rich.table import Table
+    from rich.text import Text
 
     from rrmbench import labels
+    from rrmbench.errors import printable
     from rrmbench.results import keys
 
+    entries = {}  # of a data set as its loss wants it -> how many are stored
     for plan in plans:
         table = Table("#", "problem", "method", "seed", "estimate", box=None, title=plan.name, title_justify="left")
         total = 0.0
         for number, spec in enumerate(plan.runs, 1):
-            seconds = _estimate(spec)
+            seconds = _estimate(spec, entries)
             total += seconds
             names = keys(spec)
-            table.add_row(
-                str(number),
-                _escaped(labels.problem(names)),
-                _escaped(labels.method(names)),
-                str(spec["seed"]),
-                _seconds(seconds),
-            )
+            cells = (str(number), labels.problem(names), labels.method(names), str(spec["seed"]), _seconds(seconds))
+            table.add_row(*(Text(printable(cell)) for cell in cells))  # texts of the file are no markup
         console.print(table)
         for spec, reason in plan.skipped:
             names = keys(spec)
-            console.print(f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}", **_PLAIN)
+            line = f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}"
+            console.print(Text(printable(line)), highlight=False)
         unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
         console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
 
 
-def _estimate(spec):
-    """Seconds of one run: passes times stored entries at a typical rate, at most `stop.seconds`; NaN if unknown."""
+def _estimate(spec, entries):
+    """Seconds of one run: passes times stored entries at a typical rate, at most `stop.seconds`; NaN if unknown.
+
+    The counts of stored entries that are known are in `entries`, to which this run's is added.
+    """
     from rrmbench import identity
 
     stop = spec["stop"]
-    if "passes" not in stop or not _is_here(spec["dataset"]):
+    key = identity.canonical([spec["dataset"], spec["loss"]])
+    if "passes" not in stop or not (key in entries or _is_here(spec["dataset"])):
         return stop.get("seconds", math.nan)
-    entries = identity.data_of(spec).X_parts[0].size
-    return min(stop["passes"] * entries * NANOSECONDS_PER_NONZERO * 1e-9, stop.get("seconds", math.inf))
+    if key not in entries:
+        entries[key] = identity.data_of(spec).X_parts[0].size
+    return min(stop["passes"] * entries[key] * NANOSECONDS_PER_NONZERO * 1e-9, stop.get("seconds", math.inf))
 
 
 def _is_here(dataset):

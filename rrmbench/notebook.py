@@ -64,10 +64,14 @@ def solve(
         raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")
     if passes == seconds == np.inf and gap == relative_gap == -np.inf:
         passes = 100.0
+    given = [gap > -np.inf, relative_gap > -np.inf, seconds < np.inf]
+    component, _ = registry.from_mapping("solver", solver)
+    if why := component.endless(() if any(given) else ("passes",)):
+        raise RrmbenchError(why)
     stop = Stop(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
     with threadpool_limits(1):
         warm_up(problem, run)
-        trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth))
+        trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth), counted=run.counts_passes)
         rows = pd.DataFrame(list(trace))
     return Solution(
         w=trace.w.copy(),

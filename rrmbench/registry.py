@@ -68,6 +68,13 @@ class Component:
     source: str
     bound: object = None  # of a solver: its theorem, bound(constants, passes, ...), see rrmbench.theory
     quartering: object = None  # of a solver: the passes in which it quarters P(w) - P(w*), see rrmbench.theory
+    counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
+
+    def endless(self, rules):
+        """Return why no rule of the `stop` section (names of rules) ends this solver, or None if one may."""
+        if self.counts_passes or not set(rules) <= {"passes"}:
+            return None
+        return f"{self.name} counts no passes: give stop.gap, stop.relative_gap or stop.seconds"
 
     @property
     def summary(self):
@@ -98,7 +105,7 @@ _aliases = {kind: {} for kind in KINDS}
 _plugins = set()  # the resolved paths of the plug-in files that were imported
 
 
-def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only):
+def _add(kind, function, needs, gives, aliases, bound, quartering, counts_passes, keyword_only):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
@@ -113,7 +120,7 @@ def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only)
             annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
         parameters[p.name] = Parameter(p.name, annotation, p.default)
     traits = frozenset(needs), frozenset(gives)
-    component = Component(kind, name, function, parameters, *traits, source, bound, quartering)
+    component = Component(kind, name, function, parameters, *traits, source, bound, quartering, counts_passes)
     _components[kind][name] = component
     for alias in aliases:
         _aliases[kind][alias] = name
@@ -122,10 +129,10 @@ def _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only)
 
 
 def _decorator(kind, keyword_only):
-    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None, quartering=None):
+    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None, quartering=None, counts_passes=True):
         if function is None:
-            return lambda f: _add(kind, f, needs, gives, aliases, bound, quartering, keyword_only)
-        return _add(kind, function, needs, gives, aliases, bound, quartering, keyword_only)
+            return lambda f: _add(kind, f, needs, gives, aliases, bound, quartering, counts_passes, keyword_only)
+        return _add(kind, function, needs, gives, aliases, bound, quartering, counts_passes, keyword_only)
 
     decorate.__name__ = kind
     decorate.__doc__ = f"Register a {kind} under the function's name; see the README, Extending."
@@ -257,7 +264,7 @@ def reduce_solver(solve, reduction_spec, where="reduction"):
         solve = reduce_solver(solve, inside, f"{where}.inside")
     component, parameters = from_mapping("reduction", reduction_spec, where)
     reduced = component.build(solve, **parameters)
-    reduced.needs = solve.needs - component.gives
+    reduced.needs, reduced.counts_passes = solve.needs - component.gives, solve.counts_passes
     # w and b of a problem with more strong convexity are no pair on the one without
     reduced.gives = solve.gives - ({"dual"} if "strongly_convex" in component.gives else set())
     return reduced
@@ -268,7 +275,7 @@ def _bind(component, parameters):
     def solve(problem, start, rng):
         return component.build(problem, start, rng, **parameters)
 
-    solve.needs, solve.gives = component.needs, component.gives
+    solve.needs, solve.gives, solve.counts_passes = component.needs, component.gives, component.counts_passes
     if component.quartering is not None:
         solve.quartering = partial(component.quartering, **parameters)
     return solve

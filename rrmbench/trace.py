@@ -64,10 +64,12 @@ class Trace:
     iterates : the running solver
     stop, schedule : Stop and Schedule
     metrics : f(w) -> dict of further columns
+    counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
     """
 
-    def __init__(self, problem, iterates, stop, schedule, metrics=lambda w: {}):
+    def __init__(self, problem, iterates, stop, schedule, metrics=lambda w: {}, counted=True):
         self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
+        self._counted = counted
         self.status, self.reason = None, None
         self.w, self.b = None, None
         self.evaluation_seconds = 0.0
@@ -121,8 +123,9 @@ class Trace:
         _check_array("w", x.w, self.problem.shape)
         if x.b is not None:
             _check_array("b", x.b, self.problem.output_shape)
-        counted = not math.isnan(x.passes)
-        total = x.passes + x.checks
+        counted, total = not math.isnan(x.passes), x.passes + x.checks
+        if self._counted and not counted:
+            raise Failure("the solver counted nan passes; one that counts none says so: @solver(counts_passes=False)")
         if (counted and not math.isfinite(total)) or x.passes < 0.0 or not 0.0 <= x.checks < math.inf:
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks")
         if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
@@ -202,7 +205,7 @@ def warm_up(problem, solve):
         y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
         tiny = replace(problem, X=problem.X.head(n), y=y)
         iterates = solve(tiny, None, Rng(0))
-        for point, row in enumerate(Trace(tiny, iterates, Stop(passes=WARM_UP_PASSES), Schedule(0.0))):
+        for point, row in enumerate(Trace(tiny, iterates, Stop(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)):
             if math.isnan(row["passes"]) and point > WARM_UP_PASSES:
                 break
         tiny.certificate(np.zeros(tiny.output_shape))

@@ -129,7 +129,8 @@ def _run(task, connection, held):
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     connection.send(("start", facts))
     held.append(solve(problem, None, Rng(spec["seed"])))
-    trace = Trace(problem, held[-1], Stop(**spec["stop"]), Schedule(**spec["trace"]), metrics)
+    rules = Stop(**spec["stop"]), Schedule(**spec["trace"])
+    trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes)
     for row in trace:
         connection.send(("row", row))
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}

@@ -1,33 +1,80 @@
 """YAML made strict and kind: `1e-4` is a number, `no` is text, duplicate keys are errors, keys have lines.
 
 PyYAML parses; only the meaning of plain scalars and the building of values are ours: the scalars are those of
-the YAML 1.2 core schema (without octal numbers), and merge keys (`<<`) work as in YAML 1.1.
+the YAML 1.2 core schema (without octal numbers), and merge keys (`<<`) work as in YAML 1.1. What is read is fit to
+be used: files, depths, texts and numbers have bounds, and no text has characters that are not to be seen.
 """
 
+import codecs
+import math
 import re
+import unicodedata
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import yaml
 
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 
+MAX_SIZE = 1_000_000  # bytes of a file
 MAX_VALUES = 100_000  # aliases of aliases can stand for more values than fit in memory
+MAX_DEPTH = 40  # far below the depth at which Python's own stack ends
+MAX_KEY = 200  # characters
+MAX_TEXT = 4096  # characters; the longest path there is
+MAX_DIGITS = 300  # of an integer; all of these are floats, too
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = _TAG + "merge"
+
+
+def _integer(text):
+    if len(text) > MAX_DIGITS:
+        raise _Unfit(f"an integer of {len(text)} digits", f"at most {MAX_DIGITS}")
+    return int(text, 16 if "x" in text else 10)
+
+
+def _number(text):
+    value = float(re.sub(r"\.(inf|nan)$", r"\1", text.lower()))
+    if math.isinf(value) and "inf" not in text.lower():
+        raise _Unfit(f"{shown(text)[1:-1]}", "numbers up to 1.7e308, and .inf")
+    return value
+
+
+def _text(text):
+    if len(text) > MAX_TEXT:
+        raise _Unfit(f"a text of {len(text)} characters", f"at most {MAX_TEXT}")
+    for c in text:
+        # unassigned and private characters are no harm; those that a terminal obeys, NUL and halves of pairs are
+        if unicodedata.category(c) in ("Cc", "Cs") and c not in "\t\n":
+            raise _Unfit(f"the character {c!r}", "texts without it")
+    return text
+
+
+class _Unfit(Exception):
+    """A scalar that is refused: (what was found, what is allowed)."""
+
+
 _SCALARS = {
-    _TAG + "null": lambda text: None,
-    _TAG + "bool": lambda text: text.lower() == "true",
-    _TAG + "int": lambda text: int(text, 16 if "x" in text else 10),
-    _TAG + "float": lambda text: float(re.sub(r"\.(inf|nan)$", r"\1", text.lower())),
-    _TAG + "str": str,
+    _TAG + "null": lambda text: {"": None, "~": None, "null": None}[text.lower()],
+    _TAG + "bool": lambda text: {"true": True, "false": False}[text.lower()],
+    _TAG + "int": _integer,
+    _TAG + "float": _number,
+    _TAG + "str": _text,
 }
 
 
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers = {}  # noqa: RUF012  (PyYAML's own name; emptied: none of YAML 1.1's readings of text)
+    depth = 0
+
+    def compose_node(self, parent, index):
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            mark = self.peek_event().start_mark
+            raise yaml.composer.ComposerError(None, None, f"nested deeper than {MAX_DEPTH} levels", mark)
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 for _name, _pattern, _first in (
@@ -49,9 +96,18 @@ def dotted(path):
 class Places(dict):
     """Key path (tuple of keys and positions) -> where it is written: "FILE:LINE" or "--set KEY=VALUE"."""
 
+    def __init__(self):
+        super().__init__()
+        self.replaced = {}  # key path -> the number of the replacement that it comes from
+
     def place(self, path):
-        """Return "FILE:LINE" of the closest part of `path` that is written."""
-        return next(self[path[:length]] for length in range(len(path), -1, -1) if path[:length] in self)
+        """Return "FILE:LINE" of the closest part of `path` that is written, or was put in place of what was."""
+        newest = 0
+        for length in range(len(path) + 1):
+            part = path[:length]
+            if part in self and self.replaced.get(part, 0) >= newest:
+                found, newest = self[part], self.replaced.get(part, 0)
+        return found
 
     def where(self, path):
         """Return "FILE:LINE: key.path"."""
@@ -69,9 +125,8 @@ class Places(dict):
 
     def replace(self, path, place):
         """Say that the value at `path` now comes from `place`, with everything inside it."""
-        for inner in [p for p in self if p[: len(path)] == path]:
-            del self[inner]
         self[path] = place
+        self.replaced[path] = len(self.replaced) + 1
 
 
 @dataclass(frozen=True)
@@ -85,23 +140,31 @@ class Document:
 def load(path):
     """Read one YAML file into a Document; RrmbenchError "FILE:LINE:COLUMN: ..." if it is not proper YAML."""
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        with open(path, "rb") as file:
+            content = file.read(MAX_SIZE + 1)
+        if len(content) > MAX_SIZE:
+            raise RrmbenchError(f"{path}: more than {MAX_SIZE} bytes, allowed is a YAML file of at most so many")
+        text = content.decode("utf-8-sig")
     except FileNotFoundError:
         raise RrmbenchError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise RrmbenchError(f"{path}: found a directory, allowed is a YAML file") from None
     except UnicodeDecodeError as error:
-        raise RrmbenchError(f"{path}: not UTF-8 text (byte {error.start + 1})") from None
-    except OSError as error:
-        raise RrmbenchError(f"{path}: cannot be read: {error.strerror}") from None
+        utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        found = "found UTF-16, allowed is UTF-8" if utf16 else f"not UTF-8 text (byte {error.start + 1})"
+        raise RrmbenchError(f"{path}: {found}") from None
+    except (OSError, ValueError) as error:  # a ValueError for a NUL in the path
+        raise RrmbenchError(f"{shown(str(path))}: cannot be read: {getattr(error, 'strerror', error)}") from None
     return parse(text, str(path), has_lines=True)
 
 
 def parse(text, source, has_lines=False):
     """Read YAML text from `source` into a Document; with `has_lines` the places are "SOURCE:LINE"."""
     builder = _Builder(source, has_lines)
+    loader = None
     try:
-        node = _Loader(text).get_single_node()
+        loader = _Loader(text)
+        node = loader.get_single_node()
         value = None if node is None else builder.build(node, ())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -110,8 +173,8 @@ def parse(text, source, has_lines=False):
         line = text.count("\n", 0, error.position) + 1
         at = f"{source}:{line}" if has_lines else source
         raise RrmbenchError(f"{at}: the character {chr(error.character)!r} is not allowed") from None
-    except RecursionError:
-        raise RrmbenchError(f"{source}: nested too deeply") from None
+    except (ValueError, OverflowError):  # PyYAML has no check of the numbers after \\U and %YAML
+        raise RrmbenchError(f"{builder.place(loader.get_mark(), column=True)}: no such character or version") from None
     builder.places[()] = source
     return Document(value, builder.places)
 
@@ -161,8 +224,10 @@ class _Builder:
             self.fail(node, f"the tag {node.tag} is not supported")
         try:
             return _SCALARS[node.tag](node.value)
-        except ValueError:
-            return self.fail(node, f"{node.value!r} is not a value of {node.tag}")
+        except (ValueError, KeyError):
+            return self.fail(node, f"{shown(node.value)} is not a value of {node.tag}")
+        except _Unfit as unfit:
+            return self.fail(node, "found {}, allowed are {}".format(*unfit.args))
 
     def sequence(self, node, path):
         values = []
@@ -189,6 +254,9 @@ class _Builder:
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 self.fail(key, "a key must be text")
+            if len(key.value) > MAX_KEY:
+                self.fail(key, f"found a key of {len(key.value)} characters, allowed are at most {MAX_KEY}")
+            self.scalar(yaml.ScalarNode(_TAG + "str", key.value, key.start_mark))
             if key.value in marks:
                 self.fail(key, f"duplicate key '{key.value}' (first on line {marks[key.value].line + 1})")
             marks[key.value] = key.start_mark

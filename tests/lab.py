@@ -139,7 +139,7 @@ def make_lab(tmp_path, capfd, monkeypatch, pytestconfig):
         monkeypatch.setenv("RRMBENCH_CACHE", str(pytestconfig.cache.mkdir("rrmbench")))
     monkeypatch.delenv("RRMBENCH_DATA", raising=False)
     for name in ("__file__", "__spec__"):  # children import the main module again, here all of pytest
-        monkeypatch.setattr(sys.modules["__main__"], name, None)
+        monkeypatch.setattr(sys.modules["__main__"], name, None, raising=False)  # `python -c` has no file
     lab = Lab(tmp_path, capfd)
     yield lab
     lab.end()

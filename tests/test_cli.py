@@ -380,3 +380,26 @@ def test_help_describes_every_command(lab):
     for name in ["run", "plot", "show", "check", "export", "list", "validate", "verify", "data"]:
         assert re.search(rf"\b{name}\b", ran.out)
     assert "--no-" not in lab.command("run", "--help").out
+
+
+def test_dry_run_shows_texts_of_the_file_as_they_are(lab):
+    for name in ("[_red].txt", "[bold]x[.txt"):
+        (lab.folder / name).write_text((lab.folder / "toy.txt").read_text())
+    config = lab.config(dataset=["[_red].txt", "[bold]x[.txt"], solver=["agd", "liblinear"])
+    ran = lab.run(config, "--dry-run")
+    assert ran.code == 0
+    for shown in (" [_red], squared", " [bold]x[, squared", "skipped [_red], squared", "skipped [bold]x[, squared"):
+        assert shown in ran.out
+
+
+def test_more_jobs_than_runs_are_no_more_threads(lab):
+    assert lab.run(lab.config(), "-j", 10**9).code == 0
+
+
+def test_a_directory_is_no_baseline(lab):
+    lab.run(lab.config())
+    for options in ((), ("--update",)):
+        ran = lab.cli("check", lab.out, "--baseline", lab.folder, *options)
+        assert ran.code == 2
+        assert ran.err.startswith("rrmbench: ")
+        assert "Traceback" not in ran.err

@@ -17,6 +17,8 @@ regularizer: {name: l2, strength: 0.1}
 solver: prox_sdca
 """
 
+MANY = list(range(1, 1001))
+
 PLUGIN = '''
 from rrmbench import registry
 from rrmbench.parameters import Positive
@@ -74,7 +76,7 @@ def message(folder):
     return make
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plugin(tmp_path_factory):
     """The text of the plug-in file and its path; it can be loaded once per process only."""
     path = tmp_path_factory.mktemp("plugins") / "config_test_plugin.py"
@@ -469,6 +471,151 @@ MISTAKES = {
         BASE.replace("{name: l2, strength: 0.1}", "{name: box, lower: 2, upper: 1}"),
         "config.yaml:3: regularizer box: found lower = 2.0, upper = 1.0",
     ),
+    "tune_overflow": (
+        BASE + "tune: {grid: {solver.output: '10^[0..400]'}}\n",
+        "config.yaml:5: tune.grid.solver.output: found 1 * 10^309, allowed are values from 5e-324 to 1.7e308",
+    ),
+    "tune_underflow": (
+        BASE + "tune: {grid: {solver.output: '{2,3}*10^[-400..0]'}}\n",
+        "config.yaml:5: tune.grid.solver.output: found 2 * 10^-400, allowed are values from",
+    ),
+    "tune_of_zero": (
+        BASE + "tune: {grid: {solver.output: '0^[-5..5]'}}\n",
+        "config.yaml:5: tune.grid.solver.output: found 1 * 0^-5, allowed are values from",
+    ),
+    **{
+        f"tune_{name}": (
+            BASE + f"tune:\n  grid:\n    solver.output: '{grid}'\n",
+            f"config.yaml:7: tune.grid.solver.output: found '{grid[:100]}",
+        )
+        for name, grid in {
+            "exponents": "2^[-1000000..1000000]",
+            "long_exponents": f"2^[0..{'9' * 5000}]"[:4000],
+            "two_points": "1.2.3^[0..2]",
+            "point": ".^[0..2]",
+            "nan": "{1,nan}*2^[0..2]",
+            "infinite": "{inf}*2^[0..2]",
+            "no_factor": "{1,}*2^[0..2]",
+        }.items()
+    },
+    "tune_long_base": (
+        BASE + f"tune: {{grid: {{solver.output: '{'9' * 400}^[0..2]'}}}}\n",
+        "config.yaml:5: tune.grid.solver.output: found 1 * 9999999999",
+    ),
+    "tune_value": (
+        BASE.replace("prox_sdca", "svrg") + "tune:\n  grid:\n    solver.step_scale: [1, -1]\n",
+        "config.yaml:7: tune.grid.solver.step_scale: found -1.0, allowed is greater than 0",
+    ),
+    "inside_a_data_set": (
+        BASE.replace("tiny.txt", "{path: tiny.txt, inside: smooth}"),
+        "config.yaml:1: dataset.inside: unknown key 'inside'",
+    ),
+    "inside_a_loss": (
+        BASE.replace("squared", "{name: squared, inside: [1, 2]}"),
+        "config.yaml:2: loss.inside: loss 'squared' has no such parameter (it has: none)",
+    ),
+    "inside_a_solver": (
+        BASE.replace("prox_sdca", "{name: prox_sdca, inside: {path: none.py}}"),
+        "config.yaml:4: solver.inside: solver 'prox_sdca' has no such parameter",
+    ),
+    "long_name": (
+        BASE + f"name: {'a' * 101}\n",
+        f"config.yaml:5: name: found '{'a' * 101}', allowed are letters",
+    ),
+    "long_data_set": (
+        BASE.replace("tiny.txt", "a" * 300),
+        f"config.yaml:1: dataset: found '{'a' * 149} ... {'a' * 49}' (302 characters), which cannot be a file: ",
+    ),
+    "long_path": (
+        BASE.replace("tiny.txt", f"{{path: {'a' * 300}}}"),
+        f"config.yaml:1: dataset.path: found '{'a' * 149} ... ",
+    ),
+    "long_test": (
+        BASE.replace("tiny.txt", f"{{path: tiny.txt, test: /{'a' * 300}}}"),
+        f"config.yaml:1: dataset.test: found '/{'a' * 148} ... ",
+    ),
+    "long_plugin": (
+        BASE.replace("prox_sdca", f"{{path: {'a' * 300}.py}}"),
+        f"config.yaml:4: solver.path: found '{'a' * 149} ... ",
+    ),
+    "long_groups": (
+        BASE.replace("{name: l2, strength: 0.1}", f"{{name: group_lasso, strength: 1, groups: {'a' * 300}}}"),
+        f"config.yaml:3: regularizer.groups: found '{'a' * 149} ... ",
+    ),
+    "long_key": (BASE + f"{'a' * 300}: 1\n", "config.yaml:5:1: found a key of 300 characters, allowed are at most 200"),
+    "long_text": (
+        BASE + f"plot: {{title: '{'a' * 5000}'}}\n",
+        "config.yaml:5:15: found a text of 5000 characters, allowed are at most 4096",
+    ),
+    "nul": (BASE.replace("tiny.txt", '"a\\0b"'), "config.yaml:1:10: found the character '\\x00', allowed are texts"),
+    "half_a_pair": (BASE.replace("tiny.txt", '"\\ud800"'), "config.yaml:1:10: found the character '\\ud800'"),
+    "no_home": (BASE.replace("tiny.txt", "~nobody_there/x"), "config.yaml:1: dataset: found '~nobody_there/x'"),
+    "plugin_that_is_not_there": (
+        BASE.replace("prox_sdca", "{path: /nowhere/a.py, name: a}"),
+        "config.yaml:4: solver.path: no such file: /nowhere/a.py",
+    ),
+    "plugin_that_is_a_directory": (
+        BASE.replace("prox_sdca", "{path: /usr, name: a}"),
+        "config.yaml:4: solver.path: no such file: /usr",
+    ),
+    "long_integer": (
+        BASE.replace("0.1", "1" * 400),
+        "config.yaml:3:35: found an integer of 400 digits, allowed are at most 300",
+    ),
+    "longer_integer": (
+        BASE.replace("tiny.txt", f"{{path: tiny.txt, positive: {'1' * 5000}}}"),
+        "config.yaml:1:37: found an integer of 5000 digits",
+    ),
+    "seed_integer": (BASE + f"seed: -{'1' * 400}\n", "config.yaml:5:7: found an integer of 401 digits"),
+    "radius": (
+        BASE.replace("0.1}", f"0.1, domain: {{ball: {'1' * 400}}}}}"),
+        "config.yaml:3:55: found an integer of 400 digits",
+    ),
+    "beyond_float": (BASE.replace("0.1", "1e400"), "config.yaml:3:35: found 1e400, allowed are numbers up to 1.7e308"),
+    "beyond_64_bits": (
+        BASE.replace("tiny.txt", "{path: tiny.txt, subset: 9223372036854775808}"),
+        "config.yaml:1: dataset.subset: found 9223372036854775808, allowed is a whole number of at most 64 bits",
+    ),
+    "nan_without_bounds": (
+        BASE.replace("squared", "{name: ordinal_hinge, theta_1: .nan}"),
+        "config.yaml:2: loss.theta_1: found nan, allowed is a number",
+    ),
+    "limit_of_no_clock": (BASE + "limit: 1e10\n", "config.yaml:5: limit: found 10000000000.0, allowed is a number"),
+    "plot_nan": (
+        BASE + "plot: {xlim: [.nan, 1]}\n",
+        "config.yaml:5: plot.xlim: found nan, allowed is two numbers [low, high] with low < high",
+    ),
+    "plot_infinite": (BASE + "plot: {ylim: [1, .inf]}\n", "config.yaml:5: plot.ylim: found inf, allowed is two"),
+    "plot_reversed": (BASE + "plot: {ylim: [2, 1]}\n", "config.yaml:5: plot.ylim: found [2, 1], allowed is two"),
+    "plot_equal": (BASE + "plot: {ylim: [1, 1]}\n", "config.yaml:5: plot.ylim: found [1, 1], allowed is two"),
+    "plot_title": (BASE + "plot: {title: [a]}\n", "config.yaml:5: plot.title: found ['a'], allowed is text"),
+    "too_many_runs": (
+        BASE.replace("0.1}", f"{list(range(1, 1001))}}}") + f"\nseed: {list(range(2000))}\n",
+        "config.yaml:6: seed: found 2,000,000 combinations (here 1,000 regularizer x 2,000 seed), "
+        "allowed are 100,000 in a file",
+    ),
+    "too_many_nested": (
+        BASE + "reduction: " + "{name: smooth, mu: [1, 2, 3, 4, 5, 6, 7, 8], inside: " * 20 + "none" + "}" * 20 + "\n",
+        "config.yaml:5: reduction: found more than 1e15 combinations (here 1,152,921,504,606,846,976 reduction)",
+    ),
+    "too_many_in_all": (
+        BASE
+        + f"seed: {list(range(300))}\ncases:\n"
+        + f"  - {{regularizer: {{name: l2, strength: {list(range(1, 301))}}}}}\n" * 2,
+        "config.yaml:8: cases[1].regularizer: found 180,000 combinations (here 300 regularizer x 300 seed)",
+    ),
+    "too_many_beside_none": (
+        BASE.replace(
+            "prox_sdca", f"{{name: svrg, step_scale: {list(range(1, 1001))}, snapshot: {list(range(1, 1001))}}}"
+        )
+        + "reduction: {name: smooth, mu: []}\n",
+        "config.yaml:4: solver: found 1,000,000 combinations (here 1,000,000 solver)",
+    ),
+    "too_many_tuned": (
+        BASE.replace("prox_sdca", "svrg").replace("squared", "huber")
+        + "tune: {grid: {solver.step_scale: '{1,3}*2^[-200..200]', loss.mu: '{1,3}*2^[-200..200]'}}\n",
+        "config.yaml:2: loss: found 643,204 combinations (here 802 loss x 802 solver)",
+    ),
     "inside": (
         BASE + "reduction:\n  name: adapt_reg\n  inside:\n    name: smooth\n    mu: -1\n",
         "config.yaml:9: reduction.inside.mu: found -1, allowed is",
@@ -504,11 +651,63 @@ def test_mistakes_say_file_line_key_and_what_is_allowed(message, mistake):
             "regularizer.strength.x=3",
             "--set regularizer.strength.x=3: regularizer.strength is 0.1 and has no key 'x'",
         ),
+        ("a..b=3", "--set a..b=3: found 'a..b=3', allowed is KEY=VALUE"),
+        ("seed=" + "1" * 400, "--set seed=" + "1" * 145 + " ... "),
+        ("dataset=" + "a" * 300, "--set dataset=" + "a" * 142 + " ... "),
+        ('name="\\0"', "--set name=\"\\0\": found the character '\\x00'"),
+        ("stop" + ".a" * 100 + "=1", "--set stop.a.a"),
+        ("loss.inside=3", "--set loss.inside=3: loss.inside: loss 'squared' has no such parameter"),
         ("cases=[]", "--set cases=[]: cases: found [], allowed is a list of mappings"),
     ],
 )
 def test_bad_overrides_say_which(message, option, expected):
     assert message(BASE, option).startswith(expected)
+
+
+def test_a_plugin_is_a_python_file_without_a_colon_in_its_path(message, folder):
+    (folder / "a:b.py").write_text("")
+    for name in ("tiny.txt", "a:b.py"):
+        text = message(BASE.replace("prox_sdca", f"{{path: '{name}', name: a}}"))
+        assert (
+            text
+            == f"config.yaml:4: solver.path: found '{name}', allowed is a Python file (.py) without ':' in its path"
+        )
+
+
+def test_a_great_label_stays_one(plan):
+    made = plan(BASE, "dataset={path: tiny.txt, positive: [1e300, 1e18, 1.0, 1]}")
+    assert [repr(value) for value in values(made, "dataset", "positive")] == ["1e+300", "1000000000000000000", "1"]
+
+
+def test_a_grid_of_test_parts_is_sought_like_one(plan, folder):
+    made = plan(BASE, "dataset={path: tiny.txt, test: [other.txt, no]}")
+    assert values(made, "dataset", "test") == [str(folder / "other.txt"), str(folder / "no")]
+
+
+def test_only_compares_lists_as_wholes(plan):
+    made = plan(BASE, "regularizer={name: l2, strength: [1, 2], domain: [{box: [0, 1]}, {box: [-1, 1.5]}]}")
+    [kept] = select([made], ["regularizer.domain.box=[[-1.0, 1.5]]"])
+    assert [spec["regularizer"]["domain"] for spec in kept.runs] == [{"box": [-1, 1.5]}] * 2
+    with pytest.raises(RrmbenchError, match=r"the values are: \[0, 1\], \[-1, 1.5\]"):
+        select([made], ["regularizer.domain.box=[-1, 1.5]"])
+
+
+def test_only_with_many_values_looks_each_up(plan):
+    made = plan(BASE, f"seed={list(range(20_000))}")
+    [kept] = select([made], [f"seed={list(range(0, 20_000, 2))}"])
+    assert len(kept.runs) == 10_000
+    with pytest.raises(RrmbenchError) as error:
+        select([made], ["seed=-1"])
+    assert str(error.value).endswith("17, 18, 19, ... (20000 in all))")
+
+
+def test_the_place_of_an_override_is_that_of_the_newest(message):
+    text = BASE.replace("prox_sdca", "[svrg, {name: svrg, step_scale: -1}]")
+    assert message(text, "solver=[{name: svrg, step_scale: -2}]").startswith(
+        "--set solver=[{name: svrg, step_scale: -2}]: "
+    )
+    assert message(text, "solver=[{name: svrg}]", "solver.step_scale=-3").startswith("--set solver.step_scale=-3: ")
+    assert message(text, "solver.step_scale=3", "solver=[a]").startswith("--set solver=[a]: ")
 
 
 def test_several_faults_of_one_part_are_all_told(message):

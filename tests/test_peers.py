@@ -64,7 +64,9 @@ def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     assert min(suboptimality) >= -1e-12
     assert suboptimality[0] > 1e-3
     assert [x.restarted for x in theirs] == [False] + [True] * (len(theirs) - 1)
-    assert all(np.isnan(x.passes) == (solver != "sklearn_saga") for x in theirs)
+    counts = registry.lookup("solver", solver).counts_passes
+    assert counts == (solver == "sklearn_saga")
+    assert all(np.isnan(x.passes) != counts for x in theirs)
 
 
 def sleeper(yields):
@@ -166,6 +168,46 @@ def test_what_a_library_does_not_solve_is_skipped_with_the_reason(lab, loss, psi
     ran = lab.run(lab.config(loss=loss, regularizer=psi, solver=solver), "--dry-run")
     assert ran.code == 2
     assert words in " ".join(ran.err.split())
+
+
+BLACK_BOX = """
+import numpy as np, rrmbench
+@rrmbench.solver(counts_passes=False)
+def uncounted(problem, start, rng):
+    while True:
+        yield rrmbench.Iterate(np.zeros(problem.shape), passes=np.nan, restarted=True)
+"""
+
+
+def test_what_no_rule_would_end_is_skipped_with_what_to_give_instead(lab):
+    (lab.folder / "uncounted.py").write_text(BLACK_BOX)
+    uncounted = {"path": "uncounted.py", "name": "uncounted"}
+    box = {"loss": "logistic", "solver": ["liblinear", uncounted, "sklearn_saga", "agd"], "stop": {"passes": 3}}
+    advice = "counts no passes: give stop.gap, stop.relative_gap or stop.seconds"
+    ran = lab.cli("validate", lab.config(**box))
+    assert (ran.code, "2 runs, 2 skipped" in ran.out) == (0, True)
+    ran = lab.run(lab.config(**box), "--dry-run")
+    said = " ".join(ran.out.split())
+    assert f"liblinear: liblinear {advice}" in said
+    assert f"uncounted: uncounted {advice}" in said
+    ran = lab.run(lab.config(**box))
+    assert ran.code == 0
+    assert f"skipped 1: liblinear {advice}" in " ".join(ran.out.split())
+    assert {result.spec["solver"]["name"] for result in lab.results()} == {"agd", "sklearn_saga"}
+    for alone in ("liblinear", uncounted):
+        for arguments in (("validate",), ("run", "-o", lab.out)):
+            ran = lab.cli(*arguments, lab.config(**box | {"solver": alone}))
+            assert ran.code == 2
+            assert advice in ran.err
+    ran = lab.run(lab.config(**box), "--only", "solver=liblinear")
+    assert ran.code == 2
+    assert advice in ran.err
+
+
+@pytest.mark.parametrize("rule", [{"gap": 1e-3}, {"relative_gap": 1e-3}, {"seconds": 1}])
+def test_any_rule_but_passes_lets_a_black_box_run(lab, rule):
+    ran = lab.cli("validate", lab.config(loss="logistic", solver="liblinear", stop={"passes": 3} | rule))
+    assert (ran.code, "1 runs, 0 skipped" in ran.out) == (0, True)
 
 
 @pytest.mark.parametrize("reduction", ["adapt_reg", {"name": "smooth", "mu": 0.1}])

@@ -67,7 +67,20 @@ def test_merge_keys():
         ("? [1]\n: 2", "f:1:3: a key must be text"),
         ("a: 1\nb: \x01", "f:2: the character '\\x01' is not allowed"),
         ("a: {<<: 3}", "f:1:9: '<<' merges mappings only"),
-        ("[" * 5000, "f: nested too deeply"),
+        ("[" * 100_000, "f:1:41: nested deeper than 40 levels"),
+        ("{a: " * 5000, "f:1:158: nested deeper than 40 levels"),
+        ("- " * 5000, "f:1:81: nested deeper than 40 levels"),
+        ("a: " + "9" * 301, "f:1:4: found an integer of 301 digits, allowed are at most 300"),
+        ("a: 0x" + "f" * 5000, "f:1:4: found an integer of 5002 digits"),
+        ("a: -1e309", "f:1:4: found -1e309, allowed are numbers up to 1.7e308, and .inf"),
+        ('a: "\\ud800"', "f:1:4: found the character '\\ud800', allowed are texts without it"),
+        ('"\\0": 1', "f:1:1: found the character '\\x00'"),
+        ('a: "\\e[31m"', "f:1:4: found the character '\\x1b'"),
+        ('a: "\\U00110000"', "f:1:"),
+        ('a: "\\UFFFFFFFF"', "f:1:"),
+        ("%YAML " + "1" * 5000 + ".1\n--- a", "f:1:"),
+        ("a: !!bool yes", "f:1:4: 'yes' is not a value of"),
+        ("a: !!null 3", "f:1:4: '3' is not a value of"),
     ],
 )
 def test_bad_yaml_says_where(text, message):
@@ -91,6 +104,29 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9t\xe9")
     with pytest.raises(RrmbenchError, match=r"latin.yaml: not UTF-8 text \(byte 7\)"):
         load(tmp_path / "latin.yaml")
+
+
+def test_numbers_at_their_bounds():
+    assert parse("9" * 300, "f").value == 10**300 - 1
+    assert parse("[1.7976931348623157e308, -.inf, 1e-400]", "f").value == [1.7976931348623157e308, float("-inf"), 0.0]
+
+
+def test_as_deep_as_allowed():
+    assert parse("[" * 40 + "]" * 40, "f").value
+
+
+def test_files_that_are_too_long_or_endless_or_utf16(tmp_path):
+    (tmp_path / "long.yaml").write_text("#" * 1_000_001)
+    for path in (tmp_path / "long.yaml", "/dev/zero"):
+        with pytest.raises(RrmbenchError, match=f"{path}: more than 1000000 bytes"):
+            load(path)
+    (tmp_path / "wide.yaml").write_text("name: a", encoding="utf-16")
+    with pytest.raises(RrmbenchError, match=r"wide\.yaml: found UTF-16, allowed is UTF-8"):
+        load(tmp_path / "wide.yaml")
+    with pytest.raises(RrmbenchError, match="cannot be read: File name too long"):
+        load("a" * 300)
+    with pytest.raises(RrmbenchError, match="cannot be read: embedded null byte"):
+        load("a\0b")
 
 
 def test_byte_order_mark_and_windows_lines(tmp_path):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from rrmbench import registry
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shortened
 
 
 def check(kind, mapping, path, places):
@@ -43,7 +43,7 @@ def _plugin_name(kind, mapping, where):
     elif len(mine) == 1:
         real = mine[0]
     else:
-        found = f"{mapping['path']} registers {_listed(kind, mine)}"
+        found = f"{shortened(mapping['path'])} registers {_listed(kind, mine)}"
         raise RrmbenchError(f"{where}: {found}; needed is the name of one")
     if real not in mine:
         raise RrmbenchError(f"{where}.name: found '{real}', but {mapping['path']} registers {_listed(kind, mine)}")

@@ -5,28 +5,31 @@ from pathlib import Path
 
 from rrmbench.data import catalogue
 from rrmbench.data import places as data_places
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shortened, shown
+from rrmbench.registry import AROUND
 
 _ALLOWED = "a name, a mapping {name: ..., parameter: value} or a list of those"
 _FILES = ("path", "groups")  # keys that may hold a path
 
 
-def absolute(text, folder):
+def absolute(text, folder, where):
     """Return the file `text` of the configuration's folder, the working directory or the data folders, else `text`."""
-    for base in (folder, Path.cwd(), *data_places.search_folders()):
-        candidate = Path(os.path.abspath(base / Path(text).expanduser()))
-        if candidate.is_file():
-            return str(candidate)
-    return text
+    file = data_places.file_at(text, [folder, Path.cwd(), *data_places.search_folders()], where)
+    return text if file is None else str(file)
 
 
-def named(kind, text, folder):
+def named(kind, text, folder, where):
     """Return {"name": text}, or {"path": file} for a data set that is a path and not registered."""
     if kind == "dataset" and text not in catalogue.names():
-        file = absolute(text, folder)
+        file = absolute(text, folder, where)
         if "/" in text or Path(file).is_absolute():
             return {"path": file}
     return {"name": text}
+
+
+def has_inside(kind):
+    """Whether components of this kind nest, by the key `inside`."""
+    return AROUND.get(kind) == "inside"
 
 
 def normal(kind, value, path, places, folder):
@@ -40,41 +43,50 @@ def normal(kind, value, path, places, folder):
 
 def _entry(kind, value, path, places, folder):
     if isinstance(value, str):
-        value = named(kind, value, folder)
+        value = named(kind, value, folder, places.where(path))
     if not isinstance(value, dict):
-        raise RrmbenchError(f"{places.where(path)}: found {value!r}, allowed is {_ALLOWED}")
-    entry = value | {key: _files(value[key], folder) for key in _FILES if key in value}
-    if kind == "dataset" and isinstance(entry.get("test"), str):
-        (entry["test"],) = named(kind, entry["test"], folder).values()
-    _check_identity(entry, path, places)
-    if kind == "reduction" and "inside" in entry:
+        raise RrmbenchError(f"{places.where(path)}: found {shown(value)}, allowed is {_ALLOWED}")
+
+    def each(key, change):
+        """{key: its value changed where it is text, also inside a grid}, or {} without the key."""
+        where, held = places.where((*path, key)), value.get(key)
+        changed = [change(v, where) if isinstance(v, str) else v for v in (held if isinstance(held, list) else [held])]
+        return {key: changed if isinstance(held, list) else changed[0]} if key in value else {}
+
+    entry = dict(value)
+    for key in _FILES:
+        entry |= each(key, lambda text, where: absolute(text, folder, where))
+    if kind == "dataset":
+        entry |= each("test", lambda text, where: next(iter(named(kind, text, folder, where).values())))
+    _check_identity(kind, entry, path, places)
+    if has_inside(kind) and "inside" in entry:
         entry["inside"] = normal(kind, entry["inside"], (*path, "inside"), places, folder)
     return entry
 
 
-def _check_identity(entry, path, places):
+def _check_identity(kind, entry, path, places):
     if "name" not in entry and "path" not in entry:
-        raise RrmbenchError(f"{places.where(path)}: found {entry!r}, needed is a name or the path of a file")
+        raise RrmbenchError(f"{places.where(path)}: found {shown(entry)}, needed is a name or the path of a file")
     for key in ("name", "path"):
         values = entry.get(key, [])
         for value in values if isinstance(values, list) else [values]:
+            where = places.where((*path, key))
             if not isinstance(value, str):
-                raise RrmbenchError(f"{places.where((*path, key))}: found {value!r}, allowed is text")
-            if key == "path" and not Path(value).is_absolute():
-                raise RrmbenchError(f"{places.where((*path, key))}: no such file: {value}")
+                raise RrmbenchError(f"{where}: found {shown(value)}, allowed is text")
+            if key == "path" and not Path(value).is_file():  # of what `absolute` has found
+                raise RrmbenchError(f"{where}: no such file: {shortened(value)}")
+            if key == "path" and kind != "dataset" and (Path(value).suffix != ".py" or os.pathsep in value):
+                # the separator: the files are handed on to other processes as one list of paths
+                allowed = f"a Python file (.py) without '{os.pathsep}' in its path"
+                raise RrmbenchError(f"{where}: found {shown(value)}, allowed is {allowed}")
 
 
-def _files(value, folder):
-    if isinstance(value, list):
-        return [_files(item, folder) for item in value]
-    return absolute(value, folder) if isinstance(value, str) else value
-
-
-def plugins(entries):
+def plugins(kind, entries):
     """Return the plug-in files of a component (an entry or a list of entries)."""
     found = []
     for entry in entries if isinstance(entries, list) else [entries]:
         path = entry.get("path", [])
         found += path if isinstance(path, list) else [path]
-        found += plugins(entry.get("inside", []))
+        if has_inside(kind):
+            found += plugins(kind, entry.get("inside", []))
     return found

@@ -1,24 +1,40 @@
 """Grids: a parameter whose value is a list stands for one component per value."""
 
 from itertools import product
+from math import prod
 
+from rrmbench.config.entries import has_inside
 from rrmbench.errors import RrmbenchError
 
 
-def expand(value, path, places):
+def count(kind, value):
+    """Return how many mappings `expand` yields, without making them; an empty grid, which it refuses, counts as 1."""
+    if isinstance(value, list):
+        return sum(count(kind, entry) for entry in value)
+    return prod(
+        count(kind, held) if _nests(kind, key) else max(len(held), 1) if isinstance(held, list) else 1
+        for key, held in value.items()
+    )
+
+
+def expand(kind, value, path, places):
     """Yield (mapping, key path) for every combination of the grids of an entry or of a list of entries."""
     if isinstance(value, list):
         for index, entry in enumerate(value):
-            yield from expand(entry, (*path, index), places)
+            yield from expand(kind, entry, (*path, index), places)
         return
-    axes = [_axis(key, held, (*path, key), places) for key, held in value.items()]
+    axes = [_axis(kind, key, held, (*path, key), places) for key, held in value.items()]
     for point in product(*axes):
         yield dict(zip(value, point, strict=True)), path
 
 
-def _axis(key, value, path, places):
-    if key == "inside":
-        return [mapping for mapping, _ in expand(value, path, places)]
+def _nests(kind, key):
+    return key == "inside" and has_inside(kind)
+
+
+def _axis(kind, key, value, path, places):
+    if _nests(kind, key):
+        return [mapping for mapping, _ in expand(kind, value, path, places)]
     if not isinstance(value, list):
         return [value]
     if not value:

@@ -1,12 +1,13 @@
 """`--only KEY=VALUE`: keep the runs that match."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 from rrmbench import registry
 from rrmbench.config.overrides import split
 from rrmbench.config.schema import CASE_KEYS
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, listed, nearest, shortened
 
 
 def select(plans, only):
@@ -15,15 +16,16 @@ def select(plans, only):
     Plans without a run left are dropped. Raises RrmbenchError if a text matches no combination of any plan,
     or all of them together leave no run.
     """
+    specs = [spec for plan in plans for spec in [*plan.runs, *(spec for spec, _ in plan.skipped)]]
     wanted = {}
     for text in only:
         keys, value = split("--only", text, CASE_KEYS)
         values = value if isinstance(value, list) else [value]
-        wanted.setdefault(keys, []).extend(values)
-        _check(text, keys, values, [spec for plan in plans for spec in _specs(plan)])
+        _check(f"--only {shortened(text)}", keys, values, specs)
+        wanted.setdefault(keys, set()).update(_meant(keys, value) for value in values)
 
     def keep(spec):
-        return all(any(_matches(spec, keys, value) for value in values) for keys, values in wanted.items())
+        return all(not wanted[keys].isdisjoint(_held(spec, keys)) for keys in wanted)
 
     kept = [
         replace(
@@ -35,31 +37,39 @@ def select(plans, only):
     ]
     if not any(plan.runs for plan in kept):
         reasons = dict.fromkeys(why for plan in kept for _, why in plan.skipped)
-        raise RrmbenchError("\n  ".join([f"--only {' '.join(only)}: no run is left", *reasons]))
+        raise RrmbenchError("\n  ".join([f"--only {shortened(' '.join(only))}: no run is left", *list(reasons)[:20]]))
     return [plan for plan in kept if plan.runs]
 
 
-def _specs(plan):
-    return [*plan.runs, *(spec for spec, _ in plan.skipped)]
-
-
-def _check(text, keys, values, specs):
-    shown = list(dict.fromkeys(_spoken(spec, keys)[0] for spec in specs if _spoken(spec, keys)))
+def _check(option, keys, values, specs):
+    shown = list(dict.fromkeys(str(_spoken(spec, keys)[0]) for spec in specs if _spoken(spec, keys)))
     if not shown:
-        raise RrmbenchError(f"--only {text}: no combination sets that key")
+        raise RrmbenchError(f"{option}: no combination sets that key")
+    held = {spelling for spec in specs for spelling in _held(spec, keys)}
     for value in values:
-        if not any(_matches(spec, keys, value) for spec in specs):
+        if _meant(keys, value) not in held:
             hint = nearest(value, shown) if isinstance(value, str) else ""
-            raise RrmbenchError(
-                f"--only {text}: no combination matches{hint} (the values are: {', '.join(map(str, shown))})"
-            )
+            raise RrmbenchError(f"{option}: no combination matches{hint} (the values are: {listed(shown)})")
 
 
-def _matches(spec, keys, value):
-    if isinstance(value, str) and keys[0] in registry.KINDS and keys[1:] in ((), ("inside",)):
+def _meant(keys, value):
+    """A value of `--only` in the form of `_held`; of a component by its real name."""
+    if isinstance(value, str) and keys[0] in registry.KINDS and set(keys[1:]) <= {"inside"}:
         value = _real_name(keys[0], value)
-    # True == 1 in Python, but not for a user
-    return any(held == value and isinstance(held, bool) == isinstance(value, bool) for held in _spoken(spec, keys))
+    return _key(value)
+
+
+def _held(spec, keys):
+    return [_key(value) for value in _spoken(spec, keys)]
+
+
+def _key(value):
+    """A text that is the same for equal values, and for 1 and 1.0; not for 1 and true, which are equal in Python."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_key, value))}]"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, sort_keys=True)
 
 
 def _real_name(kind, name):

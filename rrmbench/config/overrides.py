@@ -2,26 +2,28 @@
 
 from rrmbench.config import entries
 from rrmbench.config.schema import COMPONENTS, TOP_KEYS
-from rrmbench.errors import RrmbenchError, nearest
-from rrmbench.yaml_loader import dotted, parse
+from rrmbench.errors import RrmbenchError, nearest, shortened, shown
+from rrmbench.yaml_loader import MAX_DEPTH, dotted, parse
 
 
 def split(option, text, allowed):
     """Return (keys, value) of KEY=VALUE, whose first key is one of `allowed`."""
     key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise RrmbenchError(f"{option} {text}: found {text!r}, allowed is KEY=VALUE such as solver=apcg")
-    keys = tuple(key.strip().split("."))
+    keys, place = tuple(key.strip().split(".")), f"{option} {shortened(text)}"
+    if not equals or "" in keys:
+        raise RrmbenchError(f"{place}: found {shown(text)}, allowed is KEY=VALUE such as solver=apcg")
     if keys[0] not in allowed:
         hint = f"{nearest(keys[0], allowed)} (allowed: {', '.join(allowed)})"
-        raise RrmbenchError(f"{option} {text}: unknown key '{keys[0]}'{hint}")
-    return keys, parse(value, f"{option} {text}").value
+        raise RrmbenchError(f"{place}: unknown key {shown(keys[0])}{hint}")
+    if len(keys) > MAX_DEPTH:
+        raise RrmbenchError(f"{place}: nested deeper than {MAX_DEPTH} levels")
+    return keys, parse(value, place).value
 
 
 def apply(tree, places, folder, text):
     """Change `tree` and `places` as `--set text` says; components may be names after it."""
     keys, value = split("--set", text, TOP_KEYS)
-    setting = _Setting(keys, value, f"--set {text}", places, folder)
+    setting = _Setting(keys, value, f"--set {shortened(text)}", places, folder)
     for path, block in _targets(tree, keys[0]):
         setting.into(block, 0, path)
 
@@ -57,10 +59,13 @@ class _Setting:
             self.into(inner, depth + 1, path)
         else:
             key = self.keys[depth + 1]
-            raise RrmbenchError(f"{self.place}: {dotted(path)} is {inner!r} and has no key '{key}'")
+            raise RrmbenchError(f"{self.place}: {dotted(path)} is {shown(inner)} and has no key {shown(key)}")
 
     def _is_component(self, depth):
-        return self.keys[depth] in COMPONENTS if depth == 0 else self.keys[depth] == "inside"
+        """Whether the keys up to this depth name a component: `solver`, or `reduction.inside.inside`."""
+        return self.keys[0] in COMPONENTS and (
+            depth == 0 or (entries.has_inside(self.keys[0]) and set(self.keys[1 : depth + 1]) == {"inside"})
+        )
 
     def _leaf(self, old, path):
         bare_name = isinstance(self.value, str) and self._is_component(len(self.keys) - 1)
@@ -73,6 +78,6 @@ class _Setting:
         """A bare name takes the place of the name or path of every entry, whose parameters stay."""
         if isinstance(old, list):
             return [self._renamed(entry, (*path, i)) for i, entry in enumerate(old)]
-        name = entries.named(self.keys[0], self.value, self.folder)
+        name = entries.named(self.keys[0], self.value, self.folder, f"{self.place}: {dotted(path)}")
         self.places.replace((*path, *name), self.place)
         return name | {key: value for key, value in old.items() if key not in ("name", "path")}

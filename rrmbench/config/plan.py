@@ -4,17 +4,20 @@ import json
 import re
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 from rrmbench import registry
 from rrmbench.config import components, schema
-from rrmbench.config.grids import expand
+from rrmbench.config.grids import count, expand
 from rrmbench.config.raw import DEFAULTS, read
 from rrmbench.config.tune import Tuner
 from rrmbench.config.validity import reason
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 
+MAX_RUNS = 100_000  # of a file, the skipped included
+MOST_REASONS = 20  # that a message tells
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -61,12 +64,12 @@ def resolve(raw):
     for file in raw.plugins:  # all of them first: one may be named before the mapping that gives its file
         registry.load_plugin(file)
     tree, places = raw.tree, raw.places
-    tuner = Tuner(tree, places)
+    tuner, room = Tuner(tree, places), _Room(places)
     plot = schema.check(schema.Plot, tree.get("plot", {}), ("plot",), places).model_dump(exclude_none=True)
     name, reference = _name(raw), _reference(tree, places)
     combinations = {}
     for block, at in raw.blocks():
-        for spec, why, tuned in _combinations(block, at, places, tuner):
+        for spec, why, tuned in _combinations(block, at, places, tuner, room):
             combinations.setdefault(_text(spec), (spec, why, tuned))
     tuner.check_used()
     runs = [spec for spec, why, _ in combinations.values() if why is None]
@@ -85,20 +88,39 @@ def validate(paths):
     return [Count(plan.path, len(plan.runs), len(plan.skipped)) for plan in plans]
 
 
-def _combinations(block, at, places, tuner):
+class _Room:
+    """The combinations that a file has so far, of which there may be MAX_RUNS."""
+
+    def __init__(self, places):
+        self.places, self.taken = places, 0
+
+    def check(self, at, sizes):
+        """Return the product of the `sizes`, a mapping by key; RrmbenchError, at the longest, if it is too much."""
+        more = prod(sizes.values())
+        if self.taken + more > MAX_RUNS:
+            axes = " x ".join(f"{size:,} {kind}" for kind, size in sizes.items() if size > 1)
+            total = f"{self.taken + more:,}" if more < 10**15 else "more than 1e15"
+            where = self.places.where(at[max(sizes, key=sizes.get)])
+            found = f"found {total} combinations (here {axes})"
+            raise RrmbenchError(f"{where}: {found}, allowed are {MAX_RUNS:,} in a file")
+        return more
+
+
+def _combinations(block, at, places, tuner, room):
     """Yield (spec, reason or None, tuned keys) for the product of one block, in the order of `schema.AXES`."""
     from rrmbench import data
     from rrmbench.parts import traits
 
-    axes = [
-        [
-            tuned
-            for mapping, path in expand(block[kind], at[kind], places)
-            for tuned in tuner.expand(kind, components.check(kind, mapping, path, places))
-        ]
-        for kind in schema.COMPONENTS
-    ]
     seeds = _seeds(block["seed"], at["seed"], places)
+    sizes = {kind: count(kind, block[kind]) for kind in schema.COMPONENTS} | {"seed": len(seeds)}
+    room.check(at, sizes)
+    checked = {
+        kind: [components.check(kind, *found, places) for found in expand(kind, block[kind], at[kind], places)]
+        for kind in schema.COMPONENTS
+    }
+    sizes |= {kind: sum(tuner.count(kind, mapping) for mapping in checked[kind]) for kind in checked}
+    room.taken += room.check(at, sizes)
+    axes = [[tuned for mapping in checked[kind] for tuned in tuner.expand(kind, mapping)] for kind in checked]
     stop = schema.check(schema.Stop, block["stop"], at["stop"], places).model_dump(exclude_none=True)
     trace = schema.check(schema.Trace, block["trace"], at["trace"], places).model_dump()
     for problem in product(*axes[:3]):
@@ -109,7 +131,7 @@ def _combinations(block, at, places, tuner):
             parts = (*problem, *method)
             spec = {kind: mapping for kind, (mapping, _) in zip(schema.COMPONENTS, parts, strict=True)}
             tuned = [key for _, keys in parts for key in keys]
-            why = reason(spec, has)
+            why = reason(spec, has, stop)
             for seed in seeds:
                 yield spec | {"seed": seed, "stop": stop, "trace": trace}, why, tuned
 
@@ -119,7 +141,7 @@ def _seeds(value, path, places):
         raise RrmbenchError(f"{places.where(path)}: the list is empty; needed is at least one seed")
     allowed = "a whole number of at least 0, or a list of those"
     seeds = value if isinstance(value, list) else [value]
-    return schema.check_value(list[schema.Seed], seeds, path, places, allowed)
+    return list(dict.fromkeys(schema.check_value(list[schema.Seed], seeds, path, places, allowed)))
 
 
 def _text(spec):
@@ -130,8 +152,8 @@ def _name(raw):
     name = raw.tree.get("name", re.sub(r"[^A-Za-z0-9._-]", "_", raw.path.stem))
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise RrmbenchError(
-            f"{raw.places.where(('name',))}: found {name!r}, allowed are letters, digits, '.', '_' and '-', "
-            "starting with a letter or digit (it names a directory)"
+            f"{raw.places.where(('name',))}: found {shown(name)}, allowed are letters, digits, '.', '_' and '-', "
+            "starting with a letter or digit, 100 at most (it names a directory)"
         )
     return name
 
@@ -146,11 +168,13 @@ def _reference(tree, places):
 def _limit(tree, places, runs):
     """The file's `limit`, by default the longest max(60, 3 stop.seconds + 60), an hour without seconds."""
     if "limit" in tree:
-        allowed = f"{schema.POSITIVE} (seconds)"
-        return schema.check_value(schema.Number, tree["limit"], ("limit",), places, allowed)
+        allowed = f"{schema.SECONDS} (seconds)"
+        return schema.check_value(schema.Seconds, tree["limit"], ("limit",), places, allowed)
     seconds = [spec["stop"].get("seconds") for spec in runs]
     return 3600.0 if None in seconds else max(60.0, 3.0 * max(seconds) + 60.0)
 
 
 def _listed(skipped):
-    return "\n".join(f"  {why}" for why in dict.fromkeys(why for _, why in skipped))
+    reasons = list(dict.fromkeys(why for _, why in skipped))
+    more = [f"... ({len(reasons)} reasons in all)"] if len(reasons) > MOST_REASONS else []
+    return "\n".join(f"  {why}" for why in [*reasons[:MOST_REASONS], *more])

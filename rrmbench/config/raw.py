@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rrmbench.config import entries, overrides
 from rrmbench.config.schema import CASE_KEYS, COMPONENTS, TOP_KEYS, check_keys
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 from rrmbench.yaml_loader import Places, load
 
 DEFAULTS = {
@@ -65,7 +65,7 @@ def read(path, sets=()):
 def _check_cases(tree, places):
     cases = tree.get("cases", [{}])
     if not isinstance(cases, list) or not cases:
-        raise RrmbenchError(f"{places.where(('cases',))}: found {cases!r}, allowed is a list of mappings")
+        raise RrmbenchError(f"{places.where(('cases',))}: found {shown(cases)}, allowed is a list of mappings")
     for index, case in enumerate(cases):
         for key in case if isinstance(case, dict) else ():
             if key in TOP_KEYS and key not in CASE_KEYS:
@@ -87,5 +87,5 @@ def _normalise(tree, places, folder):
 
 
 def _plugins(tree):
-    mathematics = [block[kind] for block, kind, _ in _component_values(tree) if kind != "dataset"]
-    return tuple(dict.fromkeys(file for value in mathematics for file in entries.plugins(value)))
+    mathematics = [(kind, block[kind]) for block, kind, _ in _component_values(tree) if kind != "dataset"]
+    return tuple(dict.fromkeys(file for kind, value in mathematics for file in entries.plugins(kind, value)))

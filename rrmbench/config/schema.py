@@ -2,24 +2,38 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, nearest, shown
 
 COMPONENTS = ("dataset", "loss", "regularizer", "solver", "reduction")
 AXES = (*COMPONENTS, "seed")
 CASE_KEYS = (*AXES, "stop", "trace")
 TOP_KEYS = ("name", *CASE_KEYS, "limit", "reference", "tune", "plot", "cases")
 
+MOST_FAULTS = 10  # of one part that a message tells
+
 POSITIVE = "a number greater than 0"
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+SECONDS = "a number greater than 0 and at most 1e9"  # beyond it clocks of the operating system end
+Seconds = Annotated[float, Field(gt=0, le=1e9)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Key = Annotated[str, Field(pattern=rf"^({'|'.join(COMPONENTS)})(\.\w+)*$|^seed$")]
 MEASURES = (
     *("suboptimality", "gap", "objective", "dual", "nonzeros"),
     *("train_error", "test_error", "test_accuracy", "test_rmse"),
 )
-Limits = Annotated[list[float], Field(min_length=2, max_length=2)]
+
+
+def _growing(values):
+    if not values[0] < values[1]:
+        raise ValueError("not in order")
+    return values
+
+
+LIMITS = "two numbers [low, high] with low < high"
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Limits = Annotated[list[Finite], Field(min_length=2, max_length=2), AfterValidator(_growing)]
 KEY = "a component (" + ", ".join(COMPONENTS) + "), one of its parameters (regularizer.strength) or seed"
 
 
@@ -33,7 +47,7 @@ class Stop(_Part):
     passes: Number | None = Field(None, description=POSITIVE)
     gap: Number | None = Field(None, description=POSITIVE)
     relative_gap: Number | None = Field(None, description=POSITIVE)
-    seconds: Number | None = Field(None, description=POSITIVE)
+    seconds: Seconds | None = Field(None, description=SECONDS)
 
     @model_validator(mode="after")
     def _not_empty(self):
@@ -52,7 +66,7 @@ class Trace(_Part):
 class Reference(_Part):
     """The seconds of the extra high-accuracy solve that pins the optimum."""
 
-    seconds: Number = Field(60.0, description=POSITIVE)
+    seconds: Seconds = Field(60.0, description=SECONDS)
 
 
 class Plot(_Part):
@@ -64,8 +78,8 @@ class Plot(_Part):
     x: Literal["passes", "work", "seconds"] = Field("passes", description="passes, work or seconds")
     y: Literal[MEASURES] = Field("suboptimality", description="one of " + ", ".join(MEASURES))
     title: str | None = Field(None, description="text")
-    xlim: Limits | None = Field(None, description="two numbers [low, high]")
-    ylim: Limits | None = Field(None, description="two numbers [low, high]")
+    xlim: Limits | None = Field(None, description=LIMITS)
+    ylim: Limits | None = Field(None, description=LIMITS)
 
 
 class Tune(_Part):
@@ -82,8 +96,9 @@ def check(model, value, path, places):
     try:
         return model.model_validate(value, strict=True)
     except ValidationError as error:
-        lines = dict.fromkeys(_line(model, fault, path, places) for fault in error.errors())
-        raise RrmbenchError("\n".join(lines)) from None
+        lines = list(dict.fromkeys(_line(model, fault, path, places) for fault in error.errors()))
+        more = [f"... ({len(lines)} faults in all)"] if len(lines) > MOST_FAULTS else []
+        raise RrmbenchError("\n".join([*lines[:MOST_FAULTS], *more])) from None
 
 
 def check_value(annotation, value, path, places, allowed):
@@ -91,14 +106,14 @@ def check_value(annotation, value, path, places, allowed):
     try:
         return TypeAdapter(annotation).validate_python(value, strict=True)
     except ValidationError:
-        raise RrmbenchError(f"{places.where(path)}: found {value!r}, allowed is {allowed}") from None
+        raise RrmbenchError(f"{places.where(path)}: found {shown(value)}, allowed is {allowed}") from None
 
 
 def check_keys(mapping, allowed, path, places):
     """Refuse anything but a mapping whose keys are all in `allowed`."""
     if not isinstance(mapping, dict):
         raise RrmbenchError(
-            f"{places.where(path)}: found {mapping!r}, allowed is a mapping of the keys {', '.join(allowed)}"
+            f"{places.where(path)}: found {shown(mapping)}, allowed is a mapping of the keys {', '.join(allowed)}"
         )
     for key in mapping:
         if key not in allowed:
@@ -115,11 +130,11 @@ def _line(model, fault, path, places):
         if fault["type"] == "value_error":
             return f"{places.where(path)}: {fault['msg'].removeprefix('Value error, ')}"
         allowed = f"a mapping of the keys {', '.join(fields)}"
-        return f"{places.where(path)}: found {fault['input']!r}, allowed is {allowed}"
+        return f"{places.where(path)}: found {shown(fault['input'])}, allowed is {allowed}"
     key = fault["loc"][0]
     where = places.where((*path, key))
     if key not in fields:
         return f"{where}: {_unknown(fields, key)}"
     if fault["type"] == "missing":
         return f"{where}: missing, needed is {fields[key].description}"
-    return f"{where}: found {fault['input']!r}, allowed is {fields[key].description}"
+    return f"{where}: found {shown(fault['input'])}, allowed is {fields[key].description}"

@@ -3,17 +3,21 @@
 A grid is a list of numbers or a text such as "2^[-10..10]" or "{1,3}*10^[-6..0]".
 """
 
+import math
 import re
 from itertools import product
 
 from rrmbench import registry
 from rrmbench.config import schema
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, nearest, shown
 
+_NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
+_WHOLE = r"-?[0-9]{1,4}"  # no power of a base beyond these is a number that differs from 0 and 1
 _POWERS = re.compile(
-    r"(?:\{(?P<factors>[^{}]+)\}\s*\*\s*)?(?P<base>[0-9.]+)\s*\^\s*\[\s*(?P<low>-?\d+)\s*\.\.\s*(?P<high>-?\d+)\s*\]"
+    rf"(?:\{{(?P<factors>[^{{}}]+)\}}\s*\*\s*)?(?P<base>{_NUMBER})\s*\^\s*"
+    rf"\[\s*(?P<low>{_WHOLE})\s*\.\.\s*(?P<high>{_WHOLE})\s*\]"
 )
-_ALLOWED = "a list of numbers or a text like '2^[-10..10]' or '{1,3}*10^[-6..0]'"
+_ALLOWED = "a list of numbers or a text like '2^[-10..10]' or '{1,3}*10^[-6..0]', exponents of at most 4 digits"
 
 
 class Tuner:
@@ -25,52 +29,69 @@ class Tuner:
         grids = self.settings.grid.items() if self.settings else ()
         self.grids = {tuple(key.split(".")): self._values(key, grid) for key, grid in grids}
 
+    def count(self, kind, mapping):
+        """Return how many mappings `expand` yields, without making them."""
+        return math.prod(len(self.grids[key]) for key in self._keys(kind, mapping))
+
     def expand(self, kind, mapping):
         """Yield (mapping, tuned keys) for all values of the grids of one checked component."""
-        axes = []
-        for key, values in self.grids.items():
-            owner = _owner(kind, mapping, key)
-            if owner is None:
-                continue
-            self.used.add(key)
-            if key[-1] not in owner:
-                axes.append([(key, value) for value in values])
-        for point in product(*axes):
+        keys = self._keys(kind, mapping)
+        for point in product(*(self.grids[key] for key in keys)):
             changed = mapping
-            for key, value in point:
-                changed = _with(kind, changed, key[1:], value)
-            yield changed, [".".join(key) for key, _ in point]
+            for key, value in zip(keys, point, strict=True):
+                changed = _with(kind, changed, key[1:], value, self._where(key))
+            yield changed, [".".join(key) for key in keys]
+
+    def _keys(self, kind, mapping):
+        """The keys of the grids for parameters that the component has and the file does not set."""
+        owners = {key: owner for key in self.grids if (owner := _owner(kind, mapping, key)) is not None}
+        self.used.update(owners)
+        return [key for key, owner in owners.items() if key[-1] not in owner]
+
+    def _where(self, key):
+        return self.places.where(("tune", "grid", ".".join(key)))
 
     def check_used(self):
         """Raise RrmbenchError for a key that no component has: a typing error would tune nothing, silently."""
         for key in self.grids:
             if key not in self.used:
-                where = self.places.where(("tune", "grid", ".".join(key)))
                 known = [f"{key[0]}.{name}" for name in _parameters(key[0])]
                 raise RrmbenchError(
-                    f"{where}: no {key[0]} of this file has such a parameter{nearest('.'.join(key), known)}"
+                    f"{self._where(key)}: no {key[0]} of this file has such a parameter{nearest('.'.join(key), known)}"
                 )
 
     def _values(self, key, grid):
-        where = self.places.where(("tune", "grid", key))
+        where = self._where((key,))
         if "." not in key or key.startswith("dataset."):
             raise RrmbenchError(f"{where}: found '{key}', allowed is a parameter of a component, like reduction.sigma")
-        if isinstance(grid, list):
-            values = grid
-        else:
-            match = _POWERS.fullmatch(grid.strip())
-            if match is None:
-                raise RrmbenchError(f"{where}: found '{grid}', allowed is {_ALLOWED}")
-            try:
-                factors = [float(f) for f in (match["factors"] or "1").split(",")]
-            except ValueError:
-                raise RrmbenchError(f"{where}: found '{grid}', allowed is {_ALLOWED}") from None
-            exponents = range(int(match["low"]), int(match["high"]) + 1)
-            # by way of text, so that 3e-4 of a grid is the 3e-4 of a file
-            values = [float(f"{f * float(match['base']) ** e:.12g}") for e in exponents for f in factors]
+        values = grid if isinstance(grid, list) else _powers(grid, where)
         if not values:
             raise RrmbenchError(f"{where}: the grid is empty; needed is at least one value")
         return values
+
+
+def _powers(grid, where):
+    """The values of a text such as "{1,3}*10^[-6..0]"."""
+    match = _POWERS.fullmatch(grid.strip())
+    factors = re.split(r"\s*,\s*", ((match and match["factors"]) or "1").strip())
+    if match is None or not all(re.fullmatch(rf"-?(?:{_NUMBER})(?:[eE][-+]?[0-9]{{1,3}})?", f) for f in factors):
+        raise RrmbenchError(f"{where}: found {shown(grid)}, allowed is {_ALLOWED}")
+    return [
+        _value(factor, match["base"], exponent, where)
+        for exponent in range(int(match["low"]), int(match["high"]) + 1)
+        for factor in factors
+    ]
+
+
+def _value(factor, base, exponent, where):
+    try:
+        value = float(factor) * float(base) ** exponent
+    except (OverflowError, ZeroDivisionError):
+        value = math.inf
+    if math.isinf(value) or (value == 0.0 and float(factor) and float(base)):
+        found = shown(f"{factor} * {base}^{exponent}")[1:-1]
+        raise RrmbenchError(f"{where}: found {found}, allowed are values from 5e-324 to 1.7e308")
+    return float(f"{value:.12g}")  # by way of text, so that 3e-4 of a grid is the 3e-4 of a file
 
 
 def _owner(kind, mapping, key):
@@ -85,12 +106,11 @@ def _owner(kind, mapping, key):
     return mapping if key[-1] in known else None
 
 
-def _with(kind, mapping, rest, value):
+def _with(kind, mapping, rest, value, where):
     if len(rest) == 1:
-        return mapping | {
-            rest[0]: registry.lookup(kind, mapping["name"]).parameters[rest[0]].check(value, f"tune.{rest[0]}")
-        }
-    return mapping | {"inside": _with(kind, mapping["inside"], rest[1:], value)}
+        parameter = registry.lookup(kind, mapping["name"]).parameters[rest[0]]
+        return mapping | {rest[0]: parameter.check(value, where)}
+    return mapping | {"inside": _with(kind, mapping["inside"], rest[1:], value, where)}
 
 
 def _parameters(kind):

@@ -20,14 +20,17 @@ _WORDS = {
 }
 
 
-def reason(spec, has):
-    """Return why the parts of `spec`, whose problem `has` those traits, do not go together, or None if they do."""
+def reason(spec, has, stop):
+    """Return why the parts of `spec`, whose problem `has` those traits, do not go together, or None if they do.
+
+    They do not, too, if none of the rules `stop` ends the solver.
+    """
     if why := _problem_reason(spec, has):
         return why
     solver = registry.lookup("solver", spec["solver"]["name"])
     missing = registry.lacking(solver.needs, has | _gives(spec["reduction"]))
     if not missing:
-        return None
+        return solver.endless(stop)
     return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
 
 

@@ -12,7 +12,7 @@ from rrmbench.solvers.peers.black_box import elastic_net, imported, iterations, 
 TINY = 1e-15  # a tolerance at which the number of iterations alone ends a call
 
 
-@solver(needs={"Hinge or SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"})
+@solver(needs={"Hinge or SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False)
 def liblinear(problem, start, rng):
     """liblinear's dual coordinate descent with shrinking, through scikit-learn
 
@@ -21,13 +21,13 @@ def liblinear(problem, start, rng):
     return restarts(problem, liblinear.needs, _liblinear(problem, rng, dual=True), iterations())
 
 
-@solver(needs={"SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"})
+@solver(needs={"SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False)
 def liblinear_newton(problem, start, rng):
     """liblinear's trust-region Newton method on the primal, through scikit-learn"""
     return restarts(problem, liblinear_newton.needs, _liblinear(problem, rng, dual=False), iterations())
 
 
-@solver(needs={"Squared", "L1", "rows"})
+@solver(needs={"Squared", "L1", "rows"}, counts_passes=False)
 def sklearn_cd(problem, start, rng):
     """scikit-learn's coordinate descent for the lasso and the elastic net, with falling tolerances"""
     return restarts(problem, sklearn_cd.needs, _linear("ElasticNet", problem), tolerances())
@@ -50,19 +50,19 @@ def sklearn_saga(problem, start, rng):
     return restarts(problem, sklearn_saga.needs, build, iterations(), per_iteration=1.0)
 
 
-@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"})
+@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False)
 def sklearn_lbfgs(problem, start, rng):
     """scikit-learn's L-BFGS for logistic regression with l2"""
     return restarts(problem, sklearn_lbfgs.needs, _logistic("lbfgs", problem), iterations())
 
 
-@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"})
+@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False)
 def sklearn_newton(problem, start, rng):
     """scikit-learn's Newton method with conjugate gradients for logistic regression with l2"""
     return restarts(problem, sklearn_newton.needs, _logistic("newton-cg", problem), iterations())
 
 
-@solver(needs={"Squared", "Zero", "strongly_convex", "rows"})
+@solver(needs={"Squared", "Zero", "strongly_convex", "rows"}, counts_passes=False)
 def sklearn_lsqr(problem, start, rng):
     """scikit-learn's LSQR for ridge regression"""
     alpha = problem.strong_convexity * problem.n
