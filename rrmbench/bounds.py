@@ -43,7 +43,7 @@ def proven(solver, constants, passes, given):
 
 def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
     """The passes at which the epochs end by theory, up to `last`."""
-    center, total, ends = np.zeros(problem.shape), 0.0, []
+    center, total, ends = problem.start(), 0.0, []
     for epoch in range(LONGEST):
         factor = 0.5**epoch
         total += solver.quartering(problem.smoothed(factor * mu).regularized(factor * sigma, center), **parameters)

@@ -135,6 +135,10 @@ class Problem:
         data = frozenset(name for name, holds in tests.items() if holds)
         return traits_of(self.loss, self.mu, self.regularizer, self.strong_convexity, data)
 
+    def start(self, given=None):
+        """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""
+        return self.prox(np.zeros(self.shape), 0.0) if given is None else given.w.copy()
+
     # the two transformations
 
     def smoothed(self, mu):

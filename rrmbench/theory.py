@@ -45,7 +45,7 @@ class Constants(NamedTuple):
 
 def constants(problem, minimizer=None):
     """The Constants of a Problem; `minimizer` is w* where it is known."""
-    w0 = problem.prox(np.zeros(problem.shape), 0.0)
+    w0 = problem.start()
     first = problem.primal(w0)
     known = Constants(
         n=problem.n,

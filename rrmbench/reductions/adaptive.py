@@ -17,7 +17,7 @@ import numpy as np
 from rrmbench.api import Iterate
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
-from rrmbench.reductions.progress import bound_of_suboptimality, kept, progress_of
+from rrmbench.reductions.progress import bound_of_suboptimality, kept, product, progress_of
 from rrmbench.registry import lacking, reduction
 
 HALVINGS = 50  # after which the added terms are below rounding
@@ -100,7 +100,7 @@ def _adaptive(solve, sigma, mu, epochs, inner):
     ending(solve)  # refuses before the run
 
     def reduced(problem, start, rng):
-        state = Iterate(np.zeros(problem.shape)) if start is None else kept(start)
+        state = Iterate(problem.start()) if start is None else kept(start)
         state = state._replace(passes=0.0, checks=0.0)
         yield state
         first, spent = yield from _starting_values(solve, problem, state, sigma, mu)
@@ -157,8 +157,11 @@ class _ByTime:
 
 def _starting_values(solve, problem, state, sigma, mu):
     """Return ((sigma_0, mu_0), passes spent), "auto" replaced and None by 0; yields `state` while passes are spent."""
-    spent = 0.0
-    theory = bound_of_suboptimality(problem, state.w) / problem.lipschitz**2
+    if "auto" not in (sigma, mu):
+        return (sigma or 0.0, mu or 0.0), 0.0
+    z, spent = product(problem, state.w)
+    gap = bound_of_suboptimality(problem, state.w, z)
+    theory = gap / problem.lipschitz**2
     if mu == "auto":
         mu = theory
     if sigma == "auto":
@@ -168,32 +171,34 @@ def _starting_values(solve, problem, state, sigma, mu):
         if "rows" in solve.needs:
             sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
         else:
-            for theta, spent in squared_distances(smoothed, state.w):  # noqa: B007, the last are used
-                yield state._replace(passes=spent)
-            sigma = bound_of_suboptimality(problem, state.w) / theta
+            for theta, more in squared_distances(smoothed, state.w, z):  # noqa: B007, the last are used
+                yield state._replace(passes=spent + more)
+            sigma, spent = gap / theta, spent + more
     return (sigma or 0.0, mu or 0.0), spent
 
 
-def squared_distances(problem, w0):
+def squared_distances(problem, w0, z0):
     """Yield (Theta, passes spent) for better and better estimates of ||w0 - w*||^2, from below as a rule.
 
-    Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on the quadratic model
-    smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0 downhill.
+    z0 = X w0 is known. Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on
+    the quadratic model smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0
+    downhill.
     """
-    residual = -problem.prox_gradient(w0, problem.X.forward(w0))
+    residual = -problem.prox_gradient(w0, z0)
     way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
-    spent, theta = (1.0 if w0.any() else 0.5), 1.0
+    spent, theta = 0.5, 1.0
     for _ in range(CG_STEPS):
-        q = problem.X.forward(direction)
+        q, cost = product(problem, direction)
+        spent += cost
         curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
         if curvature == 0.0:
             break
         length = size / curvature
         way = way + length * direction
         theta = float(np.vdot(way, way))
-        yield theta, spent + 0.5
+        yield theta, spent
         residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
         before, size = size, float(np.vdot(residual, residual))
         direction = residual + (size / before) * direction
-        spent += 1.0
+        spent += 0.5
     yield theta, spent

@@ -15,7 +15,8 @@ def regularize(solve, *, sigma: Positive):
     """P(w) + (sigma/2) ||w - w0||^2, w0 the start [Reductions, section 1]"""
 
     def reduced(problem, start, rng):
-        return solve(problem.regularized(sigma, None if start is None else start.w), start, rng)
+        center = problem.start(start)
+        return solve(problem.regularized(sigma, center if center.any() else None), start, rng)
 
     return reduced
 

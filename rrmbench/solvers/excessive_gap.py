@@ -71,7 +71,7 @@ class Pair:
 
     def __init__(self, problem, start, radius, step_scale):
         self.problem, self.radius = problem, radius
-        self.w0 = np.zeros(problem.shape) if start is None else start.w.copy()
+        self.w0 = problem.start(start)
         known = start is not None and start.b is not None
         self.b0 = start.b.copy() if known else np.zeros(problem.output_shape)
         self.passes = 0.0

@@ -148,7 +148,7 @@ def searched_steps(problem, start, first, limit, momentum, step_scale=1.0):
 
     A step k = 1, 2, ... with L = limit(k) or more is taken untested.
     """
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     yield Iterate(w)
     z, passes = problem.X.forward(w), 0.5 if w.any() else 0.0
     y, z_y, b = w, z, problem.loss_dual(z)

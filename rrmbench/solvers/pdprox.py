@@ -124,11 +124,9 @@ def pdprox_accelerated(
 
 
 def origin(problem, start):
-    """The Iterate that a method starts from: the given one, or w = 0 projected on the domain of Psi, and b = 0."""
-    if start is None:
-        return Iterate(problem.prox(np.zeros(problem.shape), 0.0), np.zeros(problem.output_shape))
-    b = np.zeros(problem.output_shape) if start.b is None else start.b.copy()
-    return Iterate(start.w.copy(), b)
+    """The Iterate that a method starts from: `Problem.start`, and b = 0."""
+    b = np.zeros(problem.output_shape) if start is None or start.b is None else start.b.copy()
+    return Iterate(problem.start(start), b)
 
 
 def product(multiply, x, shape, at, passes):

@@ -77,7 +77,7 @@ def svrg(
     Yields the snapshot with its gradient (one pass) and the iterate after each n inner steps (one pass each).
     """
     n = problem.n
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     steps = StochasticSteps(problem, step_scale / (problem.smoothness * problem.R**2 or 1.0))
     yield Iterate(w)
     passes = 0.0
