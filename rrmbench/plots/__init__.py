@@ -95,8 +95,15 @@ def _one_series_per_choice(found, tuned):
 
 def _bound_of(experiment):
     from rrmbench.bounds import bound_curve  # brings the components with it, which no other figure needs
+    from rrmbench.theory import NoTheorem
 
-    return lambda run: bound_curve(run, experiment)
+    def bound(run):
+        try:
+            return bound_curve(run, experiment)
+        except NoTheorem as reason:
+            return reason
+
+    return bound
 
 
 def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):

@@ -27,17 +27,17 @@ Epochs = PositiveInt | Literal["endless"]
 Inner = Literal["practice", "theory"]
 
 
-def adapt_reg_bound(constants, epochs, sigma):
+def adapt_reg_bound(constants, epochs, *, sigma):
     """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance. [(3.3)]"""
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * sigma * constants.distance
 
 
-def adapt_smooth_bound(constants, epochs, mu):
+def adapt_smooth_bound(constants, epochs, *, mu):
     """4^-T (P(w0) - P(w*)) + 2.5 mu_T G^2 after T epochs that quarter the distance. [(A.2)]"""
     return _decayed(constants, epochs) + 2.5 * 0.5**epochs * mu * constants.G**2
 
 
-def joint_adapt_bound(constants, epochs, sigma, mu):
+def joint_adapt_bound(constants, epochs, *, sigma, mu):
     """4^-T (P(w0) - P(w*)) + 4.5 mu_T G^2 + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter it. [(C.1)]"""
     added = mu * constants.G**2 + sigma * constants.distance
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * added

@@ -10,16 +10,21 @@ from rrmbench.api import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.prox_sdca_output import OUTPUTS, Ascent
 from rrmbench.solvers.prox_sdca_steps import option_of
+from rrmbench.theory import NoTheorem
 
 
-def prox_sdca_bound(constants, passes):
+def prox_sdca_bound(constants, passes, *, sampling, output):
     """Theorem 1: E[P(w) - D(b)] <= c (D(b*) - D(0)) e^(-t/c) after t = n passes uniform draws, c = n + R^2/(s gamma).
 
-    Holds for options I to V; D(b*) - D(0) is bounded by the initial gap. Infinite where the loss is not smooth.
+    Holds for options I to V, smooth losses and the last iterate; D(b*) - D(0) is bounded by the initial gap.
     """
-    steps = np.asarray(passes, dtype=float) * constants.n
+    if sampling != "uniform":
+        raise NoTheorem("prox_sdca", "Theorem 1 is about independent draws, sampling: uniform", sampling=sampling)
+    if output != "last":
+        raise NoTheorem("prox_sdca", "this rate of Theorem 1 is that of output: last", output=output)
     if constants.gamma == 0.0:
-        return np.full(steps.shape, np.inf)
+        raise NoTheorem("prox_sdca", "this rate of Theorem 1 needs a smooth loss")
+    steps = np.asarray(passes, dtype=float) * constants.n
     c = constants.n + constants.R**2 / (constants.s * constants.gamma)
     return c * constants.initial_gap * np.exp(-steps / c)
 

@@ -22,7 +22,7 @@ from rrmbench.registry import lacking
 
 
 def restarts(problem, needs, build, budgets, per_iteration=nan):
-    """Yield the start, then the coefficients of build(budget).fit(X, y) per budget; end where half of one is not used up.
+    """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
