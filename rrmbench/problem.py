@@ -265,10 +265,10 @@ class Problem:
         """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
 
         D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
-        elsewhere. For a free bias, the greater of the positive and the negative part of b is scaled down to the other.
+        elsewhere. With a free bias, b is scaled down until its columns sum to 0.
         """
         if self.free_bias and self.kappa == 0.0:
-            b = _balanced(b)
+            b = self.losses.balanced(b)
         return self.dual_at(self.v(b), b)
 
     def dual_at(self, v, b):
@@ -302,18 +302,6 @@ class Problem:
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
-
-
-def _balanced(b):
-    """b with its positive or its negative part, per output, scaled down until they cancel; stays in the domain."""
-    up, down = np.maximum(b, 0.0), np.minimum(b, 0.0)
-    P, N = up.sum(axis=0), -down.sum(axis=0)
-    least = np.minimum(P, N)
-    return up * _ratio(least, P) + down * _ratio(least, N)
-
-
-def _ratio(a, b):
-    return np.divide(a, b, out=np.ones_like(b), where=b > 0.0)
 
 
 def _is_frozen(y):
