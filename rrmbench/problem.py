@@ -236,6 +236,16 @@ class Problem:
         L = self.L if np.isfinite(self.L) else self.smoothed(1.0).L
         return (w - self.prox(w - g / L, 1.0 / L)) * L
 
+    def radius(self, w, z):
+        """r >= ||w*||, as psi(w*) is at most P(w) less the least value of the losses; inf where psi bounds no w.
+
+        z = X w; w is in the domain of psi.
+        """
+        if self.free_bias:
+            return np.inf
+        least = self.offset - self.mean_conjugate(np.zeros(self.output_shape))
+        return self.regularizer.radius(self.primal(w, z) - least, self.shape)
+
     # the dual
 
     def mean_conjugate(self, b):

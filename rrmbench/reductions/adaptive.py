@@ -7,6 +7,8 @@ from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
                         before, or the norm of the prox-gradient map to a third [sections 6.1 and 6.2]
              theory     an epoch has the passes in which the solver's theorem quarters P(w) - P(w*) (its `quartering`)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
+    output   running: the solver's iterates as they are; epoch: the model that closed the last epoch, which is what the
+             theorems are about, while passes go on counting
 """
 
 from itertools import count
@@ -25,6 +27,7 @@ CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
 
 Epochs = PositiveInt | Literal["endless"]
 Inner = Literal["practice", "theory"]
+Output = Literal["running", "epoch"]
 
 
 def adapt_reg_bound(constants, epochs, *, sigma):
@@ -48,23 +51,37 @@ def _decayed(constants, epochs):
 
 
 @reduction(gives={"strongly_convex"}, bound=adapt_reg_bound)
-def adapt_reg(solve, *, sigma: Positive | Auto = "auto", epochs: Epochs = "endless", inner: Inner = "practice"):
+def adapt_reg(
+    solve,
+    *,
+    sigma: Positive | Auto = "auto",
+    epochs: Epochs = "endless",
+    inner: Inner = "practice",
+    output: Output = "running",
+):
     """add (sigma_t/2) ||w - w0||^2 and halve sigma_t whenever the solver has made progress [Reductions, Algorithm 1]
 
     sigma : sigma_0; "auto" is L_max/n, L_max = smoothness * max ||x_i||^2, for solvers of single samples, and Theorem
         3.1's Delta/Theta, Theta estimated by `squared_distances` (ten passes), for others. Time(L, sigma) is of the
         order of n + L_max/sigma steps for the former: a greater sigma_0 only adds epochs of about a pass each.
     """
-    return _adaptive(solve, sigma, None, epochs, inner)
+    return _adaptive(solve, sigma, None, epochs, inner, output)
 
 
 @reduction(gives={"smooth"}, bound=adapt_smooth_bound)
-def adapt_smooth(solve, *, mu: Positive | Auto = "auto", epochs: Epochs = "endless", inner: Inner = "practice"):
+def adapt_smooth(
+    solve,
+    *,
+    mu: Positive | Auto = "auto",
+    epochs: Epochs = "endless",
+    inner: Inner = "practice",
+    output: Output = "running",
+):
     """smooth every loss by mu_t and halve mu_t whenever the solver has made progress [Reductions, Algorithm 2]
 
     mu : the paper's lambda_0; "auto" is Theorem 4.2's Delta/G^2.
     """
-    return _adaptive(solve, None, mu, epochs, inner)
+    return _adaptive(solve, None, mu, epochs, inner, output)
 
 
 @reduction(gives={"strongly_convex", "smooth"}, bound=joint_adapt_bound)
@@ -75,9 +92,10 @@ def joint_adapt(
     mu: Positive | Auto = "auto",
     epochs: Epochs = "endless",
     inner: Inner = "practice",
+    output: Output = "running",
 ):
     """AdaptReg and AdaptSmooth at once, both halved together [Reductions, Algorithm 3]"""
-    return _adaptive(solve, sigma, mu, epochs, inner)
+    return _adaptive(solve, sigma, mu, epochs, inner, output)
 
 
 @reduction(gives={"strongly_convex", "smooth"})
@@ -88,13 +106,13 @@ def auto(solve):
         missing = lacking(solve.needs, problem.traits)
         sigma = "auto" if "strongly_convex" in missing else None
         mu = "auto" if "smooth" in missing else None
-        chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu, "endless", "practice")
+        chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu, "endless", "practice", "running")
         return chosen(problem, start, rng)
 
     return reduced
 
 
-def _adaptive(solve, sigma, mu, epochs, inner):
+def _adaptive(solve, sigma, mu, epochs, inner, output):
     """The solver that halves sigma and mu (None: not used) from epoch to epoch, warm-started."""
     ending = {"practice": _ByProgress, "theory": _ByTime}[inner]
     ending(solve)  # refuses before the run
@@ -105,18 +123,21 @@ def _adaptive(solve, sigma, mu, epochs, inner):
         yield state
         first, spent = yield from _starting_values(solve, problem, state, sigma, mu)
         is_over = ending(solve)
-        center, passes, checks = state.w, spent, 0.0
+        center, closed, passes, checks = state.w, state, spent, 0.0
         for epoch in count() if epochs == "endless" else range(epochs):
             sigma_t, mu_t = (0.5 ** min(epoch, HALVINGS) * value for value in first)
             stage = problem.smoothed(mu_t).regularized(sigma_t, center)
             for x in solve(stage, start, rng):
                 over, cost = is_over(stage, x)
                 checks += cost
-                yield x._replace(passes=passes + x.passes, checks=checks + x.checks)
+                if over:
+                    closed = kept(x)
+                shown = x if output == "running" else closed._replace(gradient_norm=None)
+                yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
                 if over:
                     break
             passes, checks = passes + x.passes, checks + x.checks
-            start = kept(x)
+            start = closed
 
     return reduced
 

@@ -54,6 +54,8 @@ def bound_of_suboptimality(problem, w0, z0):
 
 
 def _gap(stage, x):
+    if x.b is None:  # where a reduction inside begins
+        return None, 0.0, 0.0
     z, cost = product(stage, x.w)
     floor = 4.0 * np.finfo(float).eps * abs(stage.primal(x.w, z))
     return max(stage.consistent_gap(z, x.b), floor), floor, cost

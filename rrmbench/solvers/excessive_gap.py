@@ -102,17 +102,9 @@ class Pair:
         D2 = 0.5 * problem.n * (problem.dual_radius * (2.0 if far else 1.0)) ** 2
         if self.radius != "auto":
             return 0.5 * self.radius**2, D2
-        r = self.bound_of_minimizer()
-        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < inf else 0.5, D2
-
-    def bound_of_minimizer(self):
-        """r >= ||w*||, from psi(w*) <= P(w) - min of the losses at a w in the domain; inf where there is none."""
-        problem = self.problem
-        if problem.free_bias:
-            return inf
         w = problem.prox(self.w0, 0.0)
-        least = -problem.mean_conjugate(np.zeros(problem.output_shape))
-        return problem.regularizer.radius(problem.mean_loss(self.forward(w)) - least + problem.psi(w), problem.shape)
+        r = problem.radius(w, self.forward(w))
+        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < inf else 0.5, D2
 
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
