@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from rrmbench import kernels
+from rrmbench.errors import RrmbenchError
 from rrmbench.operators import CSR
 from rrmbench.parts import build_loss, build_regularizer, traits_of
 from rrmbench.samples import over_samples
@@ -33,6 +34,8 @@ class Problem:
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
     free_bias : whether the last entry (row) of w is in neither psi nor l2
+
+    Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend.
     """
 
     X: object
@@ -64,6 +67,11 @@ class Problem:
         y = np.array(self.y, dtype=np.float64) if not _is_frozen(self.y) else self.y
         if y.shape[0] != self.n:
             raise ValueError(f"y has {y.shape[0]} entries, X has {self.n} rows")
+        if not np.isfinite(self.X.sqnorms.sum()):
+            raise RrmbenchError(
+                f"the squared norms of the rows of X overflow, their greatest is {self.X.sqnorms.max():g}: scale the "
+                "data, so that entries are below 1e150"
+            )
         y.flags.writeable = False
         put("y", y)
         put("losses", over_samples(self.loss, self.X, y))

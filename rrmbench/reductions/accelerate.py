@@ -116,9 +116,9 @@ class Convex(NamedTuple):
 
 
 def schedule(problem, kappa, gap):
-    """The schedule for a problem."""
-    s = problem.strong_convexity
-    return StronglyConvex(s, kappa, gap) if s > 0.0 else Convex(gap)
+    """The schedule for a problem: Convex also where s is so small beside kappa that (1 - eta/2) is 1 in rounding."""
+    plan = StronglyConvex(problem.strong_convexity, kappa, gap)
+    return plan if 1.0 - 0.5 * plan.eta < 1.0 else Convex(gap)
 
 
 def accelerated(solve, problem, start, rng, kappa, inner):
