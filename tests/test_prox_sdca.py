@@ -392,7 +392,7 @@ def test_theorem_1_bounds_the_mean_gap(loss, option):
     runs = [iterates(solver, p, 60, seed=seed) for seed in range(10)]
     gaps = np.mean([[p.gap(it.w, it.b) for it in run] for run in runs], axis=0)
     passes = np.array([it.passes for it in runs[0]])
-    bounds = bound(theory.constants(p), passes)
+    bounds = bound(theory.constants(p), passes, sampling="uniform", output="last")
     assert (gaps <= bounds * 1.05 + 1e-13).all()
     assert bounds[-1] < bounds[0]
 
@@ -401,9 +401,11 @@ def test_theorem_1_by_hand():
     c = theory.Constants(n=10, R=2.0, L=1.0, mean_sqnorm=3.0, s=0.1, gamma=0.5, G=1.0, initial_gap=2.0)
     # n + R^2/(s gamma) = 90; T = 90 log(90 * 2/eps) steps for eps = 0.01
     passes = 90.0 * np.log(90.0 * 2.0 / 0.01) / 10.0
-    bound = registry.lookup("solver", "prox_sdca").bound
-    assert bound(c, passes) == pytest.approx(0.01, rel=1e-12)
-    assert np.isinf(bound(c._replace(gamma=0.0), np.arange(3.0))).all()
+    bound, given = registry.lookup("solver", "prox_sdca").bound, {"sampling": "uniform", "output": "last"}
+    assert bound(c, passes, **given) == pytest.approx(0.01, rel=1e-12)
+    for other, setting in (c._replace(gamma=0.0), given), (c, given | {"output": "average"}):
+        with pytest.raises(theory.NoTheorem, match=r"prox_sdca.* Theorem 1"):
+            bound(other, passes, **setting)
 
 
 def test_constants():
