@@ -7,32 +7,49 @@ import numpy as np
 
 from rrmbench import identity, registry
 from rrmbench.errors import RrmbenchError
+from rrmbench.theory import NoTheorem, constants
 
 LONGEST = 1000  # epochs of a reduction that are looked at
 
 
 def bound_curve(run, experiment):
-    """Return (passes, bound of P(w) - P*) proven for a run, arrays, or None where nothing is.
+    """Return (passes, bound of P(w) - P*) proven for a run, arrays, or None for a method without a theorem.
 
     For a solver without a reduction, its theorem at the passes of the trace. For AdaptReg, AdaptSmooth and the joint
-    form with given starting values, their theorem at the ends of epochs that last as long as the solver's theorem says
-    it takes to quarter the distance to the optimum. The distance ||w0 - w*||^2 is to the model of the reference.
+    form with given starting values and `inner: theory`, their theorem at the ends of their epochs, which last as long
+    as the solver's theorem says it takes to quarter the distance to the optimum; up to the first epoch that the
+    solver's theorem is not about. The distance ||w0 - w*||^2 is to the model of the reference.
+
+    Raises NoTheorem where the theorem is not about this run.
     """
     if run.reference is None or "primal_run" not in run.reference:
         return None
     spec = run.result.spec
-    problem, constants = _constants(experiment, run.reference["primal_run"])
+    problem, known = _constants(experiment, run.reference["primal_run"])
     solver, parameters = registry.from_mapping("solver", spec["solver"])
     reduction, values = registry.from_mapping("reduction", spec["reduction"])
-    passes = run.column("passes")
-    if reduction.name == "none" and solver.bound is not None:
-        return _positive(passes, proven(solver, constants, passes, parameters))
-    given = {key: values[key] for key in ("sigma", "mu") if key in values}
-    if reduction.bound is None or solver.quartering is None or not given or "auto" in given.values():
+    plain = reduction.name == "none"
+    if (solver.bound if plain else reduction.bound and solver.quartering) is None:
         return None
-    ends = _epoch_ends(problem, solver, parameters, passes.max(initial=0.0), **given)
-    epochs = np.arange(1, len(ends) + 1)
-    return _positive(ends, reduction.bound(constants, epochs, **given))
+    if isinstance(spec["reduction"], dict) and "inside" in spec["reduction"]:
+        raise NoTheorem(reduction.name, "no theorem is about nested reductions")
+    passes = run.column("passes")
+    if plain:
+        return _positive(passes, proven(solver, known, passes, parameters))
+    start = _starting_values(reduction, values)
+    ends = _epoch_ends(problem, solver, parameters, passes.max(initial=0.0), **start)
+    return _positive(ends, reduction.bound(known, np.arange(1, len(ends) + 1), **start))
+
+
+def _starting_values(reduction, values):
+    """sigma and mu of an adaptive reduction; NoTheorem where its theorem is not about these parameters."""
+    values = {name: values.get(name, parameter.default) for name, parameter in reduction.parameters.items()}
+    if values["inner"] != "theory":
+        raise NoTheorem(reduction.name, "the theorem is about inner: theory", inner=values["inner"])
+    start = {key: values[key] for key in ("sigma", "mu") if key in values}
+    if "auto" in start.values():
+        raise NoTheorem(reduction.name, "the bound needs given starting values", **start)
+    return start
 
 
 def proven(solver, constants, passes, given):
@@ -43,11 +60,18 @@ def proven(solver, constants, passes, given):
 
 
 def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
-    """The passes at which the epochs end by theory, up to `last`."""
-    center, total, ends = np.zeros(problem.shape), 0.0, []
+    """The passes at which the epochs end by theory, up to `last`; NoTheorem where the first one is not covered."""
+    center, total, ends = problem.start(), 0.0, []
     for epoch in range(LONGEST):
-        factor = 0.5**epoch
-        total += solver.quartering(problem.smoothed(factor * mu).regularized(factor * sigma, center), **parameters)
+        stage = problem.smoothed(0.5**epoch * mu).regularized(0.5**epoch * sigma, center)
+        try:
+            if solver.bound is not None:
+                proven(solver, constants(stage), np.zeros(1), parameters)
+            total += solver.quartering(stage, **parameters)
+        except NoTheorem:
+            if epoch == 0:
+                raise
+            break
         if total > last:
             break
         ends.append(total)
@@ -62,7 +86,6 @@ def _positive(passes, bound):
 
 @lru_cache(maxsize=32)
 def _constants(experiment, primal_run):
-    from rrmbench.theory import constants
     from rrmbench.worker import problem_of
 
     best = experiment.read(primal_run)

@@ -73,7 +73,9 @@ _expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
 
 @intrinsic
 def prefetch(typingctx, array, i):
-    """Ask for the cache line of array[i]; changes no result. `i` may lie outside."""
+    """Ask for the cache line of array[i]; changes no result. `i` may lie outside. For what is no array, do nothing."""
+    if not isinstance(array, types.Array):
+        return types.void(array, i), lambda context, builder, signature, args: context.get_dummy_value()
 
     def codegen(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data

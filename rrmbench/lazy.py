@@ -174,9 +174,9 @@ def lazy_table_steps(rows, y, loss, mu, regularizer, order, theta, weight, eta, 
         theta[i] += delta
         move, change = a * eta * delta * weight, a * eta * delta / theta.shape[0]
         for e in range(begin, end):
-            j = rows.indices[e]
-            w[j] = regularizer.prox(a * w[j] - B[j] - move * rows.data[e], a * eta)
-            B[j] += change * rows.data[e]
+            j, x = rows.indices[e], rows.data[e]
+            w[j] = regularizer.prox(a * w[j] - B[j] - move * x, a * eta)
+            B[j] += change * x
             last[j] = t + 1
     catch_up(regularizer, threshold, order.shape[0], powers, B, w, last)
 
@@ -204,14 +204,21 @@ def dense_steps(rows, y, loss, mu, regularizer, order, theta, eta, a, B, w):
 
 @kernel
 def dense_table_steps(rows, y, loss, mu, regularizer, order, theta, weight, eta, a, B, w):
-    """As `dense_steps`, for `StochasticSteps.run_table`."""
+    """As `dense_steps`, for `StochasticSteps.run_table`.
+
+    One loop over the row changes w and B, so that the row is read no more often than without a table: with `change`
+    in B already, which the step must not see, w moves by so much more.
+    """
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
         i = order[t]
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         delta = loss.dual(dot(rows.indices, rows.data, begin, end, w), y[i], mu) - theta[i]
         theta[i] += delta
-        axpy(rows.indices, rows.data, begin, end, -eta * delta * weight, w)
+        move, change = eta * delta * (weight - 1.0 / theta.shape[0]), a * eta * delta / theta.shape[0]
+        for e in range(begin, end):
+            j, x = rows.indices[e], rows.data[e]
+            w[j] -= move * x
+            B[j] += change * x
         for j in range(w.shape[0]):
             w[j] = regularizer.prox(a * w[j] - B[j], a * eta)
-        axpy(rows.indices, rows.data, begin, end, a * eta * delta / theta.shape[0], B)

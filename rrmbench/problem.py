@@ -36,6 +36,8 @@ class Problem:
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
     free_bias : whether the last entry (row) of w is in neither psi nor l2
+
+    Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend.
     """
 
     X: object
@@ -71,6 +73,11 @@ class Problem:
         if self.y.shape[0] != self.n:
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {self.n} rows")
         put("losses", over_samples(self.loss, self.X, self.y))
+        if not np.isfinite(self.X.sqnorms.sum()):
+            raise RrmbenchError(
+                f"the squared norms of the rows of X overflow, their greatest is {self.X.sqnorms.max():g}: scale the "
+                "data, so that entries are below 1e150"
+            )
         if hasattr(self.regularizer, "check"):
             self.regularizer.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
 
@@ -138,6 +145,10 @@ class Problem:
         }
         data = frozenset(name for name, holds in tests.items() if holds)
         return traits_of(self.loss, self.mu, self.regularizer, self.strong_convexity, data)
+
+    def start(self, given=None):
+        """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""
+        return self.prox(np.zeros(self.shape), 0.0) if given is None else given.w.copy()
 
     # the two transformations
 
@@ -236,6 +247,16 @@ class Problem:
         L = self.L if np.isfinite(self.L) else self.smoothed(1.0).L
         return (w - self.prox(w - g / L, 1.0 / L)) * L
 
+    def radius(self, w, z):
+        """r >= ||w*||, as psi(w*) is at most P(w) less the least value of the losses; inf where psi bounds no w.
+
+        z = X w; w is in the domain of psi.
+        """
+        if self.free_bias:
+            return np.inf
+        least = self.offset - self.mean_conjugate(np.zeros(self.output_shape))
+        return self.regularizer.radius(self.primal(w, z) - least, self.shape)
+
     # the dual
 
     def mean_conjugate(self, b):
@@ -265,10 +286,10 @@ class Problem:
         """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
 
         D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
-        elsewhere. For a free bias, the greater of the positive and the negative part of b is scaled down to the other.
+        elsewhere. With a free bias, b is scaled down until its columns sum to 0.
         """
         if self.free_bias and self.kappa == 0.0:
-            b = _balanced(b)
+            b = self.losses.balanced(b)
         return self.dual_at(self.v(b), b)
 
     def dual_at(self, v, b):
@@ -302,18 +323,6 @@ class Problem:
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
-
-
-def _balanced(b):
-    """b with its positive or its negative part, per output, scaled down until they cancel; stays in the domain."""
-    up, down = np.maximum(b, 0.0), np.minimum(b, 0.0)
-    P, N = up.sum(axis=0), -down.sum(axis=0)
-    least = np.minimum(P, N)
-    return up * _ratio(least, P) + down * _ratio(least, N)
-
-
-def _ratio(a, b):
-    return np.divide(a, b, out=np.ones_like(b), where=b > 0.0)
 
 
 def _is_frozen(y):

@@ -9,6 +9,7 @@ Each of the three classes has
     mean_conjugate(mu, b)   (1/n) sum (phi^mu)*(b_i), +inf outside the domain
     dual(mu, z, q)          argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
                             smoothed losses, for q > 0 the proximal step on the conjugate
+    balanced(b)             b scaled down, within the domain, until the columns (outputs) sum to 0
 """
 
 import numpy as np
@@ -41,6 +42,9 @@ class Scalar:
         kernels.loss_dual(self.loss, mu + q, z, self.y, b)
         return b
 
+    def balanced(self, b):
+        return balanced(b)
+
 
 class Vector:
     """k outputs per sample and methods on rows of length k."""
@@ -59,6 +63,9 @@ class Vector:
         b = np.empty(self.shape)
         kernels.loss_dual_rows(self.loss, mu, q, z, self.y, b)
         return b
+
+    def balanced(self, b):
+        return self.loss.balanced(b, self.y) if hasattr(self.loss, "balanced") else balanced(b)
 
 
 class Whole:
@@ -83,3 +90,21 @@ class Whole:
 
     def dual(self, mu, z, q=0.0):
         return self.loss.dual(z, self.y, mu + q)
+
+    def balanced(self, b):
+        return balanced(b)
+
+
+def balanced(b):
+    """b with its positive or its negative part, per output, scaled down until they cancel.
+
+    For domains that hold with b all arrays whose entries lie between those of b and 0.
+    """
+    up, down = np.maximum(b, 0.0), np.minimum(b, 0.0)
+    P, N = up.sum(axis=0), -down.sum(axis=0)
+    least = np.minimum(P, N)
+    return up * _ratio(least, P) + down * _ratio(least, N)
+
+
+def _ratio(a, b):
+    return np.divide(a, b, out=np.ones_like(b), where=b > 0.0)

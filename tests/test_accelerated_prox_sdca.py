@@ -226,18 +226,20 @@ def test_multiclass():
 
 # theory
 
+THEORY = {"inner": "theory", "sampling": "uniform"}
+
 
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_bound_holds(loss):
     p = steep(loss, 1e-4)
     best = optimum(p)
     bound = registry.lookup("solver", "accelerated_prox_sdca").bound
-    runs = []
+    runs, spec = [], {"name": "accelerated_prox_sdca", **THEORY}
     for seed in range(4):
-        its = islice(registry.build_solver("accelerated_prox_sdca")(p, None, Rng(seed)), 500)
+        its = islice(registry.build_solver(spec)(p, None, Rng(seed)), 500)
         runs.append([(x.passes, p.primal(x.w) - best) for x in its])
     for passes, suboptimality in np.concatenate(runs):
-        assert suboptimality <= bound(theory.constants(p), passes)
+        assert suboptimality <= bound(theory.constants(p), passes, **THEORY)
 
 
 def test_bound_by_hand():
@@ -247,12 +249,18 @@ def test_bound_by_hand():
     eta = sqrt(5e-6 / (0.01 - 5e-6))
     each = 2 * (np.log(200.0) + 7 + 2.5 * np.log(1000.0))
     first = (1 + eta**-2) * 2.0
-    np.testing.assert_allclose(
-        bound(c, np.array([0.0, 0.9 * each, 2.1 * each])), [first, first, first * (1 - eta / 2) ** 2], rtol=1e-12
-    )
+    found = bound(c, np.array([0.0, 0.9 * each, 2.1 * each]), **THEORY)
+    np.testing.assert_allclose(found, [first, first, first * (1 - eta / 2) ** 2], rtol=1e-12)
     plain = registry.lookup("solver", "prox_sdca").bound
-    assert bound(c._replace(s=1e-2), 5.0) == plain(c._replace(s=1e-2), 5.0)
-    assert np.isinf(bound(c._replace(gamma=0.0), 5.0))
+    easy = c._replace(s=1e-2)
+    assert bound(easy, 5.0, **THEORY) == plain(easy, 5.0, sampling="uniform", output="last")
+    for other, setting in (
+        (c._replace(gamma=0.0), THEORY),
+        (c, THEORY | {"inner": 5}),
+        (c, THEORY | {"sampling": "permutation"}),
+    ):
+        with pytest.raises(theory.NoTheorem, match=r"accelerated_prox_sdca.*: Theorem 3"):
+            bound(other, 5.0, **setting)
 
 
 # the reduction around other solvers

@@ -1,12 +1,14 @@
 """`plot --theory`: the papers' bounds beside measured curves."""
 
 import numpy as np
+import pytest
 from lab import make_lab  # noqa: F401
 
 from rrmbench import plots
 from rrmbench.bounds import bound_curve
 from rrmbench.results import runs_of
 from rrmbench.store import Experiment
+from rrmbench.theory import NoTheorem
 
 SMOOTH = {
     "loss": {"name": "smoothed_hinge", "gamma": 1.0},
@@ -39,7 +41,8 @@ def test_adaptive_reductions_are_bounded_at_the_ends_of_epochs_of_their_theory(l
     assert lab.run(lab.config(**SMOOTH | keys | {"reduction": [adaptive, "adapt_reg"], "seed": 0})).code == 0
     experiment = Experiment(lab.out / "toy")
     given, auto = runs_of(experiment)
-    assert bound_curve(auto, experiment) is None  # its starting value is not in the spec
+    with pytest.raises(NoTheorem, match=r"adapt_reg.inner=practice.: the theorem is about inner: theory"):
+        bound_curve(auto, experiment)
     passes, bound = bound_curve(given, experiment)
     assert len(passes) > 2 and np.all(np.diff(bound) < 0)
     measured = np.interp(passes, given.column("passes"), np.nan_to_num(given.column("suboptimality"), nan=0.0))
@@ -65,3 +68,53 @@ def test_without_a_reference_there_is_no_bound(lab):
     assert bound_curve(run, experiment) is not None  # what is in memory
     (run,) = runs_of(experiment)
     assert bound_curve(run, experiment) is None
+
+
+OUTSIDE = {
+    "gd(step_scale=2): Theorem 3.1 needs step_scale <= 1": {"name": "gd", "step_scale": 2.0},
+    "agd(step=backtracking): Theorem 2.2.3 is for a constant L, step: bound": {"name": "agd", "step": "backtracking"},
+    "fista(restart=gradient): Theorem 4.4 is for the momentum without restarts": {
+        "name": "fista",
+        "restart": "gradient",
+    },
+    "svrg(snapshot=last): Theorem 1 is about snapshot: random": "svrg",
+    "prox_sdca(sampling=permutation): Theorem 1 is about independent draws, sampling: uniform": "prox_sdca",
+}
+
+
+def test_what_no_theorem_is_about_has_no_curve_and_the_small_print_says_why(lab):
+    inside = {"name": "agd", "step_scale": 0.01}
+    assert lab.run(lab.config(**SMOOTH | {"solver": [inside, *OUTSIDE.values()], "seed": 0})).code == 0
+    experiment = Experiment(lab.out / "toy")
+    ((_, sheet),) = plots.sheets(experiment, theory=True)
+    (panel,) = sheet.panels.values()
+    assert {f"no bound for {reason}" for reason in OUTSIDE} <= set(sheet.notes)
+    ((_, proven),) = panel.proven  # that of short steps, which take a hundred times as long
+    (short,) = [run for run in runs_of(experiment) if run.keys.get("solver.step_scale") == 0.01]
+    measured = np.interp(proven.x, short.column("passes"), short.column("suboptimality"))
+    assert np.all(measured <= proven.y)
+
+
+@pytest.mark.parametrize(
+    ("solver", "reduction", "reason"),
+    [
+        (
+            {"name": "svrg", "step_scale": 0.5},
+            {"name": "adapt_smooth", "mu": 0.3, "inner": "practice"},
+            "inner=practice",
+        ),
+        ("svrg", {"name": "adapt_smooth", "mu": 0.3, "inner": "theory"}, "svrg(snapshot=last): Theorem 1 is about"),
+        (
+            "gd",
+            {"name": "adapt_smooth", "mu": 0.3, "inside": {"name": "regularize", "sigma": 0.1}},
+            "nested reductions",
+        ),
+    ],
+    ids=["practice", "snapshot", "nested"],
+)
+def test_a_reduction_around_a_solver_without_its_theorem_is_drawn_all_the_same(lab, solver, reduction, reason):
+    keys = {"loss": "hinge", "solver": solver, "reduction": reduction, "seed": 0, "stop": {"passes": 30}}
+    assert lab.run(lab.config(**SMOOTH | keys)).code == 0
+    assert lab.cli("plot", lab.out, "--theory", "--format", "png").code == 0
+    ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
+    assert any(note.startswith("no bound for") and reason in note for note in sheet.notes)

@@ -334,8 +334,10 @@ def test_bound_by_hand_and_where_there_is_none():
     average, passes = {"output": "average"}, np.array([2.5, 10.0])
     expected = (7.0 + 40.0) / (sqrt(2.0 * 50 / 9.0) * np.array([2.0, 10.0]))
     np.testing.assert_allclose(proven(component, c, passes, average), expected)
+    np.testing.assert_allclose(proven(component, c, passes, average | {"step_scale": 0.5}), 2.0 * expected)
     for other in {"output": "last"}, {"constant": "spectral"}, {"step_scale": 2.0}, {"ratio": 1.0}:
-        assert np.all(np.isnan(proven(component, c, passes, average | other)))
+        with pytest.raises(theory.NoTheorem, match=rf"pdprox\({next(iter(other))}=.*Corollary 8"):
+            proven(component, c, passes, average | other)
 
 
 def test_dual_variables_stay_in_the_ball_of_the_bound():

@@ -277,6 +277,44 @@ def test_average_is_over_every_step_of_the_tail(loss):
     assert not its[0].b.any()
 
 
+@pytest.mark.parametrize("T0", [0.0, 2.5, 4.0])
+def test_average_is_over_every_step_after_T0_where_it_is_given(T0):
+    n = 10
+    p = oracles.problem("logistic", REGULARIZERS["l2"], n=n)
+    b = trajectory(p, 300, np.concatenate(draws(n, 30)))
+    its = iterates({"name": "prox_sdca", "output": "average", "sampling": "uniform", "T0": T0}, p, 31)
+    for k, it in enumerate(its):
+        begun = n * k > n * T0
+        expected = b[int(n * T0) : n * k].mean(axis=0) if begun else b[n * k]
+        np.testing.assert_allclose(it.b, expected, atol=1e-11)
+        assert it.checks == 0.5 * max(k - int(T0), 0)
+
+
+def test_random_output_is_of_a_step_after_T0():
+    n, T0 = 6, 3
+    p = oracles.problem("logistic", {"name": "l2", "strength": 1.0}, n=n)
+    spec = {"name": "prox_sdca", "output": "random", "T0": float(T0)}
+    for seed in range(20):
+        solve, last = registry.build_solver(spec), registry.build_solver("prox_sdca")
+        both = zip(copies(solve(p, None, Rng(seed))), copies(last(p, None, Rng(seed))), strict=True)
+        pairs = list(islice(both, 3 * T0 + 1))
+        for shown, own in pairs:
+            np.testing.assert_array_equal(shown.b, own.b)
+        later = list(islice(copies(solve(p, None, Rng(seed))), 3 * T0 + 1, 60))
+        assert all(np.any(x.b != pairs[-2][1].b) for x in later)
+
+
+def copies(its):
+    for it in its:
+        yield it._replace(w=it.w.copy(), b=it.b.copy())
+
+
+def test_T0_is_for_a_tail_only():
+    solve = registry.build_solver({"name": "prox_sdca", "T0": 2.0})
+    with pytest.raises(RrmbenchError, match="T0 = 2 is for output: average or random"):
+        next(solve(oracles.problem("logistic", {"name": "l2", "strength": 1.0}), None, Rng(0)))
+
+
 def draws(n, passes, seed=0):
     rng = Rng(seed)
     return [rng.integers(n, n) for _ in range(passes)]
@@ -322,7 +360,7 @@ def test_random_output_is_uniform_over_the_steps_of_the_tail(monkeypatch):
                     seen.append(self.b.copy())  # noqa: B023
 
         rng = Rng(seed)
-        report = prox_sdca_output.Random(Recorded(p, option_of(p, "I"), None), rng)
+        report = prox_sdca_output.Random(Recorded(p, option_of(p, "I"), None), rng, "auto")
         for _ in range(11):  # 22 steps: blocks end at 12 and 24, so the tail is 1 .. 22
             report.run(rng.integers(n, 2))
         w, b = report.point()
@@ -354,7 +392,7 @@ def test_theorem_1_bounds_the_mean_gap(loss, option):
     runs = [iterates(solver, p, 60, seed=seed) for seed in range(10)]
     gaps = np.mean([[p.gap(it.w, it.b) for it in run] for run in runs], axis=0)
     passes = np.array([it.passes for it in runs[0]])
-    bounds = bound(theory.constants(p), passes)
+    bounds = bound(theory.constants(p), passes, sampling="uniform", output="last")
     assert (gaps <= bounds * 1.05 + 1e-13).all()
     assert bounds[-1] < bounds[0]
 
@@ -363,9 +401,11 @@ def test_theorem_1_by_hand():
     c = theory.Constants(n=10, R=2.0, L=1.0, mean_sqnorm=3.0, s=0.1, gamma=0.5, G=1.0, initial_gap=2.0)
     # n + R^2/(s gamma) = 90; T = 90 log(90 * 2/eps) steps for eps = 0.01
     passes = 90.0 * np.log(90.0 * 2.0 / 0.01) / 10.0
-    bound = registry.lookup("solver", "prox_sdca").bound
-    assert bound(c, passes) == pytest.approx(0.01, rel=1e-12)
-    assert np.isinf(bound(c._replace(gamma=0.0), np.arange(3.0))).all()
+    bound, given = registry.lookup("solver", "prox_sdca").bound, {"sampling": "uniform", "output": "last"}
+    assert bound(c, passes, **given) == pytest.approx(0.01, rel=1e-12)
+    for other, setting in (c._replace(gamma=0.0), given), (c, given | {"output": "average"}):
+        with pytest.raises(theory.NoTheorem, match=r"prox_sdca.* Theorem 1"):
+            bound(other, passes, **setting)
 
 
 def test_constants():

@@ -6,6 +6,7 @@ from math import inf
 import numpy as np
 import oracles
 import pytest
+from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
 from rrmbench.api import Iterate
@@ -173,9 +174,10 @@ def test_inner_theory_is_refused_without_a_theorem(solver):
 def test_checks_and_passes_are_counted(reduction):
     for solver, price in ("prox_sdca", 0.5), ("svrg", 0.0), ("saga", 1.0):
         recorder, found = recorded(solver, reduction, 40)
-        looked = sum(x.passes > 0.0 for epoch in recorder.epochs for x in epoch) + 1
+        looked = [recorder.epochs[0][0], *(x for epoch in recorder.epochs for x in epoch if x.passes > 0.0)]
+        paid = sum(price - (0.5 if price > 0.0 and not x.w.any() else 0.0) for x in looked)  # X 0 costs nothing
         own = sum(epoch[-1].checks for epoch in recorder.epochs)
-        assert found[-1].checks == price * looked + own
+        assert found[-1].checks == paid + own
         spent = sum(epoch[-1].passes for epoch in recorder.epochs)
         assert found[-1].passes == pytest.approx(spent)
         work = [x.passes + x.checks for x in found]
@@ -257,6 +259,7 @@ def test_auto_gives_what_the_solver_lacks(loss, regularizer, chosen):
         ("prox_sdca", {"name": "adapt_smooth", "mu": 0.8}, {"name": "regularize", "sigma": 0.01}),
         ("agd", {"name": "adapt_smooth", "mu": 0.8}, {"name": "regularize", "sigma": 0.01}),
         ("agd", {"name": "smooth", "mu": 0.1}, {"name": "adapt_reg", "sigma": 0.3}),
+        ("prox_sdca", {"name": "adapt_reg", "sigma": 0.3}, {"name": "adapt_smooth", "mu": 0.8, "output": "epoch"}),
     ],
 )
 def test_nested(solver, outer, inner):
@@ -294,3 +297,62 @@ def test_what_a_reduced_solver_still_gives():
         ("prox_sdca", "regularize"): set(),  # no pair on the problem without sigma
     }
     assert all(given == {"gradient_norm"} for key, given in gives.items() if key[0] == "svrg")
+
+
+# the lasso by regularization, and what is reported
+
+
+def test_regularize_by_eps_is_the_lasso_of_the_paper():
+    """lambda = eps (sigma/ybar)^2, ybar = (1/2n) sum y^2, section 5.5 of Accelerated Prox-SDCA."""
+    p, recorder, eps = oracles.problem("squared", {"name": "l1", "strength": 0.3}), Recorder("prox_sdca"), 0.2
+    optimum = next(it for it in registry.build_solver("coordinate_descent")(p, None, Rng(0)) if it.passes > 500).w
+    reduced = registry.reduce_solver(recorder, {"name": "regularize", "eps": eps})
+    found = next(it for it in reduced(p, None, Rng(0)) if it.passes > 300)
+    stage = recorder.problems[0]
+    ybar = float(np.sum(p.y**2)) / (2 * p.n)
+    assert stage.kappa == pytest.approx(eps * (0.3 / ybar) ** 2) and stage.center is None
+    assert 0.0 <= stage.primal(optimum) - p.primal(optimum) <= eps / 2
+    assert p.primal(found.w) - p.primal(optimum) <= eps / 2
+
+
+@pytest.mark.parametrize("regularizer", ["l1", "linf_norm", "group_lasso", "box", "l1 in a box", "norm_power"])
+@pytest.mark.parametrize("start", [None, Iterate(np.linspace(0.1, 0.6, 12))], ids=["cold", "warm"])
+def test_regularize_by_eps_changes_the_optimum_by_half_of_it(regularizer, start):
+    box = {"name": "l1", "strength": 0.1, "domain": {"box": [0.1, 0.6]}}
+    mapping = box if regularizer == "l1 in a box" else oracles.example("regularizer", regularizer)
+    p, recorder, eps = oracles.problem("squared", mapping), Recorder("fista"), 0.1
+    w0 = p.start(start)
+    optimum = next(it for it in registry.build_solver("fista")(p, None, Rng(0)) if it.passes > 2000).w
+    reduced = registry.reduce_solver(recorder, {"name": "regularize", "eps": eps})
+    first = next(reduced(p, start, Rng(0)))
+    stage = recorder.problems[0]
+    np.testing.assert_array_equal(np.zeros(12) if stage.center is None else stage.center, w0)
+    assert 0.0 < stage.primal(optimum) - p.primal(optimum) <= eps / 2 * (1 + 1e-9)
+    assert first.checks == (0.5 if w0.any() else 0.0)
+
+
+@pytest.mark.parametrize("values", [{}, {"sigma": 0.1, "eps": 0.1}])
+def test_regularize_takes_exactly_one(lab, values):
+    ran = lab.cli("validate", lab.config(reduction={"name": "regularize", **values}))
+    assert ran.code == 2 and "needed is exactly one of them" in ran.out + ran.err
+
+
+def test_regularize_by_eps_says_where_there_is_no_bound(lab):
+    ran = lab.run(lab.config(regularizer={"name": "l2", "strength": 0.1}, reduction={"name": "regularize", "eps": 0.1}))
+    assert ran.code in (1, 2) and "needs a regularizer that bounds ||w*||" in ran.out + ran.err
+
+
+@each_reduction
+@pytest.mark.parametrize("solver", ["prox_sdca", "svrg", "agd"])
+def test_output_epoch_reports_what_closed_the_last_epoch(solver, reduction):
+    recorder, running = recorded(solver, reduction, 150)
+    _, shown = recorded(solver, reduction, 150, output="epoch")
+    assert [x[2:4] for x in shown] == [x[2:4] for x in running]  # passes and checks go on
+    w, epochs = running[0].w, iter(recorder.epochs)
+    epoch, seen = next(epochs), 0
+    for x in shown[1:]:
+        seen += 1
+        if seen == len(epoch) and len(recorder.epochs) > 1 and epoch is not recorder.epochs[-1]:
+            w, epoch, seen = epoch[-1].w, next(epochs), 0
+        np.testing.assert_array_equal(x.w, w)
+    assert len(recorder.epochs) > 2

@@ -6,6 +6,7 @@ A regularizer may need something of the problem as well, and so do data without 
 from pathlib import Path
 
 from rrmbench import registry
+from rrmbench.errors import RrmbenchError
 
 # trait -> (what the solver needs, whose trait it is, how it is said of that part)
 _WORDS = {
@@ -30,8 +31,17 @@ def reason(spec, has, stop):
     solver = registry.lookup("solver", spec["solver"]["name"])
     missing = registry.lacking(solver.needs, has | _gives(spec["reduction"]))
     if not missing:
-        return solver.endless(stop)
+        return solver.endless(stop) or _refusal(spec)
     return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
+
+
+def _refusal(spec):
+    """What the reduction says against this solver or its own parameters, or None."""
+    try:
+        registry.build_solver(spec["solver"], spec["reduction"])
+    except RrmbenchError as error:
+        return str(error)
+    return None
 
 
 def _problem_reason(spec, has):

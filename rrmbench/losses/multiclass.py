@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from rrmbench.losses.circulation import balanced
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 
@@ -109,6 +110,9 @@ class MaxOfHinge(NamedTuple):
     def penalty_row(self, b, y):
         return squares_of(b, int(y))
 
+    def balanced(self, b, y):
+        return balanced(b, y)
+
     def dual_row(self, z, y, mu, q, b):
         c = int(y)
         for j in range(z.shape[0]):
@@ -199,6 +203,9 @@ class SoftMaxOfHinge(NamedTuple):
 
     def penalty_row(self, b, y):
         return squares_of(b, int(y))
+
+    def balanced(self, b, y):
+        return balanced(b, y)
 
     def dual_row(self, z, y, mu, q, b):
         """The 1 - s = e^rho of the maximizer is the root of an increasing function: Newton's method in a bracket."""

@@ -70,7 +70,7 @@ def sheets(experiment, x=None, y=None, theory=False, trust=False):
             f"--theory: the theorems bound the suboptimality over passes, found {axes.y} over {axes.x}; "
             "say --x passes --y suboptimality"
         )
-    bound = Bounds(experiment, trust) if theory else None
+    bound = _bound_of(experiment, trust) if theory else None
     facets = layout.facets(found, asked)
     placed = facets["rows"] + facets["columns"]
     for runs in layout.groups(found, facets["figure"]).values():
@@ -118,25 +118,24 @@ def _are_limits(ends):
     return plain and all(abs(end) < LARGEST for end in ends) and ends[0] != ends[1]
 
 
-class Bounds:
-    """The theorems' curves of the runs of an experiment; `missing` says why there is none where one was due."""
+def _bound_of(experiment, trust):
+    """The function from a run to (passes, bound) of its theorem, to the NoTheorem that says why not, or to None."""
+    from rrmbench import registry
+    from rrmbench.bounds import bound_curve  # brings the components with it, which no other figure needs
+    from rrmbench.theory import NoTheorem
 
-    def __init__(self, experiment, trust):
-        self.experiment, self.trust, self.missing = experiment, trust, {}
-
-    def __call__(self, run):
-        """(passes, bound) of a run, or None."""
-        from rrmbench import registry
-        from rrmbench.bounds import bound_curve  # brings the components with it, which no other figure needs
-
+    def bound(run):
         try:
-            if self.trust:
+            if trust:
                 for kind in COMPONENTS[1:]:
                     registry.load_plugins_of(run.result.spec.get(kind))
-            return bound_curve(run, self.experiment)
+            return bound_curve(run, experiment)
+        except NoTheorem as reason:
+            return reason
         except Exception as error:  # whatever a foreign spec makes the mathematics raise
-            self.missing[f"no bound for {labels.method(run.keys)}: {error}"] = run
-            return None
+            return NoTheorem(labels.method(run.keys), str(error))
+
+    return bound
 
 
 def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):
@@ -154,7 +153,6 @@ def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):
     names = {one: layout.series_label(one, several) for one in drawn}
     tuned = [rivals[run] for run in runs if run in rivals]
     small_print = notes(runs, tuned, list(panels.values()), pending, axes)
-    small_print += [text for text, run in (bound.missing.items() if bound else ()) if run in runs]
     return Sheet(title, panels, rows, columns, axes, style.styles(drawn), names, small_print)
 
 

@@ -55,13 +55,14 @@ class Panel:
     """One set of axes. `floor` is the certified width of the reference, 0 if it plays no role.
 
     `optimum` is the least objective known where the axes show that of one problem, else None. `faint` lists (series,
-    curve) of the values that tuning did not keep, `proven` those of theorems.
+    curve) of the values that tuning did not keep, `proven` those of theorems; `unproven` says why a theorem has none.
     """
 
     title: str
     curves: dict
     faint: list
     proven: list
+    unproven: list
     floor: float
     optimum: float | None
     remark: str
@@ -105,8 +106,8 @@ def _needed_keys(members, excluded):
 def panel_of(title, runs, rivals, series, axes, bound):
     """Return the Panel of some runs: one curve per series that has anything to show on these axes.
 
-    `rivals` maps a run whose parameters were tuned to its Choice, `bound` is None, or a function from a run to
-    (x, y) of its theorem, or to None.
+    `rivals` maps a run whose parameters were tuned to its Choice; `bound` is None, or a function from a run to (x, y)
+    of its theorem, to the NoTheorem that says why it has none, or to None.
     """
     groups = {}
     for run in runs:
@@ -122,9 +123,11 @@ def panel_of(title, runs, rivals, series, axes, bound):
     ]
     faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
     firsts = {name: members[0] for name, members in groups.items() if name in curves}
-    proven = [(name, Curve(*found)) for name, run in firsts.items() if bound and (found := bound(run)) is not None]
+    bounds = {name: bound(run) for name, run in firsts.items()} if bound else {}
+    proven = [(name, Curve(*found)) for name, found in bounds.items() if isinstance(found, tuple)]
+    unproven = [str(found) for found in bounds.values() if isinstance(found, Exception)]
     optimum = _optimum(runs) if axes.y == "objective" else None
-    return Panel(title, curves, faint, proven, floor, optimum, "" if curves else _why_empty(runs, axes))
+    return Panel(title, curves, faint, proven, unproven, floor, optimum, "" if curves else _why_empty(runs, axes))
 
 
 def _optimum(runs):

@@ -4,7 +4,7 @@ import numpy as np
 
 from rrmbench import labels
 
-LONGEST = 6  # lines about runs that ended badly; the rest is counted
+LONGEST = 6  # lines about runs that ended badly, and about bounds that are not drawn; the rest is counted
 
 
 def notes(runs, tuned, panels, pending, axes):
@@ -34,6 +34,10 @@ def _aggregation(runs, panels):
 def _theory(panels):
     if any(panel.proven for panel in panels):
         yield "fine dots: the bound proven for the method on this problem (constants measured, w* of the reference)"
+    reasons = list(dict.fromkeys(reason for panel in panels for reason in panel.unproven))
+    yield from (f"no bound for {reason}" for reason in reasons[:LONGEST])
+    if len(reasons) > LONGEST:
+        yield f"no bound for {len(reasons) - LONGEST} more"
 
 
 def _tuning(tuned):

@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench.api import Iterate
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
-from rrmbench.reductions.progress import accuracy_of, bound_of_suboptimality, kept
+from rrmbench.reductions.progress import accuracy_of, bound_of_suboptimality, kept, product
 from rrmbench.registry import reduction
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
@@ -116,19 +116,18 @@ class Convex(NamedTuple):
 
 
 def schedule(problem, kappa, gap):
-    """The schedule for a problem."""
-    s = problem.strong_convexity
-    return StronglyConvex(s, kappa, gap) if s > 0.0 else Convex(gap)
+    """The schedule for a problem: Convex also where s is so small beside kappa that (1 - eta/2) is 1 in rounding."""
+    plan = StronglyConvex(problem.strong_convexity, kappa, gap)
+    return plan if 1.0 - 0.5 * plan.eta < 1.0 else Convex(gap)
 
 
 def accelerated(solve, problem, start, rng, kappa, inner):
     """The iterates of the outer loop around `solve`: those of its inner iterations."""
-    state = Iterate(problem.prox(np.zeros(problem.shape), 0.0)) if start is None else kept(start)
+    state = Iterate(problem.start()) if start is None else kept(start)
     state = state._replace(passes=0.0, checks=0.0, gradient_norm=None)
     yield state
-    gap, checks = first_gap(problem, state)
+    gap, floor, checks = first_gap(problem, state)
     plan, passes = schedule(problem, kappa, gap), 0.0
-    floor = 4.0 * np.finfo(float).eps * abs(problem.primal(state.w))
     w = y = state.w
     for t in count(2):
         stage = problem.regularized(kappa, y)
@@ -146,11 +145,15 @@ def accelerated(solve, problem, start, rng, kappa, inner):
 
 
 def first_gap(problem, state):
-    """P(w) - max(D(0), D(b)), and the passes that it takes."""
-    gap, cost = bound_of_suboptimality(problem, state.w), 0.5 if state.w.any() else 0.0
+    """P(w) - max(D(0), D(b)), the rounding level of P(w), and the passes that they take."""
+    z, cost = product(problem, state.w)
+    gap, floor = (
+        bound_of_suboptimality(problem, state.w, z),
+        4.0 * np.finfo(float).eps * abs(problem.primal(state.w, z)),
+    )
     if state.b is None or not state.b.any():
-        return gap, cost
-    return min(gap, problem.gap(state.w, state.b)), cost + 0.5
+        return gap, floor, cost
+    return min(gap, problem.primal(state.w, z) - problem.dual(state.b)), floor, cost + 0.5
 
 
 class Accuracy:

@@ -7,6 +7,8 @@ from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
                         before, or the norm of the prox-gradient map to a third [sections 6.1 and 6.2]
              theory     an epoch has the passes in which the solver's theorem quarters P(w) - P(w*) (its `quartering`)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
+    output   running: the solver's iterates as they are; epoch: the model that closed the last epoch, which is what the
+             theorems are about, while passes go on counting
 """
 
 from itertools import count
@@ -17,7 +19,7 @@ import numpy as np
 from rrmbench.api import Iterate
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
-from rrmbench.reductions.progress import bound_of_suboptimality, kept, progress_of
+from rrmbench.reductions.progress import bound_of_suboptimality, kept, product, progress_of
 from rrmbench.registry import lacking, reduction
 
 HALVINGS = 50  # after which the added terms are below rounding
@@ -25,19 +27,20 @@ CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
 
 Epochs = PositiveInt | Literal["endless"]
 Inner = Literal["practice", "theory"]
+Output = Literal["running", "epoch"]
 
 
-def adapt_reg_bound(constants, epochs, sigma):
+def adapt_reg_bound(constants, epochs, *, sigma):
     """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance. [(3.3)]"""
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * sigma * constants.distance
 
 
-def adapt_smooth_bound(constants, epochs, mu):
+def adapt_smooth_bound(constants, epochs, *, mu):
     """4^-T (P(w0) - P(w*)) + 2.5 mu_T G^2 after T epochs that quarter the distance. [(A.2)]"""
     return _decayed(constants, epochs) + 2.5 * 0.5**epochs * mu * constants.G**2
 
 
-def joint_adapt_bound(constants, epochs, sigma, mu):
+def joint_adapt_bound(constants, epochs, *, sigma, mu):
     """4^-T (P(w0) - P(w*)) + 4.5 mu_T G^2 + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter it. [(C.1)]"""
     added = mu * constants.G**2 + sigma * constants.distance
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * added
@@ -48,23 +51,37 @@ def _decayed(constants, epochs):
 
 
 @reduction(gives={"strongly_convex"}, bound=adapt_reg_bound)
-def adapt_reg(solve, *, sigma: Positive | Auto = "auto", epochs: Epochs = "endless", inner: Inner = "practice"):
+def adapt_reg(
+    solve,
+    *,
+    sigma: Positive | Auto = "auto",
+    epochs: Epochs = "endless",
+    inner: Inner = "practice",
+    output: Output = "running",
+):
     """add (sigma_t/2) ||w - w0||^2 and halve sigma_t whenever the solver has made progress [Reductions, Algorithm 1]
 
     sigma : sigma_0; "auto" is L_max/n, L_max = smoothness * max ||x_i||^2, for solvers of single samples, and Theorem
         3.1's Delta/Theta, Theta estimated by `squared_distances` (ten passes), for others. Time(L, sigma) is of the
         order of n + L_max/sigma steps for the former: a greater sigma_0 only adds epochs of about a pass each.
     """
-    return _adaptive(solve, sigma, None, epochs, inner)
+    return _adaptive(solve, sigma, None, epochs, inner, output)
 
 
 @reduction(gives={"smooth"}, bound=adapt_smooth_bound)
-def adapt_smooth(solve, *, mu: Positive | Auto = "auto", epochs: Epochs = "endless", inner: Inner = "practice"):
+def adapt_smooth(
+    solve,
+    *,
+    mu: Positive | Auto = "auto",
+    epochs: Epochs = "endless",
+    inner: Inner = "practice",
+    output: Output = "running",
+):
     """smooth every loss by mu_t and halve mu_t whenever the solver has made progress [Reductions, Algorithm 2]
 
     mu : the paper's lambda_0; "auto" is Theorem 4.2's Delta/G^2.
     """
-    return _adaptive(solve, None, mu, epochs, inner)
+    return _adaptive(solve, None, mu, epochs, inner, output)
 
 
 @reduction(gives={"strongly_convex", "smooth"}, bound=joint_adapt_bound)
@@ -75,9 +92,10 @@ def joint_adapt(
     mu: Positive | Auto = "auto",
     epochs: Epochs = "endless",
     inner: Inner = "practice",
+    output: Output = "running",
 ):
     """AdaptReg and AdaptSmooth at once, both halved together [Reductions, Algorithm 3]"""
-    return _adaptive(solve, sigma, mu, epochs, inner)
+    return _adaptive(solve, sigma, mu, epochs, inner, output)
 
 
 @reduction(gives={"strongly_convex", "smooth"})
@@ -88,35 +106,38 @@ def auto(solve):
         missing = lacking(solve.needs, problem.traits)
         sigma = "auto" if "strongly_convex" in missing else None
         mu = "auto" if "smooth" in missing else None
-        chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu, "endless", "practice")
+        chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu, "endless", "practice", "running")
         return chosen(problem, start, rng)
 
     return reduced
 
 
-def _adaptive(solve, sigma, mu, epochs, inner):
+def _adaptive(solve, sigma, mu, epochs, inner, output):
     """The solver that halves sigma and mu (None: not used) from epoch to epoch, warm-started."""
     ending = {"practice": _ByProgress, "theory": _ByTime}[inner]
     ending(solve)  # refuses before the run
 
     def reduced(problem, start, rng):
-        state = Iterate(np.zeros(problem.shape)) if start is None else kept(start)
+        state = Iterate(problem.start()) if start is None else kept(start)
         state = state._replace(passes=0.0, checks=0.0)
         yield state
         first, spent = yield from _starting_values(solve, problem, state, sigma, mu)
         is_over = ending(solve)
-        center, passes, checks = state.w, spent, 0.0
+        center, closed, passes, checks = state.w, state, spent, 0.0
         for epoch in count() if epochs == "endless" else range(epochs):
             sigma_t, mu_t = (0.5 ** min(epoch, HALVINGS) * value for value in first)
             stage = problem.smoothed(mu_t).regularized(sigma_t, center)
             for x in solve(stage, start, rng):
                 over, cost = is_over(stage, x)
                 checks += cost
-                yield x._replace(passes=passes + x.passes, checks=checks + x.checks)
+                if over:
+                    closed = kept(x)
+                shown = x if output == "running" else closed._replace(gradient_norm=None)
+                yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
                 if over:
                     break
             passes, checks = passes + x.passes, checks + x.checks
-            start = kept(x)
+            start = closed
 
     return reduced
 
@@ -157,8 +178,11 @@ class _ByTime:
 
 def _starting_values(solve, problem, state, sigma, mu):
     """Return ((sigma_0, mu_0), passes spent), "auto" replaced and None by 0; yields `state` while passes are spent."""
-    spent = 0.0
-    theory = bound_of_suboptimality(problem, state.w) / problem.lipschitz**2
+    if "auto" not in (sigma, mu):
+        return (sigma or 0.0, mu or 0.0), 0.0
+    z, spent = product(problem, state.w)
+    gap = bound_of_suboptimality(problem, state.w, z)
+    theory = gap / problem.lipschitz**2
     if mu == "auto":
         mu = theory
     if sigma == "auto":
@@ -168,32 +192,34 @@ def _starting_values(solve, problem, state, sigma, mu):
         if "rows" in solve.needs:
             sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
         else:
-            for theta, spent in squared_distances(smoothed, state.w):  # noqa: B007, the last are used
-                yield state._replace(passes=spent)
-            sigma = bound_of_suboptimality(problem, state.w) / theta
+            for theta, more in squared_distances(smoothed, state.w, z):  # noqa: B007, the last are used
+                yield state._replace(passes=spent + more)
+            sigma, spent = gap / theta, spent + more
     return (sigma or 0.0, mu or 0.0), spent
 
 
-def squared_distances(problem, w0):
+def squared_distances(problem, w0, z0):
     """Yield (Theta, passes spent) for better and better estimates of ||w0 - w*||^2, from below as a rule.
 
-    Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on the quadratic model
-    smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0 downhill.
+    z0 = X w0 is known. Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on
+    the quadratic model smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0
+    downhill.
     """
-    residual = -problem.prox_gradient(w0, problem.X.forward(w0))
+    residual = -problem.prox_gradient(w0, z0)
     way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
-    spent, theta = (1.0 if w0.any() else 0.5), 1.0
+    spent, theta = 0.5, 1.0
     for _ in range(CG_STEPS):
-        q = problem.X.forward(direction)
+        q, cost = product(problem, direction)
+        spent += cost
         curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
         if curvature == 0.0:
             break
         length = size / curvature
         way = way + length * direction
         theta = float(np.vdot(way, way))
-        yield theta, spent + 0.5
+        yield theta, spent
         residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
         before, size = size, float(np.vdot(residual, residual))
         direction = residual + (size / before) * direction
-        spent += 1.0
+        spent += 0.5
     yield theta, spent

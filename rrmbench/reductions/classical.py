@@ -1,6 +1,10 @@
 """The classical reductions: one fixed smoothing or regularization, which leaves a bias."""
 
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Positive
+from rrmbench.reductions.progress import product
 from rrmbench.registry import reduction
 
 
@@ -11,13 +15,36 @@ def none(solve):
 
 
 @reduction(gives={"strongly_convex"})
-def regularize(solve, *, sigma: Positive):
-    """P(w) + (sigma/2) ||w - w0||^2, w0 the start [Reductions, section 1]"""
+def regularize(solve, *, sigma: Positive | None = None, eps: Positive | None = None):
+    """P(w) + (sigma/2) ||w - w0||^2, w0 the start [Reductions, section 1]
+
+    Exactly one of the two is given. With eps, sigma = eps/r^2 for an r >= ||w* - w0||, so that at w* the problem
+    changes by at most eps/2. r is ||w0|| and the bound of ||w*|| that psi gives; from w0 = 0, for the lasso, it is P(0)
+    over its strength, the paper's lambda = eps (sigma/ybar)^2 [Acc-SDCA, section 5.5]. X w0 of a start that is not zero
+    is half a check.
+    """
+    if (sigma is None) == (eps is None):
+        raise RrmbenchError(f"reduction regularize: found sigma = {sigma}, eps = {eps}, needed is exactly one of them")
 
     def reduced(problem, start, rng):
-        return solve(problem.regularized(sigma, None if start is None else start.w), start, rng)
+        center = problem.start(start)
+        added, cost = (sigma, 0.0) if eps is None else strength_for(problem, center, eps)
+        for x in solve(problem.regularized(added, center if center.any() else None), start, rng):
+            yield x._replace(checks=x.checks + cost)
 
     return reduced
+
+
+def strength_for(problem, w0, eps):
+    """(eps/r^2 with r >= ||w* - w0||, its passes); RrmbenchError where psi bounds no w."""
+    z0, cost = product(problem, w0)
+    r = problem.radius(w0, z0) + float(np.linalg.norm(w0))
+    if not r < np.inf:
+        raise RrmbenchError(
+            f"reduction regularize: eps = {eps:g} needs a regularizer that bounds ||w*||, as a norm does; found is "
+            f"{type(problem.regularizer).__name__}{' with a free bias' * problem.free_bias} (give sigma instead)"
+        )
+    return eps / (r or 1.0) ** 2, cost
 
 
 @reduction(gives={"smooth"})

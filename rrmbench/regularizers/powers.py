@@ -76,7 +76,7 @@ class OfNorm:
         if excess(greatest) <= 0.0:  # t = 0, or so small that the norm stays the same
             return shrunk(greatest)
         floats = np.finfo(float)
-        return shrunk(brentq(excess, 0.0, greatest, xtol=floats.tiny, rtol=4.0 * floats.eps, maxiter=1000))
+        return shrunk(brentq(excess, 0.0, greatest, xtol=floats.tiny, rtol=4.0 * floats.eps, maxiter=10_000))
 
     def feasible(self, v):
         return 1.0
@@ -96,7 +96,7 @@ class SquaredSum(OfNorm):
     """
 
     def prox(self, w, t):
-        if t == 0.0:
+        if t * self.strength == 0.0:
             return w.copy()
         norms = self.inner.blocks.norms(w)
         return self.inner.shrunk(w, row_thresholds(norms[None, :], 0.0, 0.5 / (t * self.strength))[0])

@@ -50,7 +50,7 @@ class ExclusiveLasso:
         return float(np.sum(np.square(np.max(np.abs(v), axis=1, initial=0.0)))) / (4.0 * self.strength)
 
     def prox(self, w, t):
-        if t == 0.0:
+        if t * self.strength == 0.0:
             return w.copy()
         thetas = row_thresholds(w, 0.0, 0.5 / (t * self.strength))[:, None]
         return w - np.clip(w, -thetas, thetas)

@@ -33,7 +33,7 @@ def adagrad(
     (`rrmbench.lazy`), so a step costs the row's entries; other regularizers need all d coordinates in each step.
     """
     n, s = problem.n, problem.strong_convexity
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     squares, last = np.zeros(problem.shape), np.zeros(problem.shape, dtype=np.int64)
     advance = lazy_steps if getattr(problem.regularizer, "soft_threshold", False) else dense_steps
     pull = s * problem.shift()  # kappa center

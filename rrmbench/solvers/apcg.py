@@ -40,17 +40,18 @@ def apcg(problem, start, rng):
     Only sparse updates are left for x = r u + v and z = -r u + v, where each step multiplies r by
     (1 - alpha)/(1 + alpha). [Lin, Lu and Xiao, sections 3.2 and 4]
 
-    Yields three times per pass, where the reductions look at the gap.
+    Yields three times per pass, where the reductions look at the gap. Checks are the product X^T b of a start that is
+    not zero.
     """
     n, s, root = problem.n, problem.strong_convexity, _root(problem)
     b = np.zeros(n) if start is None or start.b is None else start.b.copy()
     # Pairs (u_i, v_i), and (p_j, q_j) with r p + q = (v(x) + kappa center)/s: one cache line for both.
     uv = np.column_stack((np.zeros(n), b))
-    q = problem.shift() + problem.v(b) / s if b.any() else problem.shift()
+    q, checks = (problem.shift() + problem.v(b) / s, 0.5) if b.any() else (problem.shift(), 0.0)
     pq = np.column_stack((np.zeros(problem.shape), q))
     r, w = 1.0, np.empty(problem.shape)
     psi_prox(problem.regularizer, q, 1.0 / s, w)
-    yield Iterate(w, b)
+    yield Iterate(w, b, checks=checks)
     thirds = [n * k // 3 for k in range(4)]
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root)
     for epoch in count():
@@ -60,7 +61,7 @@ def apcg(problem, start, rng):
             combine(r, uv, b)
             combine(r, pq, w)
             psi_prox(problem.regularizer, w, 1.0 / s, w)
-            yield Iterate(w, b, passes=epoch + last / n)
+            yield Iterate(w, b, passes=epoch + last / n, checks=checks)
 
 
 @kernel
@@ -100,9 +101,9 @@ def steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
             uv[i, 0] += du
             uv[i, 1] += dv
             for e in range(begin, end):
-                j = rows.indices[e]
-                pq[j, 0] -= scale * du * rows.data[e]
-                pq[j, 1] -= scale * dv * rows.data[e]
+                j, x = rows.indices[e], rows.data[e]
+                pq[j, 0] -= scale * du * x
+                pq[j, 1] -= scale * dv * x
         if r < 1e-100:
             rescale(r, uv)
             rescale(r, pq)

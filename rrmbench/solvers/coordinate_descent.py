@@ -24,17 +24,18 @@ def coordinate_descent(problem, start, rng):
     """One proximal gradient step with step 1/L_j per coordinate, L_j = smoothness ||X_j||^2 / n, in cyclic order.
 
     After each sweep over all columns, sweeps over those with w_j != 0 only. The outputs z = X w are kept up to date,
-    and with them b = phi'(z), the dual candidate. Passes count the entries touched; the transposed copy is part of the
+    and with them b = phi'(z), the dual candidate. Passes count a column that is looked at as read twice, also where it
+    does not move and is read once; X w of a start that is not zero is half a pass; the transposed copy is part of the
     clock.
     """
     n, nnz = problem.n, max(problem.X.nnz, 1)
     columns, sqnorms = _columns(problem)
     curvatures = problem.smoothness * sqnorms / n
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
-    z, touched = problem.X.forward(w), 0
+    w = problem.start(start)
+    yield Iterate(w)
+    z, passes, touched = problem.X.forward(w), 0.5 if w.any() else 0.0, 0
     linear = 0.0 if problem.center is None else problem.kappa * problem.center
     linear = np.broadcast_to(linear, problem.shape).copy()
-    yield Iterate(w, problem.loss_dual(z))
     while True:
         for cycle in range(FULL_EVERY):
             every = np.arange(w.size) if cycle == 0 else np.flatnonzero(w)
@@ -51,7 +52,7 @@ def coordinate_descent(problem, start, rng):
                 w,
                 z,
             )
-            yield Iterate(w, problem.loss_dual(z), passes=touched / nnz)
+            yield Iterate(w, problem.loss_dual(z), passes + touched / nnz)
 
 
 def _columns(problem):
@@ -66,7 +67,7 @@ def sweep(columns, y, loss, mu, regularizer, s, linear, curvatures, every, w, z)
     n, touched = y.shape[0], 0
     for j in every:
         curvature = curvatures[j]
-        if curvature == 0.0:
+        if curvature + s == 0.0:
             continue
         begin, end = columns.indptr[j], columns.indptr[j + 1]
         touched += end - begin

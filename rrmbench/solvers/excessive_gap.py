@@ -18,13 +18,15 @@ Psi and conj are never linearized nor smoothed but kept in the proximal steps. T
 paper's, which writes the regularizer as a maximum too, smooths it, and so never has zeros in w.
 """
 
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 
 from rrmbench.api import Iterate
 from rrmbench.parameters import Auto, Positive
 from rrmbench.registry import solver
+
+LONGEST = 1e150  # a bound of ||w*|| that says something, and whose square is finite
 
 
 @solver(aliases=["pdexg"])
@@ -71,7 +73,7 @@ class Pair:
 
     def __init__(self, problem, start, radius, step_scale):
         self.problem, self.radius = problem, radius
-        self.w0 = np.zeros(problem.shape) if start is None else start.w.copy()
+        self.w0 = problem.start(start)
         known = start is not None and start.b is not None
         self.b0 = start.b.copy() if known else np.zeros(problem.output_shape)
         self.passes = 0.0
@@ -91,7 +93,8 @@ class Pair:
             self.mu1, self.mu2 = 0.0, self.norm2 / self.s
         else:
             D1, D2 = self.distances()
-            self.mu1, self.mu2 = sqrt(self.norm2 * D2 / D1), sqrt(self.norm2 * D1 / D2)
+            norm, ratio = sqrt(self.norm2), sqrt(D2 / D1)
+            self.mu1, self.mu2 = norm * ratio, norm / ratio
         self.w = self.best_w(self.adjoint(self.b0))
         self.z = self.forward(self.w)
         self.b, self.v = self.best_b(self.z), None
@@ -102,17 +105,9 @@ class Pair:
         D2 = 0.5 * problem.n * (problem.dual_radius * (2.0 if far else 1.0)) ** 2
         if self.radius != "auto":
             return 0.5 * self.radius**2, D2
-        r = self.bound_of_minimizer()
-        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < inf else 0.5, D2
-
-    def bound_of_minimizer(self):
-        """r >= ||w*||, from psi(w*) <= P(w) - min of the losses at a w in the domain; inf where there is none."""
-        problem = self.problem
-        if problem.free_bias:
-            return inf
         w = problem.prox(self.w0, 0.0)
-        least = -problem.mean_conjugate(np.zeros(problem.output_shape))
-        return problem.regularizer.radius(problem.mean_loss(self.forward(w)) - least + problem.psi(w), problem.shape)
+        r = problem.radius(w, self.forward(w))
+        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < LONGEST else 0.5, D2
 
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
@@ -136,7 +131,7 @@ class Pair:
 
     def tau(self):
         c = (self.mu1 + self.s) * (self.mu2 + self.gamma) / self.norm2
-        return 2.0 * c / (c + sqrt(c * c + 4.0 * c))
+        return 2.0 / (1.0 + sqrt(1.0 + 4.0 / c)) if c > 0.0 else 0.0
 
     def best_w(self, v):
         """The minimizer in g(b; mu1)."""

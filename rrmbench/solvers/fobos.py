@@ -26,7 +26,7 @@ def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
 
     b is the average of all phi'(X w): with the average of w, its gap is what falls as the theorems say.
     """
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     average = np.zeros(problem.output_shape)
     yield Iterate(w)
     for k in count(1):

@@ -25,6 +25,7 @@ import numpy as np
 from rrmbench.api import Iterate
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
+from rrmbench.theory import NoTheorem
 
 GROWTH = 1.5
 ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
@@ -37,16 +38,23 @@ def searched(n):
     return 0.5 + 0.5 * ceil(log(n) / log(GROWTH))
 
 
-def gd_bound(constants, passes):
-    """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound.
+def proven_L(method, theorem, constants, step_scale):
+    """L/step_scale, which a theorem for steps up to 1/L has for its L if they are shorter."""
+    if step_scale > 1.0:
+        raise NoTheorem(method, f"{theorem} needs step_scale <= 1", step_scale=step_scale)
+    return constants.L / step_scale
+
+
+def gd_bound(constants, passes, *, step_scale):
+    """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound over step_scale <= 1.
 
     [Beck and Teboulle 2009, Theorem 3.1; the second, Nesterov 2013, Theorem 5]
     """
-    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - searched(constants.n)), 0.0)
-    c = constants
-    with np.errstate(divide="ignore"):
-        sublinear = c.L * c.distance / (2.0 * k)
-    return np.fmin(sublinear, (1.0 + c.s / c.L) ** -k * np.fmin(c.initial_gap, c.initial_suboptimality))
+    c, L = constants, proven_L("gd", "Theorem 3.1", constants, step_scale)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - searched(c.n)), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sublinear = L * c.distance / (2.0 * k)
+    return np.fmin(sublinear, (1.0 + c.s / L) ** -k * np.fmin(c.initial_gap, c.initial_suboptimality))
 
 
 def gd_quartering(problem, *, step="backtracking", step_scale=1.0):
@@ -55,14 +63,16 @@ def gd_quartering(problem, *, step="backtracking", step_scale=1.0):
     return ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L)) + extra
 
 
-def agd_bound(constants, passes):
-    """2 (1 - q)^k (P(w0) - P(w*)) after k steps of length 1/L, L the bound, q = sqrt(s / (s + L)).
+def agd_bound(constants, passes, *, step, step_scale):
+    """2 (1 - q)^k (P(w0) - P(w*)) after k steps of length 1/L, L the bound over step_scale <= 1, q = sqrt(s / (s + L)).
 
     [Nesterov 2004, Theorem 2.2.3, with s ||w0 - w*||^2 / 2 <= P(w0) - P(w*)]
     """
-    k = np.floor(np.asarray(passes, dtype=float))
-    q = sqrt(constants.s / (constants.s + constants.L))
-    return 2.0 * (1.0 - q) ** k * np.fmin(constants.initial_gap, constants.initial_suboptimality)
+    if step != "bound":
+        raise NoTheorem("agd", "Theorem 2.2.3 is for a constant L, step: bound", step=step)
+    c, L = constants, proven_L("agd", "Theorem 2.2.3", constants, step_scale)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start), 0.0)
+    return 2.0 * (1.0 - sqrt(c.s / (c.s + L))) ** k * np.fmin(c.initial_gap, c.initial_suboptimality)
 
 
 def agd_quartering(problem, *, step="bound", step_scale=1.0):
@@ -72,10 +82,16 @@ def agd_quartering(problem, *, step="bound", step_scale=1.0):
     return ceil(log(8.0) / -log1p(-q)) + extra
 
 
-def fista_bound(constants, passes):
-    """2 L ||w0 - w*||^2 / (k + 1)^2 after k steps, L the bound. [Beck and Teboulle 2009, Theorem 4.4]"""
-    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - searched(constants.n)), 0.0)
-    return np.where(k > 0.0, 2.0 * constants.L * constants.distance / (k + 1.0) ** 2, inf)
+def fista_bound(constants, passes, *, restart, step_scale):
+    """2 L ||w0 - w*||^2 / (k + 1)^2 after k steps, L the bound over step_scale <= 1.
+
+    [Beck and Teboulle 2009, Theorem 4.4]
+    """
+    if restart != "none":
+        raise NoTheorem("fista", "Theorem 4.4 is for the momentum without restarts", restart=restart)
+    c, L = constants, proven_L("fista", "Theorem 4.4", constants, step_scale)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - searched(c.n)), 0.0)
+    return np.where(k > 0.0, 2.0 * L * c.distance / (k + 1.0) ** 2, inf)
 
 
 @solver(needs={"smooth"}, bound=gd_bound, quartering=gd_quartering)
@@ -148,7 +164,7 @@ def searched_steps(problem, start, first, limit, momentum, step_scale=1.0):
 
     A step k = 1, 2, ... with L = limit(k) or more is taken untested.
     """
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     yield Iterate(w)
     z, passes = problem.X.forward(w), 0.5 if w.any() else 0.0
     y, z_y, b = w, z, problem.loss_dual(z)

@@ -29,21 +29,30 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
 from rrmbench.solvers.pdprox_lengths import Constant, lengths_of
+from rrmbench.theory import NoTheorem
 
 Layout = Literal["double_dual", "double_primal"]
 Output = Literal["last", "average"]
 
 
 def pdprox_bound(constants, passes, *, output, constant, step_scale, ratio):
-    """(||w0 - w*||^2 + D_2) sqrt(c/2) / T after T iterations, c = R^2/n, D_2 >= ||b||^2. [Corollary 8]
+    """(||w0 - w*||^2 + D_2) sqrt(c/2) / T after T iterations, c = (R/step_scale)^2/n, D_2 >= ||b||^2. [Corollary 8]
 
-    For the average with the theory's one step; NaN for others.
+    For the average with one step, step_scale <= 1, and losses whose conjugate has a bounded domain.
     """
-    T = np.floor(np.asarray(passes, dtype=float))
-    if (output, constant, step_scale, ratio) != ("average", "data", 1.0, None):
-        return np.full(T.shape, np.nan)
+
+    def unless(holds, reason, **given):
+        if not holds:
+            raise NoTheorem("pdprox", f"Corollary 8 {reason}", **given)
+
+    unless(output == "average", "is about output: average", output=output)
+    unless(constant == "data", "needs a sure bound of ||X||, constant: data", constant=constant)
+    unless(ratio is None, "is about one step length for both", ratio=ratio)
+    unless(step_scale <= 1.0, "needs step_scale <= 1", step_scale=step_scale)
+    unless(constants.D2 < np.inf, "needs a Lipschitz loss")
+    T = np.maximum(np.floor(np.asarray(passes, dtype=float) - constants.start), 0.0)
     with np.errstate(divide="ignore"):
-        return (constants.distance + constants.D2) * constants.R / sqrt(2.0 * constants.n) / T
+        return (constants.distance + constants.D2) * constants.R / (step_scale * sqrt(2.0 * constants.n)) / T
 
 
 @solver(bound=pdprox_bound)
@@ -124,11 +133,9 @@ def pdprox_accelerated(
 
 
 def origin(problem, start):
-    """The Iterate that a method starts from: the given one, or w = 0 projected on the domain of Psi, and b = 0."""
-    if start is None:
-        return Iterate(problem.prox(np.zeros(problem.shape), 0.0), np.zeros(problem.output_shape))
-    b = np.zeros(problem.output_shape) if start.b is None else start.b.copy()
-    return Iterate(start.w.copy(), b)
+    """The Iterate that a method starts from: `Problem.start`, and b = 0."""
+    b = np.zeros(problem.output_shape) if start is None or start.b is None else start.b.copy()
+    return Iterate(problem.start(start), b)
 
 
 def product(multiply, x, shape, at, passes):

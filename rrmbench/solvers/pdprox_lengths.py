@@ -19,6 +19,7 @@ LANCZOS_STEPS = 20
 FAILURE = 1e-3  # the probability that ||X|| is more than the bound
 ENDED = 1e-12  # relative to s, the beta with which the Lanczos process has seen all that X does to its start
 MARGIN = 1.1  # of a c that has been found too small
+GREATEST = 1e300  # of 2 s tau, where more would make theta 0
 ROUNDING = 1e-8  # moves of X w or X^T b less than this, relative to their size, prove nothing
 
 Constant = Literal["data", "spectral"]
@@ -56,7 +57,7 @@ class Lengths:
 
     def advance(self):
         """theta of the step to come; with s > 0 it is 1/sqrt(1 + 2 s tau), tau shrinks and sigma grows by it."""
-        theta = 1.0 / sqrt(1.0 + 2.0 * self.convexity * self.tau)
+        theta = 1.0 / sqrt(1.0 + min(2.0 * self.convexity * self.tau, GREATEST))
         self.tau *= theta
         self.sigma /= theta
         return theta

@@ -36,7 +36,7 @@ def pegasos(
     As t starts at 1, the first step forgets the start. For Psi with a centre, all this is relative to the minimizer of
     Psi. A stochastic step costs the row's entries: w is a scalar times a vector, and ||w||^2 is updated with it.
     """
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     yield Iterate(w)
     center = problem.shift()
     z0, passes = (problem.X.forward(center), 0.5) if center.any() else (np.zeros(problem.n), 0.0)

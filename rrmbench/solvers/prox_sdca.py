@@ -7,19 +7,26 @@ from typing import Literal
 import numpy as np
 
 from rrmbench.api import Iterate
+from rrmbench.errors import RrmbenchError
+from rrmbench.parameters import Auto, NonNegative
 from rrmbench.registry import solver
 from rrmbench.solvers.prox_sdca_output import OUTPUTS, Ascent
 from rrmbench.solvers.prox_sdca_steps import option_of
+from rrmbench.theory import NoTheorem
 
 
-def prox_sdca_bound(constants, passes):
+def prox_sdca_bound(constants, passes, *, sampling, output):
     """Theorem 1: E[P(w) - D(b)] <= c (D(b*) - D(0)) e^(-t/c) after t = n passes uniform draws, c = n + R^2/(s gamma).
 
-    Holds for options I to V; D(b*) - D(0) is bounded by the initial gap. Infinite where the loss is not smooth.
+    Holds for options I to V, smooth losses and the last iterate; D(b*) - D(0) is bounded by the initial gap.
     """
-    steps = np.asarray(passes, dtype=float) * constants.n
+    if sampling != "uniform":
+        raise NoTheorem("prox_sdca", "Theorem 1 is about independent draws, sampling: uniform", sampling=sampling)
+    if output != "last":
+        raise NoTheorem("prox_sdca", "this rate of Theorem 1 is that of output: last", output=output)
     if constants.gamma == 0.0:
-        return np.full(steps.shape, np.inf)
+        raise NoTheorem("prox_sdca", "this rate of Theorem 1 needs a smooth loss")
+    steps = np.asarray(passes, dtype=float) * constants.n
     c = constants.n + constants.R**2 / (constants.s * constants.gamma)
     return c * constants.initial_gap * np.exp(-steps / c)
 
@@ -46,6 +53,7 @@ def prox_sdca(
     option: Literal["I", "II", "III", "IV", "V"] = "I",
     output: Literal["last", "average", "random"] = "last",
     sampling: Literal["permutation", "uniform"] = "permutation",
+    T0: NonNegative | Auto = "auto",
 ):
     """Prox-SDCA: D is increased in one b_i per step. [Accelerated Prox-SDCA, Figure 1]
 
@@ -64,12 +72,16 @@ def prox_sdca(
         w = grad Psi*(v(b)); for the average of b this is the paper's average of w if psi = 0, while with psi it keeps
         its zeros but is not what Theorem 1 speaks of. P(w) - D(b) of this pair is what `stop.gap` looks at.
     sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
+    T0 : the passes after which the tail of the average and of the random step begins, for good; before, the last pair
+        is reported. "auto" is a tail that moves on.
 
     Yields three times per pass, where the reductions look at the gap; the average once. Checks are the product X^T b of
     a start that is not zero, and one per report of the average.
     """
     ascent = Ascent(problem, option_of(problem, option), start)
-    report, n = OUTPUTS[output](ascent, rng), problem.n
+    if output == "last" and T0 != "auto":
+        raise RrmbenchError(f"solver prox_sdca: T0 = {T0:g} is for output: average or random, found output: last")
+    report, n = OUTPUTS[output](ascent, rng, T0), problem.n
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     cuts = [n * k // report.per_pass for k in range(report.per_pass + 1)]
     yield Iterate(*report.point(), checks=ascent.checks)

@@ -4,7 +4,7 @@ The paper averages, or draws, over the steps after T0 = t - n - ceil(R^2/(s gamm
 steps fall into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the block before the
 present one together with the present one, so over the last w to 2w + n steps, and over all steps before there are so
 many, or where the loss is not smooth (gamma = 0). Two sums, or two copies, are enough for that, however long the
-window.
+window. With a T0 that is given, the report is over all steps after it.
 """
 
 from math import ceil, inf
@@ -48,12 +48,29 @@ class Ascent:
         return inf if ratio == inf else p.n + ceil(ratio)
 
 
+class Tail:
+    """The steps that a report is over: blocks of `window` of them, after the `left` ones up to T0 (passes)."""
+
+    def __init__(self, ascent, T0):
+        given, n = T0 != "auto", ascent.problem.n
+        self.window, self.left = (inf, round(T0 * n)) if given else (ascent.window(), 0)
+        self.ascent = ascent
+
+    def after_T0(self, order):
+        """Take those of the steps that are not after T0; return the others."""
+        before = min(self.left, order.size)
+        if before > 0:
+            self.ascent.run(order[:before])
+            self.left -= before
+        return order[before:]
+
+
 class Last:
     """The iterate after the last step."""
 
     per_pass = 3
 
-    def __init__(self, ascent, rng):
+    def __init__(self, ascent, rng, T0):
         self.ascent = ascent
 
     def run(self, order):
@@ -71,16 +88,17 @@ class Average:
 
     per_pass = 1
 
-    def __init__(self, ascent, rng):
-        self.ascent, self.window = ascent, ascent.window()
+    def __init__(self, ascent, rng, T0):
+        self.ascent, self.tail = ascent, Tail(ascent, T0)
         rows = ascent.b.reshape(ascent.problem.n, -1)
         self.before, self.now = (np.zeros_like(rows), 0), (np.zeros_like(rows), 0)
 
     def run(self, order):
+        order = self.tail.after_T0(order)
         total, length = self.now
         summed_steps(*self.ascent.fixed, order, self.ascent.b, self.ascent.u, total)
         self.now = total, length + order.size
-        if self.now[1] >= self.window:
+        if self.now[1] >= self.tail.window:
             self.before, self.now = self.now, (np.zeros_like(total), 0)
 
     def point(self):
@@ -101,12 +119,13 @@ class Random:
 
     per_pass = 3
 
-    def __init__(self, ascent, rng):
-        self.ascent, self.rng, self.window = ascent, rng, ascent.window()
+    def __init__(self, ascent, rng, T0):
+        self.ascent, self.rng, self.tail = ascent, rng, Tail(ascent, T0)
         first = (ascent.b.copy(), ascent.u.copy())
         self.before, self.now = (first, 0), (first, 0)
 
     def run(self, order):
+        order = self.tail.after_T0(order)
         kept, length = self.now
         length += order.size
         if order.size > 0 and self._happens(order.size, length):
@@ -116,12 +135,14 @@ class Random:
             order = order[cut:]
         self.ascent.run(order)
         self.now = kept, length
-        if length >= self.window:
+        if length >= self.tail.window:
             self.before, self.now = self.now, (kept, 0)
 
     def point(self):
         (before, earlier), (now, later) = self.before, self.now
-        chosen = now if later == 0 == earlier or self._happens(later, earlier + later) else before
+        if earlier + later == 0:
+            return self.ascent.point(self.ascent.b, self.ascent.u)
+        chosen = now if self._happens(later, earlier + later) else before
         return self.ascent.point(*chosen)
 
     def _happens(self, parts, whole):

@@ -208,14 +208,14 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
     for i in order:
         p[:] = 0.0
         for e in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = rows.indices[e]
+            j, x = rows.indices[e], rows.data[e]
             for c in range(outputs):
-                p[c] += rows.data[e] * regularizer.prox(u[j, c], 1.0 / s)
+                p[c] += x * regularizer.prox(u[j, c], 1.0 / s)
         option.step_row(p, b[i], y[i], rows.sqnorms[i] * scale, new)
         for e in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = rows.indices[e]
+            j, x = rows.indices[e], rows.data[e]
             for c in range(outputs):
-                u[j, c] += scale * rows.data[e] * (b[i, c] - new[c])
+                u[j, c] += scale * x * (b[i, c] - new[c])
         b[i] = new
 
 

@@ -31,7 +31,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
 
     b is the average of all phi'(X w), so -(1/n) X^T b = -g; for s > 0, (w, b) is a pair with w = grad Psi*(-g).
     """
-    w0 = np.zeros(problem.shape) if start is None else start.w.copy()
+    w0 = problem.start(start)
     w, average = w0, np.zeros(problem.shape)
     b, v = np.zeros(problem.output_shape), np.zeros(problem.shape)
     yield Iterate(w)

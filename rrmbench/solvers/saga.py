@@ -2,8 +2,6 @@
 
 from itertools import count
 
-import numpy as np
-
 from rrmbench.api import Iterate
 from rrmbench.lazy import StochasticSteps
 from rrmbench.parameters import Positive
@@ -23,7 +21,7 @@ def saga(problem, start, rng, *, step_scale: Positive = 1.0 / 3.0):
 
 def with_table(problem, start, rng, step_scale, weight):
     """The method above with (phi'(x_i.w) - theta_i) x_i times `weight`; yields after each n steps."""
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     steps = StochasticSteps(problem, step_scale / (problem.smoothness * problem.R**2 or 1.0))
     yield Iterate(w)
     theta = problem.loss_dual(problem.X.forward(w))

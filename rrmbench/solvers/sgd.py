@@ -33,7 +33,7 @@ def sgd(
     2011; Nemirovski et al. 2009]
     """
     n = problem.n
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     none, zeros = np.zeros(problem.shape), np.zeros(n)
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     yield Iterate(w)

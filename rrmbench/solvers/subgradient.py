@@ -20,7 +20,7 @@ def subgradient(problem, start, rng, *, step_scale: Positive = 1.0):
     Psi}(w))/t with t a millionth of eta: the least-norm one in the limit, exact at a point that is a
     millionth of a step away. [Nesterov 2004, 3.2.3]
     """
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     yield Iterate(w)
     eta = step_scale
     for k in count(1):

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 
 from rrmbench.api import Iterate
-from rrmbench.errors import RrmbenchError
 from rrmbench.lazy import StochasticSteps
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
+from rrmbench.theory import NoTheorem
 
 STEP_SCALE = 0.1
 
@@ -20,33 +20,36 @@ def rate(condition, steps, step_scale):
     return condition / (step_scale * free * steps) + 4.0 * step_scale * (steps + 1) / (free * steps)
 
 
-def svrg_bound(constants, passes):
-    """The theorem above for the snapshots of `snapshot: random`, default step; infinite where it has no rate < 1.
-
-    A stage takes three passes at most.
-    """
-    stages = np.floor(np.asarray(passes, dtype=float) / 3.0)
-    factor = np.inf
-    if constants.gamma > 0.0 and constants.s > 0.0:
-        factor = rate(constants.R**2 / (constants.gamma * constants.s), 2 * constants.n, STEP_SCALE)
+def svrg_bound(constants, passes, *, step_scale, snapshot):
+    """The theorem above for the snapshots of `snapshot: random`; a stage takes three passes at most."""
+    if snapshot != "random":
+        raise NoTheorem("svrg", "Theorem 1 is about snapshot: random", snapshot=snapshot)
+    if step_scale >= 0.25:
+        raise NoTheorem("svrg", "Theorem 1 needs step_scale < 1/4", step_scale=step_scale)
+    if constants.gamma == 0.0 or constants.s == 0.0:
+        raise NoTheorem("svrg", "Theorem 1 needs a smooth loss and strong convexity")
+    factor = rate(constants.R**2 / (constants.gamma * constants.s), 2 * constants.n, step_scale)
     if factor >= 1.0:
-        return np.full(stages.shape, np.inf)
+        raise NoTheorem("svrg", "Theorem 1 needs stages of more than 2n steps on this problem", step_scale=step_scale)
+    stages = np.floor(np.asarray(passes, dtype=float) / 3.0)
     return factor**stages * np.fmin(constants.initial_gap, constants.initial_suboptimality)
 
 
 def svrg_quartering(problem, *, step_scale=STEP_SCALE, snapshot="last"):
-    """The passes in which the theorem quarters P(w) - P(w*), O(1 + L_max/(s n)), for stages of max(2n, M) steps.
+    """The passes in which the theorem quarters P(w) - P(w*), O(1 + L_max/(s n)): of our stages of 2n steps where they
+    have a rate < 1, else of the theorem's own with M steps.
 
     With M steps the first term of the rate is half of what the second, at least c = 4 step_scale/(1 - 4 step_scale),
-    leaves below 1; for step_scale = 0.1, M = 100 L_max/s and the rate is 5/6. Our stages stay at 2n steps; the work is
-    the theorem's. Raises RrmbenchError where c >= 1, so for step_scale >= 1/8.
+    leaves below 1; for step_scale = 0.1, M = 100 L_max/s and the rate is 5/6. Raises NoTheorem where c >= 1, so for
+    step_scale >= 1/8.
     """
     limit = 4.0 * step_scale / (1.0 - 4.0 * step_scale) if step_scale < 0.25 else np.inf
     if limit >= 1.0:
-        raise RrmbenchError(f"svrg: no theorem for step_scale = {step_scale:g}, inner: theory needs less than 1/8")
+        raise NoTheorem("svrg", "inner: theory needs step_scale < 1/8", step_scale=step_scale)
     condition = problem.smoothness * problem.R**2 / problem.strong_convexity
-    enough = 2.0 * condition / (step_scale * (1.0 - 4.0 * step_scale) * (1.0 - limit))
-    steps = max(2.0 * problem.n, enough)
+    steps = 2.0 * problem.n
+    if rate(condition, steps, step_scale) >= 1.0:
+        steps = 2.0 * condition / (step_scale * (1.0 - 4.0 * step_scale) * (1.0 - limit))
     return ceil(log(4.0) / -log(rate(condition, steps, step_scale))) * (1.0 + steps / problem.n)
 
 
@@ -77,7 +80,7 @@ def svrg(
     Yields the snapshot with its gradient (one pass) and the iterate after each n inner steps (one pass each).
     """
     n = problem.n
-    w = np.zeros(problem.shape) if start is None else start.w.copy()
+    w = problem.start(start)
     steps = StochasticSteps(problem, step_scale / (problem.smoothness * problem.R**2 or 1.0))
     yield Iterate(w)
     passes = 0.0

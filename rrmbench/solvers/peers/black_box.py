@@ -23,7 +23,7 @@ from rrmbench.registry import lacking
 
 
 def restarts(problem, needs, build, budgets, per_iteration=nan):
-    """Yield w = 0, then the coefficients of build(budget).fit(X, y) for each budget, until half of one is not used up.
+    """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
@@ -33,7 +33,7 @@ def restarts(problem, needs, build, budgets, per_iteration=nan):
     _check(problem, needs)
     rows = problem.X.rows
     parts = (rows.data, rows.indices.view(np.int32), rows.indptr)
-    yield Iterate(np.zeros(problem.shape), passes=0.0 * per_iteration)
+    yield Iterate(problem.start(), passes=0.0 * per_iteration)
     for budget in budgets:
         fitted = _fitted(build(budget), parts, problem)
         w = np.array(fitted.coef_, dtype=np.float64).reshape(problem.shape)

@@ -1,0 +1,64 @@
+"""Data and strengths at the ends of the floating-point numbers: an answer, or one message, never a bare exception."""
+
+import numpy as np
+import pytest
+from lab import make_lab  # noqa: F401
+
+import rrmbench
+from rrmbench.errors import RrmbenchError
+from rrmbench.parts import build_regularizer
+from rrmbench.problem import Problem
+
+L2 = {"name": "l2", "strength": 0.1}
+
+
+def data(scale, n=5, d=3):
+    rng = np.random.default_rng(0)
+    return scale * rng.standard_normal((n, d)), np.array([0.0, 1.0, 2.0, 1.0, 0.0])[:n]
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e200, 1e300])
+def test_squared_norms_that_overflow_are_one_message(scale):
+    X, y = data(scale)
+    with pytest.raises(RrmbenchError, match=r"squared norms of the rows of X overflow.*scale the data"):
+        Problem(X, y, "squared", L2)
+
+
+def test_on_the_command_line(lab):
+    (lab.folder / "huge.txt").write_text("1 1:1e200 2:1\n-1 1:3 2:-1e180\n")
+    ran = lab.run(lab.config(dataset="huge.txt"))
+    (result,) = lab.results()
+    assert ran.code == 1 and result.status == "failed" and "scale the data" in result.reason
+    assert "Traceback" not in ran.out + ran.err
+
+
+TINY = {"name": "squared_group", "strength": 1e-161, "groups": 2}
+FOUND = [
+    ("pdprox_accelerated", "accelerate", "squared", {"name": "l2", "strength": 1e-161}, 1e-155),
+    ("pdprox_accelerated", "accelerate", "squared", {"name": "l2", "strength": 1e-101}, 1e150),
+    ("pdprox_accelerated", "none", "squared", {"name": "l2", "strength": 1e149}, 1e-155),
+    ("fobos", "accelerate", "smoothed_max_of_hinge", TINY, 1e150),
+    ("agd", "joint_adapt", "soft_max_of_hinge", {"name": "norm_power", "strength": 0.1, "norm": "l2"}, 1e-150),
+    ("excessive_gap", "auto", "absolute", {"name": "l2_norm", "strength": 1e149}, 1e-150),
+    ("excessive_gap", "none", "absolute", {"name": "group_lasso", "strength": 1e-11, "groups": 2}, 1e-155),
+    ("excessive_gap", "auto", "absolute", {"name": "l2_norm", "strength": 1e-161}, 1e150),
+    ("pdprox_restarted", "none", "squared", L2, 1e153),
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # infinite numbers on the way are no news here
+@pytest.mark.parametrize(("solver", "reduction", "loss", "regularizer", "scale"), FOUND)
+def test_a_run_ends_as_a_run(solver, reduction, loss, regularizer, scale):
+    for n in 1, 5:
+        X, y = data(scale, n)
+        found = rrmbench.solve(
+            Problem(X, y if n == 5 else y + 2.0, loss, regularizer), solver, reduction=reduction, passes=6
+        )
+        assert found.status in ("done", "diverged")
+
+
+@pytest.mark.parametrize("domain", [{"ball": 10**400}, {"box": [0, 10**400]}])
+def test_a_bound_of_400_digits_is_one_message(domain):
+    with pytest.raises(RrmbenchError, match="regularizer domain") as error:
+        build_regularizer({"name": "l1", "strength": 0.1, "domain": domain})
+    assert len(str(error.value)) < 300

@@ -1,0 +1,171 @@
+"""Passes and checks are what was touched: every product and every row that a compiled kernel reads is counted.
+
+A pass is a product with X and one with X^T, 2 nnz entries read. Kernels count for themselves: they are given rows whose
+entries are of a type that counts when it is read.
+"""
+
+import operator
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import oracles
+import pytest
+from numba import types
+from numba.core.caching import NullCache
+from numba.extending import overload
+from scipy.sparse import csr_array
+
+from rrmbench import kernels, registry
+from rrmbench.data.layout import kernelized
+from rrmbench.problem import Problem
+from rrmbench.randomness import Rng
+
+
+class Counted(NamedTuple):
+    """Numbers that count how often one of them is read by a kernel; whole arrays are read for preparation only."""
+
+    values: np.ndarray
+    reads: np.ndarray
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+
+@overload(operator.getitem)
+def _read(entries, k):
+    if isinstance(entries, types.NamedTuple) and entries.instance_class is Counted:
+
+        def read(entries, k):
+            entries.reads[0] += 1
+            return entries.values[k]
+
+        return read
+    return None
+
+
+class Columns:
+    """As scipy's CSC of `CSR.columns`, with entries that count."""
+
+    def __init__(self, matrix, reads):
+        self.matrix, self.indptr, self.indices = matrix, matrix.indptr, matrix.indices
+        self.data = Counted(matrix.data, reads)
+
+    def multiply(self, other):
+        return self.matrix.multiply(self.matrix)
+
+
+class Touched(oracles.Counting):
+    """A data operator that counts the entries that are read; a product with 0 reads none."""
+
+    def __init__(self, X):
+        super().__init__(X)
+        self.nnz, self.reads = X.nnz, np.zeros(1, dtype=np.int64)
+        if hasattr(X, "rows"):
+            self.rows = X.rows._replace(data=Counted(X.rows.data, self.reads))
+
+    def columns(self):
+        return Columns(self.X.columns(), self.reads)
+
+    @property
+    def passes(self):
+        return (self.products - self.zeros) / 2 + self.reads[0] / (2 * self.nnz)
+
+
+@pytest.fixture(autouse=True)
+def _no_cache_on_disk(monkeypatch):
+    """Kernels for a type of this file would spoil the cache for processes that do not know it."""
+    for compiled in kernels._kernels:
+        monkeypatch.setattr(compiled, "_cache", NullCache())
+
+
+N = 24
+
+
+def dense():
+    return np.random.default_rng(0).standard_normal((N, 5))
+
+
+def sparse():
+    """Four entries in each row of 40, so that a step reads as much as any other."""
+    rng, X = np.random.default_rng(1), np.zeros((N, 40))
+    for row in X:
+        row[rng.permutation(40)[:4]] = rng.standard_normal(4)
+    return X
+
+
+def kernel():
+    return kernelized(csr_array(dense()), {"name": "rbf", "gamma": 0.3}, "here")[0]
+
+
+DATA = {"dense": dense, "sparse": sparse, "kernel": kernel, "matrix": dense}
+# Settings that touch other data than the defaults.
+SETTINGS = {
+    "gd": [{"step": "bound"}],
+    "agd": [{"step": "backtracking"}],
+    "fista": [{"step": "bound"}],
+    "pegasos": [{"sampling": "all"}],
+    "prox_sdca": [{"output": "average"}, {"output": "random"}],
+    "pdprox_dual": [{"layout": "double_primal"}, {"constant": "spectral"}, {"beta": "prox"}],
+    "pdprox_primal": [{"layout": "double_dual"}],
+    "excessive_gap": [{"radius": 2.0}],
+    "svrg": [{"snapshot": "random"}],
+}
+# A solver of another library reads the data out of sight, and says NaN or what the library says.
+NAMES = [n for n in registry.names("solver") if ".peers." not in registry.lookup("solver", n).build.__module__]
+SOLVERS = [{"name": name, **setting} for name in NAMES for setting in ({}, *SETTINGS.get(name, []))]
+# A step of these that does not move, as at a bound or at the optimum, leaves out the update but is counted as one.
+SKIPPING = {"prox_sdca", "prox_sdca_shrinking", "accelerated_prox_sdca", "apcg", "coordinate_descent", "pegasos"}
+VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}
+
+
+def problem(kind, solver, l2):
+    X, classes = DATA[kind](), np.arange(N) % 3
+    if kind == "matrix":
+        return Problem(X, classes.astype(float), "smoothed_max_of_hinge", {"name": "l2", "strength": l2})
+    loss = "hinge" if solver == "pegasos" else "logistic"  # for which every step moves
+    return Problem(X, np.where(classes > 0, 1.0, -1.0), loss, {"name": "l2", "strength": l2})
+
+
+def reductions(solver):
+    """Every reduction with values for its parameters, and with its defaults."""
+    for name in registry.names("reduction"):
+        if solver == "pegasos" and name in ("adapt_reg", "accelerate"):
+            continue  # on the hinge, its only loss, they cannot see its progress
+        parameters = registry.lookup("reduction", name).parameters
+        yield {"name": name} | {key: value for key, value in VALUES.items() if key in parameters}
+        if any(parameter.default == "auto" for parameter in parameters.values()):
+            yield {"name": name}
+
+
+def cases(kind, solver):
+    """(Problem, reduced solver) of all valid combinations."""
+    for l2 in (0.02, 0.0) if solver["name"] != "pegasos" else (0.02,):
+        p = problem(kind, solver["name"], l2)
+        for reduction in reductions(solver["name"]):
+            solve = registry.build_solver(solver, reduction)
+            if not registry.lacking(solve.needs, p.traits):
+                yield p, solve, reduction
+
+
+def after_a_pass(solve, p):
+    x = next(it for it in solve(p, None, Rng(1)) if it.passes >= 1.0)
+    return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy(), passes=0.0, checks=0.0)
+
+
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda spec: "-".join(map(str, spec.values())))
+def test_passes_and_checks_are_what_was_touched(solver, kind):
+    """Never less at any iterate, from nothing and from a start; more by products with 0 alone if every step moves."""
+    most = 2.0 if solver["name"] in SKIPPING else 1.0
+    for p, solve, reduction in cases(kind, solver):
+        for start in None, after_a_pass(solve, p):
+            X = Touched(p.X)
+            for it in islice(solve(replace(p, X=X), start, Rng(0)), 60):
+                counted, free = it.passes + it.checks, X.zeros / 2.0
+                assert counted >= X.passes - 1e-9, (reduction, start)
+                assert counted <= most * X.passes + free + 1e-9, (reduction, start)
+                if counted > 9.0:
+                    break
+            assert counted > 5.0
