@@ -100,3 +100,12 @@ def test_on_the_command_line(lab):
     ran = lab.run(lab.config(**keys))
     assert ran.code == 0, ran.out + ran.err
     assert {result.status for result in lab.results()} == {"done"}
+
+
+def test_coordinate_descent_moves_what_no_sample_sees():
+    """A start that is not at the minimum of Psi in an empty column of X."""
+    X, y = oracles.data(20, 4)
+    X[:, 2] = 0.0
+    p = Problem(X, y, "squared", {"name": "l2", "strength": 0.1})
+    its = registry.build_solver("coordinate_descent")(p, Iterate(np.ones(4)), Rng(0))
+    assert next(it for it in its if it.passes > 2.0).w[2] == 0.0

@@ -234,7 +234,8 @@ def exact_hinge_l1():
 def reductions():
     for name in registry.names("reduction"):
         parameters = registry.lookup("reduction", name).parameters
-        numbers = [p for p in parameters if parameters[p].required or p == "kappa"]  # auto is for smooth losses
+        chosen = {"accelerate": "kappa", "regularize": "sigma"}.get(name)  # kappa: auto is for smooth losses
+        numbers = [p for p in parameters if parameters[p].required or p == chosen]
         inner = {"inner": 3} if name == "accelerate" else {}  # "theory" is for smooth losses and for dual solvers
         yield {"name": name} | dict.fromkeys(numbers, 0.01) | inner
 
