@@ -18,6 +18,14 @@ def contradict(primal, dual, size=0.0):
     return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * (abs(size) if math.isfinite(size) else 0.0)
 
 
+def suspects(loss, regularizer):
+    """Why P can lie below D, for components of these names."""
+    return (
+        f"the loss '{loss}' or the regularizer '{regularizer}' is not a conjugate pair (value, conjugate), or X is not "
+        "finite"
+    )
+
+
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 

@@ -64,9 +64,9 @@ def solve(
         raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")
     if passes == seconds == np.inf and gap == relative_gap == -np.inf:
         passes = 100.0
-    given = [gap > -np.inf, relative_gap > -np.inf, seconds < np.inf]
+    rules = {"gap": gap > -np.inf, "relative_gap": relative_gap > -np.inf, "seconds": seconds < np.inf}
     component, _ = registry.from_mapping("solver", solver)
-    if why := component.endless(() if any(given) else ("passes",)):
+    if why := component.endless(rule for rule, given in rules.items() if given):
         raise RrmbenchError(why)
     stop = Stop(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
     with threadpool_limits(1):

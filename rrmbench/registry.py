@@ -264,7 +264,7 @@ def reduce_solver(solve, reduction_spec, where="reduction"):
         solve = reduce_solver(solve, inside, f"{where}.inside")
     component, parameters = from_mapping("reduction", reduction_spec, where)
     reduced = component.build(solve, **parameters)
-    reduced.needs, reduced.counts_passes = solve.needs - component.gives, solve.counts_passes
+    reduced.needs, reduced.counts_passes = solve.needs - component.gives, getattr(solve, "counts_passes", True)
     # w and b of a problem with more strong convexity are no pair on the one without
     reduced.gives = solve.gives - ({"dual"} if "strongly_convex" in component.gives else set())
     return reduced

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from rrmbench import code, identity, reference
+from rrmbench.certificate import suspects
 from rrmbench.children import Children
 from rrmbench.environment import environment
 from rrmbench.errors import printable
@@ -185,9 +186,12 @@ class Scheduler:
         self.experiment.withdraw(run.problem, run.run)
         wrong = self.experiment.contradiction(run.problem, run.run, *found)
         if wrong:
-            result.status, result.reason = "failed", f"{wrong}: {_suspects(run.spec)}"
+            result.status, result.reason = (
+                "failed",
+                f"{wrong}: {suspects(*(run.spec[kind]['name'] for kind in ('loss', 'regularizer')))}",
+            )
         self.experiment.write(result)
-        if not wrong:  # bounds of the optimum are certificates, so those of a run that failed count as well
+        if not wrong and not outcome.facts.get("contradiction"):  # certificates of other failed runs count as well
             primal, dual, size = found
             self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run, size)
         if self.progress:
@@ -237,12 +241,3 @@ class Scheduler:
         known = self.experiment.statuses(run.run for run in extra)
         extra = [run for run in extra if known.get(run.run) not in FINAL]
         self.execute(extra, {}, f"{self.plan.name}, reference optima")
-
-
-def _suspects(spec):
-    """Why an objective can lie below a dual bound, in words."""
-    loss, regularizer = spec["loss"]["name"], spec["regularizer"]["name"]
-    return (
-        f"the loss '{loss}' or the regularizer '{regularizer}' is not a conjugate pair of functions, or one of their "
-        "values is not finite"
-    )

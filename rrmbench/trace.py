@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rrmbench.api import Iterate
-from rrmbench.certificate import Certifier, contradict
+from rrmbench.certificate import Certifier, contradict, suspects
 from rrmbench.kernels import is_finite
 from rrmbench.randomness import Rng
 
@@ -19,6 +19,10 @@ WARM_UP_PASSES = 3.0
 
 class Failure(Exception):
     """The solver broke its contract; the message says how."""
+
+
+class Contradiction(Failure):
+    """A dual bound was above an objective: nothing that was computed with these functions bounds anything."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,12 @@ class Trace:
     stop, schedule : Stop and Schedule
     metrics : f(w) -> dict of further columns
     counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
+    names : of the loss and the regularizer, for messages; None for the names of their classes
     """
 
-    def __init__(self, problem, iterates, stop, schedule, metrics=lambda w: {}, counted=True):
+    def __init__(self, problem, iterates, stop, schedule, metrics=lambda w: {}, counted=True, names=None):
         self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
-        self._counted = counted
+        self._counted, self._names = counted, names
         self.status, self.reason = None, None
         self.w, self.b = None, None
         self.evaluation_seconds = 0.0
@@ -159,16 +164,14 @@ class Trace:
         return row
 
     def _check_promise(self, primal, dual):
-        """Raise Failure where a bound D is above some P: one of them is wrong, and no gap means anything."""
+        """Raise Contradiction where a bound D is above some P: one of them is wrong, and no gap means anything."""
         self._least_primal = min(self._least_primal, primal) if math.isfinite(primal) else self._least_primal
         if self._first_primal is None:
             self._first_primal = primal
         if contradict(self._least_primal, dual, self._first_primal):
-            loss, regularizer = (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
-            raise Failure(
-                f"P(w) = {self._least_primal:.12g} is below the dual bound D(b) = {dual:.12g}: the loss {loss} or the "
-                f"regularizer {regularizer} is not a conjugate pair (value, conjugate), or X is not finite"
-            )
+            names = self._names or (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
+            bounds = f"P(w) = {self._least_primal:.12g} is below the dual bound D(b) = {dual:.12g}"
+            raise Contradiction(f"{bounds}: {suspects(*names)}")
 
     def _judge(self, row):
         """Set status and reason where this row is the last."""

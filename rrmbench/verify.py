@@ -84,6 +84,8 @@ class _Checked:
         try:
             if wrong := claims.faults(result):
                 return Verdict(label, "WRONG", why="; ".join(wrong))
+            if result.info.get("contradiction"):
+                return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
             primal, dual, error, wrong = _recomputed(result, self.trust, self.prepare)

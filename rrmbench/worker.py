@@ -26,7 +26,7 @@ from rrmbench.metrics import metrics_of
 from rrmbench.parts import build_loss, build_regularizer
 from rrmbench.problem import Problem
 from rrmbench.randomness import Rng
-from rrmbench.trace import Failure, Schedule, Stop, Trace, warm_up
+from rrmbench.trace import Contradiction, Failure, Schedule, Stop, Trace, warm_up
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def child(task, connection):
             registry.load_plugin(plugin)
         end = _run(task, connection, held)
     except (Failure, RrmbenchError) as failure:  # the message says it all
-        end = "failed", str(failure), {}
+        end = "failed", str(failure), {"contradiction": True} if isinstance(failure, Contradiction) else {}
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
         end = "failed", shorten(f"{type(error).__name__}: {_text_of(error)}", 200), {"traceback": _traceback_of(error)}
     status, reason, facts = end
@@ -130,7 +130,8 @@ def _run(task, connection, held):
     connection.send(("start", facts))
     held.append(solve(problem, None, Rng(spec["seed"])))
     rules = Stop(**spec["stop"]), Schedule(**spec["trace"])
-    trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes)
+    names = spec["loss"]["name"], spec["regularizer"]["name"]
+    trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes, names)
     for row in trace:
         connection.send(("row", row))
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}

@@ -502,7 +502,7 @@ def test_matrix_models_and_norms_of_them(solver, regularizer):
 @pytest.mark.parametrize("solver", ["fobos", "rda", "agd_adaptive", "excessive_gap"])
 def test_a_flattened_matrix_is_a_vector_to_separable_regularizers(solver):
     operator, X, y = flattened((4, 3), 30)
-    matrix, vector = (Problem(data, y, "hinge", L1) for data in (operator, X))
+    matrix, vector = (Problem(data, np.sign(y), "hinge", L1) for data in (operator, X))
     for a, b in together(steps(solver, matrix), steps(solver, vector), most=30):
         np.testing.assert_allclose(a.w.reshape(-1), b.w, atol=1e-10)
 

@@ -676,7 +676,7 @@ def test_a_plugin_is_a_python_file_without_a_colon_in_its_path(message, folder):
 
 def test_a_great_label_stays_one(plan):
     made = plan(BASE, "dataset={path: tiny.txt, positive: [1e300, 1e18, 1.0, 1]}")
-    assert [repr(value) for value in values(made, "dataset", "positive")] == ["1e+300", "1000000000000000000", "1"]
+    assert [repr(value) for value in values(made, "dataset", "positive")] == ["1e+300", "1e+18", "1"]
 
 
 def test_a_grid_of_test_parts_is_sought_like_one(plan, folder):

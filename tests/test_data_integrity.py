@@ -321,7 +321,7 @@ REFUSED = {
     "escape": ("1 1:1\n\x1b[31m 1:1\n", {}, "rows.txt:2: found '\\x1b[31m': the label is not a number"),
     "overflow": ("1 1:1e308\n-1 1:1e308\n", {"scale": "mean_norm"}, "rows.txt: 'scale: mean_norm' gives values"),
     "kernel": ("1 1:1e308\n-1 1:1e308\n", {"kernel": "linear"}, "rows.txt: values of the kernel"),
-    "label": ("1 1:1\n-1 1:2\n", {"positive": 10**400}, "dataset.positive: found 1000"),
+    "label": ("1 1:1\n-1 1:2\n", {"positive": 10**400}, "found an integer of 401 digits"),
     "inside": ("1 1:1\n-1 1:2\n", {"inside": {"name": "a9a"}}, "dataset.inside: unknown key 'inside'"),
 }
 

@@ -77,7 +77,7 @@ def sleeper(yields):
 
 
 def traced(yields, stop=None, every=1.0):
-    trace = Trace(TOY, sleeper(yields), stop or Stop(), Schedule(every))
+    trace = Trace(TOY, sleeper(yields), stop or Stop(), Schedule(every), counted=False)
     return list(trace), trace
 
 
@@ -111,7 +111,7 @@ def test_negative_passes_are_still_refused():
 
 
 def test_uncounted_work_that_diverges_is_reported_in_seconds():
-    trace = Trace(TOY, iter([Iterate(np.full(3, np.nan), passes=np.nan)]), Stop(), Schedule())
+    trace = Trace(TOY, iter([Iterate(np.full(3, np.nan), passes=np.nan)]), Stop(), Schedule(), counted=False)
     list(trace)
     assert trace.status == "diverged"
     assert trace.reason.startswith("the objective is nan after ")
@@ -121,7 +121,7 @@ def test_uncounted_work_that_diverges_is_reported_in_seconds():
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "celer", None)
     with pytest.raises(RrmbenchError, match=r"celer cannot be imported .*pip install 'rrmbench\[peers\]'"):
-        rrmbench.solve(oracles.problem("squared", L1), "celer")
+        rrmbench.solve(oracles.problem("squared", L1), "celer", gap=1e-3)
 
 
 def test_a_missing_library_fails_its_run_and_no_other(lab):
@@ -129,11 +129,13 @@ def test_a_missing_library_fails_its_run_and_no_other(lab):
     plugin.write_text(
         "import rrmbench\n"
         "from rrmbench.solvers.peers.black_box import imported, iterations, restarts\n"
-        "@rrmbench.solver\n"
+        "@rrmbench.solver(counts_passes=False)\n"
         "def absent(problem, start, rng):\n"
         "    return restarts(problem, (), lambda budget: imported('no_such_library'), iterations())\n"
     )
-    ran = lab.run(lab.config(solver=["agd", {"path": str(plugin), "name": "absent"}]))
+    ran = lab.run(
+        lab.config(solver=["agd", {"path": str(plugin), "name": "absent"}], stop={"passes": 5, "seconds": 60})
+    )
     assert ran.code == 1
     absent, agd = sorted(lab.results(), key=lambda result: result.status == "done")
     assert agd.status == "done"
@@ -214,7 +216,7 @@ def test_any_rule_but_passes_lets_a_black_box_run(lab, rule):
 def test_a_library_refuses_what_a_reduction_changed(reduction):
     loss, psi, solver = ("hinge", L2, "liblinear") if isinstance(reduction, dict) else ("squared", L1, "sklearn_cd")
     with pytest.raises(RrmbenchError, match="does not know this problem"):
-        rrmbench.solve(oracles.problem(loss, psi), solver, reduction=reduction)
+        rrmbench.solve(oracles.problem(loss, psi), solver, reduction=reduction, gap=1e-3)
 
 
 def test_added_strong_convexity_around_0_is_an_elastic_net():

@@ -239,7 +239,7 @@ def test_a_loss_that_is_no_conjugate_pair_fails_its_runs(lab):
         assert "is below the dual bound" in result.reason and "wrong_pair" in result.reason
         assert (lab.out / "toy" / "references" / f"{result.problem}.json").exists() is False
     ran = lab.cli("verify", lab.out)
-    assert ran.code == 1 and ran.out.count("WRONG P is below D") == 2
+    assert ran.code == 1 and ran.out.count("WRONG P(w) = ") == 2
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.5, 1.0), st.floats(0.0, 0.5)), min_size=1, max_size=6))

@@ -194,7 +194,7 @@ class WrongConjugate(NamedTuple):
 def test_a_bound_above_the_objective_is_no_gap_but_a_failure():
     wrong = replace(RIDGE, loss=WrongConjugate())
     rows = []
-    with pytest.raises(Failure, match=r"is below the dual bound.*WrongConjugate or the regularizer .*conjugate pair"):
+    with pytest.raises(Failure, match=r"is below the dual bound.*WrongConjugate' or the regularizer .*conjugate pair"):
         rows.extend(Trace(wrong, descent(wrong), Stop(passes=50, gap=1e-8), Schedule()))
     assert all(gap > 0.0 for gap in column(rows, "gap"))
 
