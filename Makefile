@@ -15,7 +15,7 @@ demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no
 	$(BIN)/rrmbench plot $(RESULTS)/quickstart
 
 test: lint check  ## lint, regression check and the whole test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.test  ## ruff: errors and layout
 	$(BIN)/ruff check .
