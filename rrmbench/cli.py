@@ -53,18 +53,18 @@ def _console(**options):
 
 def _trust(results):
     """Key the kernel cache by the plug-in files that results name, which are about to be loaded."""
-    from rrmbench import code
-    from rrmbench.results import plugins_of
+    from rrmbench import fingerprint
+    from rrmbench.report.results import plugins_of
 
-    code.use_kernel_cache(plugins_of(results))
+    fingerprint.use_kernel_cache(plugins_of(results))
 
 
 def _plans(configs, sets, only=()):
     """Read all files first: the kernel cache depends on their plug-ins and is set before numba is imported."""
-    from rrmbench import code, config
+    from rrmbench import config, fingerprint
 
     raws = [config.read(path, sets or ()) for path in configs]
-    code.use_kernel_cache({plugin for raw in raws for plugin in raw.plugins})
+    fingerprint.use_kernel_cache({plugin for raw in raws for plugin in raw.plugins})
     plans = [config.resolve(raw) for raw in raws]
     return config.select(plans, only) if only else plans
 
@@ -121,8 +121,8 @@ def plot(
     trust: Trust = False,
 ):
     """Draw the figures of the results."""
-    from rrmbench import plots
     from rrmbench.errors import printable
+    from rrmbench.report import plots
 
     if trust:
         _trust(results)
@@ -134,7 +134,7 @@ def plot(
 @app.command()
 def show(results: Results):
     """Show each run's status, its passes and seconds to each gap, and its final certified gap."""
-    from rrmbench.show import summary
+    from rrmbench.report.show import summary
 
     _console().print(summary(results))
 
@@ -146,7 +146,7 @@ def check(
     update: Annotated[bool, typer.Option("--update", help="write the baseline from the results")] = False,
 ):
     """Compare the results with a baseline; exit code 1 if a run needs more passes or is missing."""
-    from rrmbench import check as checks
+    from rrmbench.report import check as checks
 
     if update:
         checks.update(results, baseline)
@@ -163,7 +163,7 @@ def export(
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="FILE.csv or FILE.parquet")],
 ):
     """Write all trace points as one tidy table."""
-    from rrmbench.results import export as write
+    from rrmbench.report.results import export as write
 
     write(results, to)
     print(to)

@@ -14,10 +14,10 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
     """Run all plans and print the summary; return the exit code."""
     from joblib import cpu_count
 
-    from rrmbench import show
-    from rrmbench.progress import progress_on
-    from rrmbench.runner import run_experiment
-    from rrmbench.store import STATUSES
+    from rrmbench.bench.runner import run_experiment
+    from rrmbench.bench.store import STATUSES
+    from rrmbench.report import show
+    from rrmbench.report.display import progress_on
 
     if backend not in BACKENDS:
         raise RrmbenchError(
@@ -84,9 +84,9 @@ def dry_run(plans, console):
     from rich.table import Table
     from rich.text import Text
 
-    from rrmbench import labels
     from rrmbench.errors import printable
-    from rrmbench.results import keys
+    from rrmbench.report import naming
+    from rrmbench.report.results import keys
 
     entries = {}  # of a data set as its loss wants it -> how many are stored
     for plan in plans:
@@ -96,12 +96,12 @@ def dry_run(plans, console):
             seconds = _estimate(spec, entries)
             total += seconds
             names = keys(spec)
-            cells = (str(number), labels.problem(names), labels.method(names), str(spec["seed"]), _seconds(seconds))
+            cells = (str(number), naming.problem(names), naming.method(names), str(spec["seed"]), _seconds(seconds))
             table.add_row(*(Text(printable(cell)) for cell in cells))  # texts of the file are no markup
         console.print(table)
         for spec, reason in plan.skipped:
             names = keys(spec)
-            line = f"skipped {labels.problem(names)}, {labels.method(names)}: {reason}"
+            line = f"skipped {naming.problem(names)}, {naming.method(names)}: {reason}"
             console.print(Text(printable(line)), highlight=False)
         unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
         console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
@@ -112,7 +112,7 @@ def _estimate(spec, entries):
 
     The counts of stored entries that are known are in `entries`, to which this run's is added.
     """
-    from rrmbench import identity
+    from rrmbench.bench import identity
 
     stop = spec["stop"]
     key = identity.canonical([spec["dataset"], spec["loss"]])
@@ -188,8 +188,8 @@ def _escaped(text):
 def verify(path, trust, console):
     """Print a line per result; return 1 if one is wrong or cannot be verified."""
     from rrmbench.errors import printable
-    from rrmbench.verify import TOLERANCE
-    from rrmbench.verify import verify as verdicts
+    from rrmbench.report.verify import TOLERANCE
+    from rrmbench.report.verify import verify as verdicts
 
     found = []
     for verdict in verdicts(Path(path), trust):

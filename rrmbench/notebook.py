@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.randomness import Rng
-from rrmbench.trace import Schedule, Stop, Trace, warm_up
+from rrmbench.bench.trace import Schedule, Stop, Trace, warm_up
+from rrmbench.numerics.random import Rng
 
 
 @dataclass(eq=False)

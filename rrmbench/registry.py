@@ -14,7 +14,7 @@ from functools import cache, partial, wraps
 from pathlib import Path
 from typing import get_args
 
-from rrmbench import code
+from rrmbench import fingerprint
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.parameters import InputFile
 
@@ -66,8 +66,10 @@ class Component:
     needs: frozenset
     gives: frozenset
     source: str
-    bound: object = None  # of a solver: its theorem, bound(constants, passes, ...), see rrmbench.theory
-    quartering: object = None  # of a solver: the passes in which it quarters P(w) - P(w*), see rrmbench.theory
+    bound: object = None  # of a solver: its theorem, bound(constants, passes, ...), see rrmbench.problem.constants
+    quartering: object = (
+        None  # of a solver: the passes in which it quarters P(w) - P(w*), see rrmbench.problem.constants
+    )
     counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
 
     def endless(self, rules):
@@ -185,13 +187,13 @@ def load_plugin(path):
     except (Exception, SystemExit) as error:
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {type(error).__name__}: {error}") from error
     _check_neighbours(path)
-    code.unforeseen.update(code.imported_since(before, path) - set(code.sources_of(path)))
+    fingerprint.unforeseen.update(fingerprint.imported_since(before, path) - set(fingerprint.sources_of(path)))
     _plugins.add(path)
 
 
 def _check_neighbours(path):
     """A module of the same name from elsewhere in place of the one beside a plug-in would compute something else."""
-    for name in code.imported_names(path):
+    for name in fingerprint.imported_names(path):
         loaded = getattr(sys.modules.get(name), "__file__", None)
         for beside in (path.parent / f"{name}.py", path.parent / name / "__init__.py"):
             if loaded and beside.is_file() and beside.resolve() != Path(loaded).resolve():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
-from rrmbench.store import Experiment
+from rrmbench.bench.store import Experiment
 
 ODD = Path(__file__).parent / "misbehaving.py"
 Ran = namedtuple("Ran", "code out err")

@@ -6,8 +6,8 @@ import cvxpy as cp
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.parts import build_loss, build_regularizer
-from rrmbench.problem import Problem
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss, build_regularizer
 
 # A value for each parameter that has no default.
 EXAMPLES = {"strength": 0.05, "l1": 0.03, "l2": 0.1, "lower": -0.4, "upper": 0.7, "groups": 2, "norm": "l2"}

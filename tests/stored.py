@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from rrmbench.store import Experiment, Result
+from rrmbench.bench.store import Experiment, Result
 
 OPTIMUM = 0.25
 

@@ -6,11 +6,11 @@ import oracles
 import pytest
 
 import rrmbench
-from rrmbench import registry, theory
-from rrmbench.api import Iterate
+from rrmbench import registry
 from rrmbench.errors import RrmbenchError
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.problem import Problem, constants
 from rrmbench.reductions import accelerate as reduction
 from rrmbench.reductions.accelerate import Convex, StronglyConvex, accelerated, theoretical_kappa
 
@@ -239,12 +239,12 @@ def test_bound_holds(loss):
         its = islice(registry.build_solver(spec)(p, None, Rng(seed)), 500)
         runs.append([(x.passes, p.primal(x.w) - best) for x in its])
     for passes, suboptimality in np.concatenate(runs):
-        assert suboptimality <= bound(theory.constants(p), passes, **THEORY)
+        assert suboptimality <= bound(constants.constants(p), passes, **THEORY)
 
 
 def test_bound_by_hand():
     bound = registry.lookup("solver", "accelerated_prox_sdca").bound
-    c = theory.Constants(n=100, R=1.0, L=1.0, mean_sqnorm=1.0, s=1e-5, gamma=1.0, G=1.0, initial_gap=2.0)
+    c = constants.Constants(n=100, R=1.0, L=1.0, mean_sqnorm=1.0, s=1e-5, gamma=1.0, G=1.0, initial_gap=2.0)
     # R^2/(s gamma n) = 1000; kappa = 0.01 - 1e-5, mu = 5e-6, rho = kappa + mu
     eta = sqrt(5e-6 / (0.01 - 5e-6))
     each = 2 * (np.log(200.0) + 7 + 2.5 * np.log(1000.0))
@@ -259,7 +259,7 @@ def test_bound_by_hand():
         (c, THEORY | {"inner": 5}),
         (c, THEORY | {"sampling": "permutation"}),
     ):
-        with pytest.raises(theory.NoTheorem, match=r"accelerated_prox_sdca.*: Theorem 3"):
+        with pytest.raises(constants.NoTheorem, match=r"accelerated_prox_sdca.*: Theorem 3"):
             bound(other, 5.0, **setting)
 
 

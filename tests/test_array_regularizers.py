@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrmbench import Problem, RrmbenchError, registry
-from rrmbench.parts import build_regularizer
-from rrmbench.regularizers import singular_values
+from rrmbench.numerics import singular_values
+from rrmbench.numerics.thresholds import row_thresholds
+from rrmbench.problem.traits import build_regularizer
 from rrmbench.regularizers.powers import NORMS
-from rrmbench.regularizers.thresholds import row_thresholds
 
 VECTOR, MATRIX = (7,), (4, 3)
 

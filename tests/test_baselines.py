@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrmbench import registry
-from rrmbench.api import Iterate
-from rrmbench.operators import Flattened
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
-from rrmbench.solvers.excessive_gap import Pair
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.operators import Flattened
+from rrmbench.problem.problem import Problem
+from rrmbench.solvers.pdprox.excessive_gap import Pair
 
 L1 = {"name": "l1", "strength": 0.05}
 L2 = {"name": "l2", "strength": 0.1}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from lab import make_lab  # noqa: F401
 
-from rrmbench import plots
-from rrmbench.bounds import bound_curve
-from rrmbench.results import runs_of
-from rrmbench.store import Experiment
-from rrmbench.theory import NoTheorem
+from rrmbench.bench.store import Experiment
+from rrmbench.problem.constants import NoTheorem
+from rrmbench.report import plots
+from rrmbench.report.results import runs_of
+from rrmbench.report.theory import bound_curve
 
 SMOOTH = {
     "loss": {"name": "smoothed_hinge", "gamma": 1.0},

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
-from rrmbench.losses.projection import project
-from rrmbench.parts import build_loss, traits
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.numerics.projection import project
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss, traits
 
 seeds = st.integers(0, 10**6)
 L2 = {"name": "l2", "strength": 0.1}

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rrmbench.check import check, update
 from rrmbench.errors import RrmbenchError
+from rrmbench.report.check import check, update
 
 
 def verdicts(path, baseline):

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrmbench import registry
-from rrmbench.losses.circulation import remove_acyclic
-from rrmbench.parts import build_loss
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
-from rrmbench.samples import over_samples
+from rrmbench.numerics.circulation import remove_acyclic
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.samples import over_samples
+from rrmbench.problem.traits import build_loss
 
 LOSSES = ["max_of_hinge", "soft_max_of_hinge"]
 

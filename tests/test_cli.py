@@ -13,7 +13,7 @@ from collections import Counter
 import pytest
 from lab import make_lab, odd, rows  # noqa: F401
 
-from rrmbench.store import Experiment
+from rrmbench.bench.store import Experiment
 
 HEAVY = "numpy", "numba", "pandas", "matplotlib", "sklearn", "scipy", "joblib", "yaml", "pydantic"
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrmbench import Problem, RrmbenchError, lazy
-from rrmbench.operators import CSR
-from rrmbench.parts import build_regularizer, traits
+from rrmbench import Problem, RrmbenchError
+from rrmbench.numerics import lazy
+from rrmbench.problem.operators import CSR
+from rrmbench.problem.traits import build_regularizer, traits
 from rrmbench.regularizers.box import Box
 
 L1 = {"name": "l1", "strength": 0.1}

@@ -7,8 +7,8 @@ from lab import make_lab  # noqa: F401
 import rrmbench
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
-from rrmbench.parts import build_regularizer
-from rrmbench.problem import Problem
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_regularizer
 
 L2 = {"name": "l2", "strength": 0.1}
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from lab import make_lab, odd, wait_for  # noqa: F401
 
-from rrmbench import children
-from rrmbench.runner import Scheduler
-from rrmbench.store import Experiment
+from rrmbench.bench import children
+from rrmbench.bench.runner import Scheduler
+from rrmbench.bench.store import Experiment
 
 LIMIT = 6
 # how: status, part of the reason, points of the curve that is kept

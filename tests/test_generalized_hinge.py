@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from rrmbench.parts import build_loss
-from rrmbench.problem import Problem
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss
 
 SLOPES = [1.5, 2.0, 7.0]
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])

@@ -10,7 +10,8 @@ import oracles
 import pytest
 from lab import make_lab  # noqa: F401
 
-from rrmbench import code, identity, registry
+from rrmbench import fingerprint, registry
+from rrmbench.bench import identity
 
 
 def modules_of(kind):
@@ -29,7 +30,7 @@ for folder in ("losses", "regularizers", "solvers", "reductions", "solvers.peers
     package.__path__ = [rrmbench.__path__[0] + "/" + folder.replace(".", "/")]
     sys.modules[name] = package
 importlib.import_module({module!r})
-import rrmbench.worker, rrmbench.data.prepare
+import rrmbench.bench.worker, rrmbench.data.prepare
 files = [getattr(m, "__file__", None) for n, m in sys.modules.items() if n.startswith("rrmbench.")]
 print(json.dumps([f for f in files if f]))
 """
@@ -43,7 +44,7 @@ def test_the_digest_covers_every_file_that_a_fresh_process_loads(module):
     mappings = {"loss": "squared", "regularizer": "none", "solver": "gd", "reduction": "none"}
     spec = {k: {"name": n} for k, n in mappings.items()} | {kind: oracles.example(kind, name)}
     covered = {str(file) for file in identity.files_of(spec)}
-    assert loaded_by(module) - covered <= {str(code.PACKAGE / "__init__.py")}
+    assert loaded_by(module) - covered <= {str(fingerprint.PACKAGE / "__init__.py")}
 
 
 # plug-ins
@@ -179,7 +180,7 @@ def test_children_run_the_package_of_the_command_and_nothing_of_the_working_dire
     checkout.mkdir(parents=True)
     for name in ("rrmbench/__init__.py", "numba.py", "numpy.py", "signal.py", "socket.py"):
         (here / name).write_text(f"open({str(here / 'executed')!r}, 'a').write({name!r} + '\\n')\n")
-    environment = os.environ | {"PYTHONPATH": str(code.PACKAGE.parent)}
+    environment = os.environ | {"PYTHONPATH": str(fingerprint.PACKAGE.parent)}
     command = [sys.executable, start, "run", lab.config(), "-o", lab.out]
     ran = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
@@ -205,7 +206,7 @@ def test_a_solver_sees_the_environment_of_the_command(lab):
     config = lab.config(solver={"path": "sees.py", "name": "sees"})
     start = lab.folder / "start.py"
     start.write_text(
-        f"import sys\nsys.path.insert(0, {str(code.PACKAGE.parent)!r})\n"
+        f"import sys\nsys.path.insert(0, {str(fingerprint.PACKAGE.parent)!r})\n"
         "if __name__ == '__main__':\n    from rrmbench.__main__ import main\n    main()\n"
     )
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"} | {"PYTHONPATH": "/somewhere"}

@@ -13,20 +13,21 @@ import oracles
 import pytest
 
 import rrmbench
-from rrmbench import code, kernels
-from rrmbench.operators import CSR
-from rrmbench.parts import build_loss, build_regularizer
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench import fingerprint
+from rrmbench.numerics import jit
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.operators import CSR
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss, build_regularizer
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 REPORT = """
 import numpy as np
-from rrmbench import kernels
-from rrmbench.problem import Problem
+from rrmbench.numerics import jit
+from rrmbench.problem.problem import Problem
 p = Problem(np.ones((1, 1)), [1.0], "hinge", "none")
 print(rrmbench.__file__, p.loss_dual(np.array([0.5]))[0], p.loss.dual(0.5, 1.0, 0.0))
-stats = [k.stats for k in kernels._kernels]
+stats = [k.stats for k in jit._kernels]
 print(sum(sum(s.cache_hits.values()) for s in stats), sum(sum(s.cache_misses.values()) for s in stats))
 """
 
@@ -37,7 +38,7 @@ def python(script, cache, package=None, plugins=(), said=None):
     environment.pop("NUMBA_CACHE_DIR", None)
     if package is not None:
         environment["PYTHONPATH"] = str(package)
-    load = f"from rrmbench import code, registry; code.use_kernel_cache({list(map(str, plugins))!r})\n"
+    load = f"from rrmbench import code, registry; fingerprint.use_kernel_cache({list(map(str, plugins))!r})\n"
     load += "".join(f"registry.load_plugin({str(p)!r})\n" for p in plugins)
     done = subprocess.run(
         [sys.executable, "-c", "import rrmbench\n" + load + script],
@@ -114,11 +115,11 @@ def test_a_file_of_another_kernel_is_not_taken_for_this_one(tmp_path):
 
 
 def test_digest_sees_formulas_and_not_docstrings(tmp_path):
-    shutil.copytree(code.PACKAGE, tmp_path / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(fingerprint.PACKAGE, tmp_path / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
     hinge = tmp_path / "rrmbench" / "losses" / "hinge.py"
     script = """
-print(code.digest(*code.mathematics_files()))
-print(code.digest(*code.sources_of(code.PACKAGE / "losses" / "hinge.py")))
+print(fingerprint.digest(*fingerprint.mathematics_files()))
+print(fingerprint.digest(*fingerprint.sources_of(fingerprint.PACKAGE / "losses" / "hinge.py")))
 """
 
     def digests(old, new):
@@ -134,10 +135,10 @@ print(code.digest(*code.sources_of(code.PACKAGE / "losses" / "hinge.py")))
 
 
 def test_every_module_with_kernels_is_in_the_digest():
-    keyed = {f.resolve() for f in code.mathematics_files()}
-    for compiled in kernels._kernels:
+    keyed = {f.resolve() for f in fingerprint.mathematics_files()}
+    for compiled in jit._kernels:
         file = Path(sys.modules[compiled.py_func.__module__].__file__).resolve()
-        assert file in keyed or code.PACKAGE not in file.parents
+        assert file in keyed or fingerprint.PACKAGE not in file.parents
 
 
 PLUGIN = """
@@ -181,8 +182,8 @@ def test_class_of_an_unknown_file_stays_out_of_the_cache(tmp_path):
 from itertools import islice
 import numpy as np
 from rrmbench import registry
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.numerics.random import Rng
 from rrmbench.regularizers.zero import Zero
 p = Problem(np.ones((1, 1)), [1.0], Tripled(), Zero(), l2=1.0)
 b = [it.b[0] for it in islice(registry.build_solver("prox_sdca")(p, None, Rng(0)), 4)]
@@ -205,13 +206,13 @@ def test_compiled_losses_equal_python(name):
     y = oracles.labels(name, rng.standard_normal(len(z)))
     for mu in [-0.5 * loss.convexity, 0.0, 0.7]:
         b = np.empty_like(z)
-        kernels.loss_dual(loss, mu, z, y, b)
+        jit.loss_dual(loss, mu, z, y, b)
         expected = [loss.dual(t, label, mu) for t, label in zip(z, y, strict=True)]
         np.testing.assert_allclose(b, expected, rtol=1e-14, atol=0.0)
         conjugates = [loss.conjugate(t, label) + mu / 2 * t * t for t, label in zip(b, y, strict=True)]
-        assert kernels.mean_conjugate(loss, mu, b, y) == pytest.approx(np.mean(conjugates), rel=1e-12)
+        assert jit.mean_conjugate(loss, mu, b, y) == pytest.approx(np.mean(conjugates), rel=1e-12)
     values = [loss.value(t, label) for t, label in zip(z, y, strict=True)]
-    assert kernels.mean_loss(loss, 0.0, z, y) == pytest.approx(np.mean(values), rel=1e-12)
+    assert jit.mean_loss(loss, 0.0, z, y) == pytest.approx(np.mean(values), rel=1e-12)
 
 
 @pytest.mark.parametrize("mapping", REGULARIZERS.values(), ids=list(REGULARIZERS))
@@ -220,10 +221,10 @@ def test_compiled_regularizers_equal_python(mapping):
     x = np.concatenate((np.random.default_rng(0).standard_normal(50), [0.0, 0.05, -0.05]))
     w = np.empty_like(x)
     for t in 0.0, 0.3, 10.0:
-        kernels.psi_prox(psi, x, t, w)
+        jit.psi_prox(psi, x, t, w)
         assert w.tolist() == [psi.prox(u, t) for u in x]
-        assert kernels.psi_value(psi, w) == pytest.approx(sum(map(psi.value, w)))
-    assert kernels.psi_conjugate(psi, x) == pytest.approx(sum(map(psi.conjugate, x)))
+        assert jit.psi_value(psi, w) == pytest.approx(sum(map(psi.value, w)))
+    assert jit.psi_conjugate(psi, x) == pytest.approx(sum(map(psi.conjugate, x)))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ def test_compiled_regularizers_equal_python(mapping):
     ],
 )
 def test_clipped_ratio(t, mu, expected):
-    assert kernels.clipped_ratio(t, mu, -0.5, 2.0) == expected
+    assert jit.clipped_ratio(t, mu, -0.5, 2.0) == expected
 
 
 def test_prefetch_changes_nothing():
@@ -246,7 +247,7 @@ def test_prefetch_changes_nothing():
     order, y = Rng(1).permutation(50), np.arange(50.0)
     before = [a.copy() for a in (*X.rows, order, y)]
     for k in range(50):
-        kernels.prefetch_rows(X.rows, y, order, k)
+        jit.prefetch_rows(X.rows, y, order, k)
     assert all(np.array_equal(a, b) for a, b in zip(before, (*X.rows, order, y), strict=True))
 
 
@@ -260,9 +261,9 @@ def test_rows_of_an_operator_are_those_of_the_matrix():
     np.testing.assert_allclose(X.rows.sqnorms, (dense**2).sum(axis=1))
     for i in range(20):
         begin, end = X.rows.indptr[i : i + 2]
-        assert kernels.dot(X.rows.indices, X.rows.data, begin, end, w) == pytest.approx(dense[i] @ w)
+        assert jit.dot(X.rows.indices, X.rows.data, begin, end, w) == pytest.approx(dense[i] @ w)
         added = w.copy()
-        kernels.axpy(X.rows.indices, X.rows.data, begin, end, 0.5, added)
+        jit.axpy(X.rows.indices, X.rows.data, begin, end, 0.5, added)
         np.testing.assert_allclose(added, w + 0.5 * dense[i])
     with pytest.raises(ValueError, match="read-only"):
         X.rows.data[0] = 1.0
@@ -291,7 +292,7 @@ def test_random_integers_are_splitmix64(seed):
 
 
 def test_first_number_of_the_published_generator():
-    assert kernels.splitmix64(np.zeros(1, dtype=np.uint64)) == 0xE220A8397B1DCDAF
+    assert jit.splitmix64(np.zeros(1, dtype=np.uint64)) == 0xE220A8397B1DCDAF
 
 
 def test_permutations_are_uniform():

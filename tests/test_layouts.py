@@ -10,7 +10,7 @@ from lab import make_lab  # noqa: F401, a fixture
 from lab import rows as libsvm_rows
 
 from rrmbench import Problem, solve
-from rrmbench.operators import CSR, Flattened
+from rrmbench.problem.operators import CSR, Flattened
 
 N, D = 30, 5
 REGULARIZERS = [

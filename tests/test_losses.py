@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.parts import build_loss
+from rrmbench.problem.traits import build_loss
 
 LOSSES = oracles.scalar_losses()
 numbers = st.floats(-8.0, 8.0)

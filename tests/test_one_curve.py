@@ -8,10 +8,10 @@ import pytest
 import stored
 from lab import make_lab  # noqa: F401
 
-from rrmbench.plots import sheets
-from rrmbench.results import load_results, runs_of
-from rrmbench.store import Experiment
-from rrmbench.tuning import choices
+from rrmbench.bench.store import Experiment
+from rrmbench.report.plots import sheets
+from rrmbench.report.results import load_results, runs_of
+from rrmbench.report.tuning import choices
 
 TWICE = {"cases": [{"stop": {"passes": 3}}, {"stop": {"passes": 6}}]}
 

@@ -6,8 +6,8 @@ import oracles
 import pytest
 
 from rrmbench import Problem, registry, solve
-from rrmbench.operators import CSR, Flattened
-from rrmbench.parts import build_loss
+from rrmbench.problem.operators import CSR, Flattened
+from rrmbench.problem.traits import build_loss
 
 N, D, K = 24, 6, 3
 ACCURACY = 1e-6

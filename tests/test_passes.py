@@ -17,10 +17,11 @@ from numba.core.caching import NullCache
 from numba.extending import overload
 from scipy.sparse import csr_array
 
-from rrmbench import kernels, registry
+from rrmbench import registry
 from rrmbench.data.layout import kernelized
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.numerics import jit
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
 
 
 class Counted(NamedTuple):
@@ -76,7 +77,7 @@ class Touched(oracles.Counting):
 @pytest.fixture(autouse=True)
 def _no_cache_on_disk(monkeypatch):
     """Kernels for a type of this file would spoil the cache for processes that do not know it."""
-    for compiled in kernels._kernels:
+    for compiled in jit._kernels:
         monkeypatch.setattr(compiled, "_cache", NullCache())
 
 

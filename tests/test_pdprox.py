@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrmbench import registry, theory
-from rrmbench.api import Iterate
-from rrmbench.bounds import proven
+from rrmbench import registry
 from rrmbench.errors import RrmbenchError
-from rrmbench.operators import CSR, Flattened
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
-from rrmbench.solvers.pdprox_lengths import LANCZOS_STEPS, Lengths, norm_bounds, normal
-from rrmbench.solvers.pdprox_preconditioned import powers
-from rrmbench.solvers.pdprox_restarted import LONGEST, NECESSARY, SUFFICIENT
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.operators import CSR, Flattened
+from rrmbench.problem.problem import Problem, constants
+from rrmbench.report.theory import proven
+from rrmbench.solvers.pdprox.pdprox_preconditioned import powers
+from rrmbench.solvers.pdprox.pdprox_restarted import LONGEST, NECESSARY, SUFFICIENT
+from rrmbench.solvers.pdprox.step_sizes import LANCZOS_STEPS, Lengths, norm_bounds, normal
 
 STEPS = 60
 LAYOUTS = ("double_dual", "double_primal")
@@ -329,20 +329,20 @@ def test_theorem_6(make, spec):
 
 def test_bound_by_hand_and_where_there_is_none():
     p = oracles.problem("hinge", {"name": "l2", "strength": 0.1})
-    c = theory.constants(p)._replace(R=3.0, n=50, distance=7.0)
+    c = constants.constants(p)._replace(R=3.0, n=50, distance=7.0)
     component = registry.lookup("solver", "pdprox_primal")
     average, passes = {"output": "average"}, np.array([2.5, 10.0])
     expected = (7.0 + 40.0) / (sqrt(2.0 * 50 / 9.0) * np.array([2.0, 10.0]))
     np.testing.assert_allclose(proven(component, c, passes, average), expected)
     np.testing.assert_allclose(proven(component, c, passes, average | {"step_scale": 0.5}), 2.0 * expected)
     for other in {"output": "last"}, {"constant": "spectral"}, {"step_scale": 2.0}, {"ratio": 1.0}:
-        with pytest.raises(theory.NoTheorem, match=rf"pdprox\({next(iter(other))}=.*Corollary 8"):
+        with pytest.raises(constants.NoTheorem, match=rf"pdprox\({next(iter(other))}=.*Corollary 8"):
             proven(component, c, passes, average | other)
 
 
 def test_dual_variables_stay_in_the_ball_of_the_bound():
     for p in multiclass(), whole(), tasks(), oracles.problem("quantile", {"name": "none"}):
-        D2 = theory.constants(p).D2
+        D2 = constants.constants(p).D2
         assert np.isfinite(D2)
         assert all(np.sum(it.b**2) <= D2 for it in iterates("pdprox_primal", p))
 

@@ -15,11 +15,11 @@ from rich.console import Console
 
 import rrmbench
 from rrmbench import Iterate, registry
+from rrmbench.bench.trace import Failure, Schedule, Stop, Trace
 from rrmbench.errors import RrmbenchError
-from rrmbench.problem import Problem
-from rrmbench.progress import progress_on
-from rrmbench.randomness import Rng
-from rrmbench.trace import Failure, Schedule, Stop, Trace
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.report.display import progress_on
 
 L1, L2, NET = (
     {"name": "l1", "strength": 0.01},

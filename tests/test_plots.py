@@ -9,8 +9,8 @@ import pytest
 import stored
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.plots import plot, sheets
-from rrmbench.plots.draw import draw
+from rrmbench.report.plots import plot, sheets
+from rrmbench.report.plots.draw import draw
 
 
 def sheets_of(tmp_path, results, plot=None, pending=(), **axes):
@@ -297,7 +297,7 @@ def test_matplotlibs_global_state_is_left_alone(tmp_path):
     stored.experiment(tmp_path / "e", [stored.result(stored.spec())])
     plot(tmp_path, formats=["png"])
     assert dict(matplotlib.rcParams) == before
-    code = f"import sys; from rrmbench.plots import plot; plot({str(tmp_path)!r}); print(*sys.modules)"
+    code = f"import sys; from rrmbench.report.plots import plot; plot({str(tmp_path)!r}); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "matplotlib.figure" in loaded.split()
     assert "matplotlib.pyplot" not in loaded.split()

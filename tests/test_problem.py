@@ -7,8 +7,8 @@ from scipy.optimize import minimize_scalar
 
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
 
 LOSSES = oracles.scalar_losses()
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}

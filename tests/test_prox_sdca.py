@@ -7,15 +7,15 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize, minimize_scalar
 
 import rrmbench
-from rrmbench import registry, theory
+from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.multiclass import threshold
-from rrmbench.parts import build_loss
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
-from rrmbench.solvers import prox_sdca_output, prox_sdca_shrinking
-from rrmbench.solvers.prox_sdca_output import Ascent
-from rrmbench.solvers.prox_sdca_steps import Exact, option_of, steps
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem, constants
+from rrmbench.problem.traits import build_loss
+from rrmbench.solvers.sdca import output, prox_sdca_shrinking
+from rrmbench.solvers.sdca.output import Ascent
+from rrmbench.solvers.sdca.steps import Exact, option_of, steps
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 LOSSES = oracles.scalar_losses()
@@ -348,19 +348,19 @@ def test_average_is_over_all_steps_without_smoothness(loss):
 def test_random_output_is_uniform_over_the_steps_of_the_tail(monkeypatch):
     n = 6
     p = oracles.problem("logistic", {"name": "l2", "strength": 1.0}, n=n)
-    monkeypatch.setattr(prox_sdca_output.Ascent, "window", lambda self: 12)
+    monkeypatch.setattr(output.Ascent, "window", lambda self: 12)
     counts = np.zeros(24)
     for seed in range(600):
         seen = [np.zeros(n)]
 
-        class Recorded(prox_sdca_output.Ascent):
+        class Recorded(output.Ascent):
             def run(self, order):
                 for k in range(order.size):
                     super().run(order[k : k + 1])
                     seen.append(self.b.copy())  # noqa: B023
 
         rng = Rng(seed)
-        report = prox_sdca_output.Random(Recorded(p, option_of(p, "I"), None), rng, "auto")
+        report = output.Random(Recorded(p, option_of(p, "I"), None), rng, "auto")
         for _ in range(11):  # 22 steps: blocks end at 12 and 24, so the tail is 1 .. 22
             report.run(rng.integers(n, 2))
         w, b = report.point()
@@ -392,33 +392,33 @@ def test_theorem_1_bounds_the_mean_gap(loss, option):
     runs = [iterates(solver, p, 60, seed=seed) for seed in range(10)]
     gaps = np.mean([[p.gap(it.w, it.b) for it in run] for run in runs], axis=0)
     passes = np.array([it.passes for it in runs[0]])
-    bounds = bound(theory.constants(p), passes, sampling="uniform", output="last")
+    bounds = bound(constants.constants(p), passes, sampling="uniform", output="last")
     assert (gaps <= bounds * 1.05 + 1e-13).all()
     assert bounds[-1] < bounds[0]
 
 
 def test_theorem_1_by_hand():
-    c = theory.Constants(n=10, R=2.0, L=1.0, mean_sqnorm=3.0, s=0.1, gamma=0.5, G=1.0, initial_gap=2.0)
+    c = constants.Constants(n=10, R=2.0, L=1.0, mean_sqnorm=3.0, s=0.1, gamma=0.5, G=1.0, initial_gap=2.0)
     # n + R^2/(s gamma) = 90; T = 90 log(90 * 2/eps) steps for eps = 0.01
     passes = 90.0 * np.log(90.0 * 2.0 / 0.01) / 10.0
     bound, given = registry.lookup("solver", "prox_sdca").bound, {"sampling": "uniform", "output": "last"}
     assert bound(c, passes, **given) == pytest.approx(0.01, rel=1e-12)
     for other, setting in (c._replace(gamma=0.0), given), (c, given | {"output": "average"}):
-        with pytest.raises(theory.NoTheorem, match=r"prox_sdca.* Theorem 1"):
+        with pytest.raises(constants.NoTheorem, match=r"prox_sdca.* Theorem 1"):
             bound(other, passes, **setting)
 
 
 def test_constants():
     p = oracles.problem("logistic", REGULARIZERS["elastic_net"])
     X, (_, best) = dense(p), oracles.cvxpy_optimum("logistic", "elastic_net")
-    c = theory.constants(p, best)
+    c = constants.constants(p, best)
     rows = (X**2).sum(axis=1)
     assert (c.n, c.s, c.gamma, c.G) == (40, 0.1, 4.0, 1.0)
     assert c._replace(n=0)[1:4] == pytest.approx((np.sqrt(rows.max()), rows.mean() / 4.0, rows.mean()))
     assert c.initial_gap == pytest.approx(np.log(2.0))
     assert c.distance == pytest.approx(best @ best)
     assert 0.0 < c.initial_suboptimality <= c.initial_gap
-    assert np.isnan(theory.constants(p).distance)
+    assert np.isnan(constants.constants(p).distance)
 
 
 # shrinking

@@ -9,9 +9,9 @@ import pytest
 from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
-from rrmbench.api import Iterate
 from rrmbench.errors import RrmbenchError
-from rrmbench.randomness import Rng
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
 from rrmbench.reductions import adaptive
 
 CASES = {

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.parts import build_regularizer
+from rrmbench.problem.traits import build_regularizer
 
 numbers = st.floats(-5.0, 5.0)
 steps = st.floats(1e-3, 1e3)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-import rrmbench.results as results
-from rrmbench import labels
+import rrmbench.report.results as results
 from rrmbench.errors import RrmbenchError
-from rrmbench.show import summary
+from rrmbench.report import naming
+from rrmbench.report.show import summary
 
 
 def failed(asked, **about):
@@ -145,7 +145,9 @@ def modules_after(code):
 
 
 def test_pandas_and_matplotlib_are_not_imported_before_they_are_needed():
-    loaded = modules_after("import rrmbench.results, rrmbench.show, rrmbench.check, rrmbench.plots")
+    loaded = modules_after(
+        "import rrmbench.report.results, rrmbench.report.show, rrmbench.report.check, rrmbench.report.plots"
+    )
     assert not {"pandas", "matplotlib", "rich", "numba", "scipy", "rrmbench.registry"} & set(loaded)
 
 
@@ -162,7 +164,7 @@ OTHERS = [
 
 @pytest.mark.parametrize(("value", "text"), NUMBERS + OTHERS)
 def test_values_are_written_as_people_do(value, text):
-    assert labels.short(value) == text
+    assert naming.short(value) == text
 
 
 def shown(path, width=110):

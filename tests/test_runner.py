@@ -14,7 +14,7 @@ import pytest
 from lab import ODD, make_lab, odd, rows, wait_for  # noqa: F401
 
 import rrmbench
-from rrmbench.store import Experiment
+from rrmbench.bench.store import Experiment
 
 PACKAGE = Path(rrmbench.__file__).parent
 

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrmbench import lazy, registry
-from rrmbench.api import Iterate
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench import registry
+from rrmbench.numerics import lazy
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.problem import Problem
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 LOSSES = oracles.scalar_losses()

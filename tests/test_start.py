@@ -8,9 +8,9 @@ import pytest
 from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
-from rrmbench.api import Iterate
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.problem import Problem
 
 BOX = {"name": "elastic_net", "l1": 0.02, "l2": 0.05, "domain": {"box": [0.1, 0.6]}}
 AWAY = {"name": "box", "lower": 0.1, "upper": 0.6}

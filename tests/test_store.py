@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
-from rrmbench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 
 floats = st.floats(allow_nan=True, allow_infinity=True, width=64)
 names = st.sampled_from(["passes", "primal", "gap", "test_error"])
@@ -134,7 +134,7 @@ def test_after_kill_9_the_lock_is_free_and_stray_files_are_ignored_then_removed(
     code = f"""
 import time
 from pathlib import Path
-from rrmbench.store import Experiment, replacing
+from rrmbench.bench.store import Experiment, replacing
 with Experiment({str(experiment.directory)!r}).lock():
     with replacing(Path({str(experiment.directory)!r}) / "runs" / "{"f" * 16}-0000aaaa.npz") as file:
         file.write(b"half a result"); file.flush()

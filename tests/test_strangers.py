@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
 
-from rrmbench.plots import sheets
-from rrmbench.plots.draw import draw
-from rrmbench.store import Experiment
+from rrmbench.bench.store import Experiment
+from rrmbench.report.plots import sheets
+from rrmbench.report.plots.draw import draw
 
 LINKS = [".lock", "manifest.json", "runs", "references", "figures", "a run", "a reference", "the experiment"]
 

@@ -8,9 +8,9 @@ import oracles
 import pytest
 
 from rrmbench import registry
-from rrmbench.bounds import proven
-from rrmbench.randomness import Rng
-from rrmbench.theory import NoTheorem, constants
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.constants import NoTheorem, constants
+from rrmbench.report.theory import proven
 
 # What a theorem is about, where it is not the default.
 SPEC = {"prox_sdca": {"sampling": "uniform"}, "svrg": {"snapshot": "random"}}

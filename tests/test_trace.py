@@ -14,9 +14,9 @@ import pytest
 from scipy.optimize import linprog
 
 from rrmbench import Iterate, Problem, registry
+from rrmbench.bench.trace import STALLED, Failure, Schedule, Stop, Trace
 from rrmbench.errors import RrmbenchError
-from rrmbench.randomness import Rng
-from rrmbench.trace import STALLED, Failure, Schedule, Stop, Trace
+from rrmbench.numerics.random import Rng
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 5))
@@ -326,10 +326,11 @@ def test_compilation_is_outside_of_the_clock_of_solve(tmp_path):
 
 FIRST_CALL = """
 import numpy as np, rrmbench
-from rrmbench import kernels, notebook
+from rrmbench import notebook
+from rrmbench.numerics import jit
 
 def compiled():
-    return sum(sum(k.stats.cache_misses.values()) + sum(k.stats.cache_hits.values()) for k in kernels._kernels)
+    return sum(sum(k.stats.cache_misses.values()) + sum(k.stats.cache_hits.values()) for k in jit._kernels)
 
 class Watched(notebook.Trace):
     def __iter__(self):

@@ -4,10 +4,11 @@ import pytest
 import stored
 from rich.console import Console
 
-from rrmbench import config, plots
-from rrmbench.results import runs_of
-from rrmbench.show import summary
-from rrmbench.tuning import choices
+from rrmbench import config
+from rrmbench.report import plots
+from rrmbench.report.results import runs_of
+from rrmbench.report.show import summary
+from rrmbench.report.tuning import choices
 
 FILE = """\
 dataset: tiny.txt

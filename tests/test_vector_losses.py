@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrmbench import registry
-from rrmbench.parts import build_loss
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss
 
 K = 4
 LOSSES = [n for n in registry.names("loss") if getattr(build_loss(n)[0], "outputs", "scalar") == "vector"]

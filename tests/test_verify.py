@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lab import make_lab, odd, rows  # noqa: F401
 
-from rrmbench.store import Experiment
+from rrmbench.bench.store import Experiment
 
 CLOCKS = ("passes", "checks", "seconds", "cpu_seconds")
 
@@ -252,8 +252,8 @@ def bounded(problem, start, rng):
 """
 ASK = """
 import json, sys
-from rrmbench.plots import sheets
-from rrmbench.store import Experiment
+from rrmbench.report.plots import sheets
+from rrmbench.bench.store import Experiment
 (_, sheet), = sheets(Experiment({folder!r}), theory=True, trust=sys.argv[1] == "1")
 print(json.dumps([len(sheet.panels[0, 0].proven), any("--trust" in note for note in sheet.notes)]))
 """

@@ -3,7 +3,7 @@
 import pytest
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.yaml_loader import load, parse
+from rrmbench.yaml_reader import load, parse
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.results import points_to
+from rrmbench.report.results import points_to
 
 
 def passes(runs, level, quantity="suboptimality", clock="passes"):

@@ -6,11 +6,12 @@ from math import sqrt
 import numpy as np
 from measures import count, grouped, head, passes, row, tally, verdict
 
-from rrmbench import identity, registry
-from rrmbench.labels import short
-from rrmbench.randomness import Rng
-from rrmbench.results import runs_of
-from rrmbench.worker import problem_of
+from rrmbench import registry
+from rrmbench.bench import identity
+from rrmbench.bench.worker import problem_of
+from rrmbench.numerics.random import Rng
+from rrmbench.report.naming import short
+from rrmbench.report.results import runs_of
 
 METHODS = {  # the columns of Figures 2, 3 and 5
     "pdprox_dual": {"solver": "pdprox_dual", "solver.ratio": None},

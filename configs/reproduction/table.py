@@ -49,10 +49,10 @@ import numpy as np
 import pdprox
 from measures import count, final, grouped, passes, tally, verdict
 
-from rrmbench.labels import short
-from rrmbench.results import runs_of
-from rrmbench.store import Experiment
-from rrmbench.tuning import choices
+from rrmbench.bench.store import Experiment
+from rrmbench.report.naming import short
+from rrmbench.report.results import runs_of
+from rrmbench.report.tuning import choices
 
 LEVELS = (1e-2, 1e-4, 1e-6)
 

@@ -3,7 +3,7 @@
 from rrmbench.config import entries
 from rrmbench.config.schema import COMPONENTS, TOP_KEYS
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
-from rrmbench.yaml_loader import MAX_DEPTH, dotted, parse
+from rrmbench.yaml_reader import MAX_DEPTH, dotted, parse
 
 
 def split(option, text, allowed):

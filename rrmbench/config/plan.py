@@ -109,7 +109,7 @@ class _Room:
 def _combinations(block, at, places, tuner, room):
     """Yield (spec, reason or None, tuned keys) for the product of one block, in the order of `schema.AXES`."""
     from rrmbench import data
-    from rrmbench.parts import traits
+    from rrmbench.problem.traits import traits
 
     seeds = _seeds(block["seed"], at["seed"], places)
     sizes = {kind: count(kind, block[kind]) for kind in schema.COMPONENTS} | {"seed": len(seeds)}

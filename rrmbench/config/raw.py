@@ -6,7 +6,7 @@ from pathlib import Path
 from rrmbench.config import entries, overrides
 from rrmbench.config.schema import CASE_KEYS, COMPONENTS, TOP_KEYS, check_keys
 from rrmbench.errors import RrmbenchError, shown
-from rrmbench.yaml_loader import Places, load
+from rrmbench.yaml_reader import Places, load
 
 DEFAULTS = {
     "regularizer": {"name": "none"},

@@ -31,7 +31,7 @@ def checksum_of(path):
 
 
 def traits_of(block):
-    """What a checked `dataset:` block says of a problem; see `rrmbench.parts.traits`."""
+    """What a checked `dataset:` block says of a problem; see `rrmbench.problem.traits.traits`."""
     from rrmbench.data import spec
 
     tasks = "tasks" in block or spec.format_of(block) == "ratings"

@@ -54,7 +54,7 @@ class Prepared:
         return None if self.test_X_parts is None else self._operator(self.test_X_parts, self.test_shape)
 
     def _operator(self, parts, shape):
-        from rrmbench.operators import CSR, Flattened
+        from rrmbench.problem.operators import CSR, Flattened
 
         if "model" in self.info:
             return Flattened(*parts, shape, self.info["model"])

@@ -9,10 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rrmbench.code import digest
 from rrmbench.data import checksums, places
 from rrmbench.data.streams import COMPRESSED
 from rrmbench.errors import RrmbenchError
+from rrmbench.fingerprint import digest
 
 log = logging.getLogger("rrmbench.data")
 # whose code makes the files of bundled and synthetic sets

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench import code
+from rrmbench import fingerprint
 from rrmbench.data import cache, catalogue, checksums, fetch, spec
 from rrmbench.errors import RrmbenchError
 
@@ -116,7 +116,7 @@ def _source(block):
 
 def _key(checksum, steps, labels, train):
     known = train.entry and train.entry.model_dump(include={"n", "d", "matrix", "task", "labels", "positive"})
-    recipe = [code.digest(*files()), checksum, steps, labels, train.zero_based, train.format, known]
+    recipe = [fingerprint.digest(*files()), checksum, steps, labels, train.zero_based, train.format, known]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:32]
 
 

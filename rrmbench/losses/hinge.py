@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench.kernels import clipped_ratio
-from rrmbench.losses.projection import project
+from rrmbench.numerics.jit import clipped_ratio
+from rrmbench.numerics.projection import project
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from rrmbench.losses.circulation import balanced
+from rrmbench.numerics.circulation import balanced
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 

@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from rrmbench.api import Iterate
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
-from rrmbench.reductions.progress import accuracy_of, bound_of_suboptimality, kept, product
+from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
+from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, kept, product
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
 

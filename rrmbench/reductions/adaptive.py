@@ -16,11 +16,11 @@ from typing import Literal
 
 import numpy as np
 
-from rrmbench.api import Iterate
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
-from rrmbench.reductions.progress import bound_of_suboptimality, kept, product, progress_of
+from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, reduction
+from rrmbench.stages.progress import bound_of_suboptimality, kept, product, progress_of
 
 HALVINGS = 50  # after which the added terms are below rounding
 CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each

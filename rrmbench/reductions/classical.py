@@ -4,8 +4,8 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Positive
-from rrmbench.reductions.progress import product
 from rrmbench.registry import reduction
+from rrmbench.stages.progress import product
 
 
 @reduction

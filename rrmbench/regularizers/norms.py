@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import regularizer
-from rrmbench.regularizers.thresholds import row_thresholds
 
 
 def scale_into(dual_norm, strength):

@@ -6,12 +6,12 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from annotated_types import Gt, Lt
 
+from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.parameters import InputFile, Positive, PositiveInt
 from rrmbench.registry import regularizer
 from rrmbench.regularizers.blocks import BlockNorm, Columns, Groups, Rows
 from rrmbench.regularizers.norms import L1Norm, L2Norm, LInfNorm
 from rrmbench.regularizers.rows import L1Inf
-from rrmbench.regularizers.thresholds import row_thresholds
 
 NORMS = {"l1": L1Norm, "l2": L2Norm, "linf": LInfNorm, "l1inf": L1Inf, "l21": lambda s: BlockNorm(s, Rows())}
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.parameters import NonNegative, Positive
 from rrmbench.registry import regularizer
 from rrmbench.regularizers.norms import Norm, matrix_only
-from rrmbench.regularizers.thresholds import row_thresholds
 
 
 @dataclass(frozen=True)

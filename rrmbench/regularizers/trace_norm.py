@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
+from rrmbench.numerics.singular_values import by_svd, greatest, leading, total
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import regularizer
 from rrmbench.regularizers.norms import Norm, matrix_only
-from rrmbench.regularizers.singular_values import by_svd, greatest, leading, total
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from rrmbench import load_results, registry
+from rrmbench.bench.identity import data_of
 from rrmbench.config import read, resolve
 from rrmbench.errors import RrmbenchError
-from rrmbench.identity import data_of
-from rrmbench.results import points_to
+from rrmbench.report.results import points_to
 
 CONFIG = Path(__file__).parents[2] / "configs" / "bench.yaml"
 LEVELS = (1e-3, 1e-6)

@@ -24,8 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from rrmbench import registry
-from rrmbench.problem import Problem
-from rrmbench.randomness import Rng
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
 
 SETTINGS = [
     ("prox_sdca", "hinge", 1.0),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from rrmbench.store import Experiment
+from rrmbench.bench.store import Experiment
 
 RUNS = 20
 POINTS = 5000

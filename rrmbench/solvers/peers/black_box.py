@@ -17,8 +17,8 @@ from math import ceil, nan
 
 import numpy as np
 
-from rrmbench.api import Iterate
 from rrmbench.errors import RrmbenchError
+from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking
 
 

@@ -1,0 +1,1 @@
+"""Running experiments: a child process per run, the clock, identities, results on disk."""

@@ -1,0 +1,209 @@
+"""Running tasks in child processes: one fork server, a hard time limit, and nothing left behind."""
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import forkserver, resource_tracker
+
+GRACE = 2.0  # seconds in which a child that has closed its pipe may end by itself
+PATIENCE = 30.0  # seconds in which the fork server must have made a child
+IMPORTING = 300.0  # seconds in which a new one must have imported everything
+TRIES = 3  # to make a child, each with a new fork server
+TICK = 0.05  # seconds between looks at the interrupt flag
+IMPORT_PATH = ("PYTHONSAFEPATH", "PYTHONPATH")
+CALLERS_PATH = "RRMBENCH_CALLERS_PATH"
+LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMBA_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
+
+
+@dataclass
+class Outcome:
+    """How a child ended: status and reason as in the store, the rows that it sent, and its last facts."""
+
+    status: str
+    reason: str
+    rows: list = field(default_factory=list)
+    facts: dict = field(default_factory=dict)
+    concurrent_runs: int = 1
+
+
+class Children:
+    """Starts children one per call, from any thread of this process.
+
+    The fork server has imported everything, so that a child costs milliseconds; it is started at the first use,
+    with one thread for every numerical library.
+    """
+
+    def __init__(self):
+        self.interrupted = threading.Event()
+        self._active = {}
+        self._lock = threading.Lock()
+        for name in LIBRARIES:
+            os.environ[f"{name}_THREADS"] = "1"
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["rrmbench.bench.preload"])
+
+    def run(self, main, task, limit, on_row=lambda row: None):
+        """Run `main(task, connection)` in a child for at most `limit` seconds; return its Outcome.
+
+        Returns None at once where the interrupt flag is set before the start.
+        """
+        if self.interrupted.is_set():
+            return None
+        outcome, tries = Outcome("killed", ""), TRIES
+        with self._counted(outcome):
+            while True:
+                ours, theirs = self._context.Pipe()
+                with ours:
+                    try:
+                        process = self._start(main, task, theirs)
+                    except (OSError, EOFError) as error:  # no more processes, or the fork server has died
+                        tries -= 1
+                        if tries and not self.interrupted.is_set():
+                            continue
+                        outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
+                        return outcome
+                    self._watch(process, ours, outcome, limit, on_row)
+                    return outcome
+
+    def _watch(self, process, ours, outcome, limit, on_row):
+        """Listen to a child until it ends, then end whatever is left of it."""
+        try:
+            self._listen(ours, outcome, time.monotonic() + limit, limit, on_row)
+            if outcome.status == "killed":
+                process.join(GRACE)
+                outcome.reason = _end_of(process.exitcode) + _stage(outcome)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # what the solver itself has started, too
+            process.kill()
+            process.join(GRACE)
+            if process.is_alive():  # its fork server, which reports its end, stands still
+                _end_fork_server()
+                process.join(GRACE)
+
+    def _start(self, main, task, connection):
+        """The started process. Raises OSError or EOFError where the fork server dies meanwhile, or does not answer."""
+        process = self._context.Process(target=main, args=(task, connection), daemon=True)
+        failure = []
+
+        def start():
+            try:
+                process.start()
+            except BaseException as error:
+                failure.append(error)
+
+        with connection, self._lock:  # starting is not safe from several threads
+            deadline = time.monotonic() + (IMPORTING if _start_fork_server() else PATIENCE)
+            starting = threading.Thread(target=start, daemon=True)
+            starting.start()
+            starting.join(TICK)
+            while starting.is_alive():
+                if self.interrupted.is_set() or time.monotonic() > deadline:
+                    _end_fork_server()
+                starting.join(TICK)
+        if failure:
+            raise failure[0]
+        return process
+
+    def _listen(self, connection, outcome, deadline, limit, on_row):
+        """Take messages until the end of the run, of its pipe, of its time, or an interrupt."""
+        while True:
+            if self.interrupted.is_set():
+                outcome.status, outcome.reason = "interrupted", "interrupted by the user"
+                return
+            if time.monotonic() > deadline:
+                outcome.status, outcome.reason = "timeout", f"killed after the limit of {limit:g} s"
+                outcome.reason += _stage(outcome)
+                return
+            try:
+                message = connection.recv() if connection.poll(TICK) else None
+            except (EOFError, OSError):
+                return
+            if message is None:
+                continue
+            if message[0] == "row":
+                outcome.rows.append(message[1])
+                on_row(message[1])
+            elif message[0] == "start":
+                outcome.facts |= message[1]
+            else:
+                outcome.status, outcome.reason = message[1:3]
+                outcome.facts |= message[3]
+                return
+
+    def _counted(self, outcome):
+        return _Count(self._active, self._lock, outcome)
+
+
+class _Count:
+    """Writes into every outcome the greatest number of runs that were active with it."""
+
+    def __init__(self, active, lock, outcome):
+        self.active, self.lock, self.outcome = active, lock, outcome
+
+    def __enter__(self):
+        with self.lock:
+            self.active[id(self.outcome)] = self.outcome
+            for outcome in self.active.values():
+                outcome.concurrent_runs = max(outcome.concurrent_runs, len(self.active))
+
+    def __exit__(self, *error):
+        with self.lock:
+            del self.active[id(self.outcome)]
+
+
+def _start_fork_server():
+    """Make sure that it runs, deaf to SIGINT like its children: Ctrl-C is for this process, which ends them.
+
+    It imports from where this process does. Python would have it look into the working directory first. Returns
+    whether it was started now.
+    """
+    pid = forkserver._forkserver._forkserver_pid
+    path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
+    kept = {name: os.environ.get(name) for name in IMPORT_PATH}
+    os.environ |= dict(zip(IMPORT_PATH, ("1", path), strict=True)) | {CALLERS_PATH: json.dumps(kept)}
+    try:
+        resource_tracker.ensure_running()  # the fork server would start it, and lift the block of the signal
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    finally:
+        restore_import_path()
+    return forkserver._forkserver._forkserver_pid != pid
+
+
+def restore_import_path():
+    """Give the environment the import path back that it had before `_start_fork_server`."""
+    for name, value in json.loads(os.environ.pop(CALLERS_PATH, "{}")).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _end_fork_server():
+    """Kill the fork server; `ensure_running` starts another one."""
+    pid = forkserver._forkserver._forkserver_pid
+    if pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _stage(outcome):
+    return "" if outcome.facts else ", while it loaded and warmed up"
+
+
+def _end_of(exitcode):
+    if exitcode is None:
+        return "the process closed its pipe and went on"
+    if exitcode < 0:
+        return f"the process was killed by signal {-exitcode}"
+    return f"the process ended with exit code {exitcode}"

@@ -1,0 +1,356 @@
+"""Results on disk: one immutable file per run, one folder per experiment, every write atomic.
+
+    DIR/<experiment>/manifest.json              the resolved configuration and the runs that it asks for
+    DIR/<experiment>/runs/<run>.npz             header (JSON), trace columns, final w and b; never pickle
+    DIR/<experiment>/references/<problem>.json  best certified bounds on the optimum of a problem
+
+A file appears under its name only when it is complete (written beside, flushed, then `os.replace`d), so
+readers need no lock and work while a run is in progress. Writers hold `Experiment.lock()`.
+"""
+
+import json
+import math
+import threading
+import zipfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from textwrap import shorten
+
+import numpy as np
+
+from rrmbench.bench import records
+from rrmbench.bench.records import SCHEMA_VERSION, STATUSES
+from rrmbench.errors import RrmbenchError, printable
+from rrmbench.files import locked, reading, refuse_link, replacing
+from rrmbench.problem.certificate import contradict
+
+FINAL = frozenset({"done", "diverged", "timeout"})
+
+_improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
+
+
+class _Deferred:
+    """A field whose value may be given as a function, which is called at the first use."""
+
+    def __set_name__(self, owner, name):
+        self.slot = "_" + name
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return None  # what dataclass takes as the default
+        value = getattr(instance, self.slot)
+        if callable(value):
+            value = value()
+            setattr(instance, self.slot, value)
+        return value
+
+    def __set__(self, instance, value):
+        setattr(instance, self.slot, value)
+
+
+@dataclass(eq=False)
+class Result:
+    """One run: what was asked (`spec`), how it ended (`status`, `reason`), and what was measured.
+
+    `trace` maps a column name to a float64 array (points,); missing values are NaN. `w` and `b` are the final
+    iterate and its certificate, or None. `info` holds the rest of the header: warmup_seconds, load_seconds,
+    evaluation_seconds, concurrent_runs, environment, traceback. `unreadable` marks what stands for a damaged file.
+    """
+
+    run: str
+    spec_id: str
+    problem: str
+    data: str
+    code: str
+    spec: dict
+    status: str
+    reason: str
+    created: str
+    unreadable: bool = False
+    info: dict = field(default_factory=dict)
+    trace: dict = field(default_factory=dict)
+    w: np.ndarray | None = _Deferred()
+    b: np.ndarray | None = _Deferred()
+
+    @property
+    def points(self):
+        """The number of trace points."""
+        return len(next(iter(self.trace.values()), ()))
+
+    def header(self):
+        """Return the JSON header: every field but the arrays, with `info` spread out."""
+        named = {name: getattr(self, name) for name in _HEADER}
+        return {"schema_version": SCHEMA_VERSION} | named | self.info
+
+
+_HEADER = tuple(f.name for f in fields(Result) if f.name not in ("unreadable", "info", "trace", "w", "b"))
+
+
+class Experiment:
+    """The folder of one experiment. Nothing is created before the first write, and no link inside is followed."""
+
+    def __init__(self, directory):
+        self.directory = Path(directory)
+
+    @classmethod
+    def inside(cls, folder, name):
+        """The experiment called `name` in a results folder; RrmbenchError if it is a link."""
+        return cls(refuse_link(Path(folder) / name))
+
+    @property
+    def name(self):
+        return self.directory.resolve().name
+
+    @property
+    def figures(self):
+        return self._within("figures")
+
+    def manifest(self):
+        """Return the manifest; raises RrmbenchError if there is none or it cannot be read."""
+        return _read_json(self._within("manifest.json"), records.manifest)
+
+    def write_manifest(self, manifest):
+        """Replace the manifest."""
+        _write_json(self._within("manifest.json"), {"schema_version": SCHEMA_VERSION} | manifest)
+
+    def run_ids(self):
+        """Return the ids of all stored runs, of whatever code and status."""
+        return {path.stem for path in self._within("runs").glob("[!.]*.npz")}
+
+    def write(self, result):
+        """Store a result under its run id, replacing an earlier record of the same run."""
+        if result.status not in STATUSES:
+            raise ValueError(f"status {result.status!r} is none of {', '.join(STATUSES)}")
+        header = json.dumps(result.header()).encode()
+        entries = {"header": np.frombuffer(header, dtype=np.uint8)}
+        entries |= {f"trace.{name}": np.asarray(column, dtype=float) for name, column in result.trace.items()}
+        entries |= {name: np.asarray(a) for name, a in (("w", result.w), ("b", result.b)) if a is not None}
+        with replacing(self._path(result.run)) as file:
+            np.savez_compressed(file, allow_pickle=False, **entries)
+
+    def read(self, run):
+        """Return the stored Result of a run id; raises UnreadableFile for a damaged or foreign file.
+
+        The checksums of all arrays are compared; `w` and `b` are kept only when they are used.
+        """
+        path = self._path(run)
+        with _opened(path) as archive:
+            names = records.members(archive)
+            text = records.array(archive, "header", records.TEXT_LIMIT).tobytes()
+            header = records.header(records.parsed(text, path), run)
+            header.pop("schema_version")
+            columns = {
+                name.removeprefix("trace."): records.array(archive, name, records.TEXT_LIMIT)
+                for name in names
+                if name.startswith("trace.")
+            }
+            records.trace(columns)
+            for name in {"w", "b"} & set(names):
+                records.sound(archive, name)
+        known = {name: header.pop(name) for name in _HEADER}
+        final = {name: lambda name=name: _final(path, name) for name in ("w", "b")}
+        return Result(**known, info=header, trace=columns, **final)
+
+    def statuses(self, runs=None):
+        """Return {run id: status} of the stored runs among `runs`, or of all; an unreadable file counts as failed."""
+        statuses = {}
+        for run in self.run_ids() if runs is None else self.run_ids() & set(runs):
+            try:
+                statuses[run] = self.read(run).status
+            except UnreadableFile:
+                statuses[run] = "failed"
+        return statuses
+
+    def results(self):
+        """Return the newest Result of each spec of the manifest, in its order, without the runs not yet done.
+
+        A spec whose file cannot be read gives a failed Result without points, whose reason names the file.
+        """
+        stored = {}
+        for run in sorted(self.run_ids()):
+            stored.setdefault(run.partition("-")[0], []).append(run)
+        wanted = {entry["spec_id"]: entry for entry in self.manifest()["runs"]}
+        return [self._newest(entry, stored[i]) for i, entry in wanted.items() if i in stored]
+
+    def _newest(self, entry, runs):
+        readable, broken = [], {}
+        for run in runs:
+            try:
+                readable.append(self.read(run))
+            except UnreadableFile as error:
+                broken[run] = str(error)
+        if readable and entry["run"] not in broken:
+            return max(readable, key=lambda result: result.created)
+        run = entry["run"] if entry["run"] in broken else min(broken)
+        asked = {name: entry[name] for name in ("spec_id", "problem", "spec")}
+        about = {"data": "", "code": "", "status": "failed", "reason": broken[run], "created": ""}
+        return Result(run, **asked, **about, unreadable=True)
+
+    def reference(self, problem):
+        """Return the reference {"dual", "primal", "spec", ...} of a problem id, or None."""
+        path = self._within("references", f"{problem}.json")
+        return _read_json(path, records.reference) if path.exists() else None
+
+    def contradiction(self, problem, run, primal, dual, size=0.0):
+        """What is wrong with the bounds that a run gives for a problem, in words, or None.
+
+        No objective may lie below a dual value by more than rounding (`certificate.contradict`), be they of one run or
+        of two.
+        """
+        known = self._known(problem)
+        primal, dual = primal if math.isfinite(primal) else math.inf, dual if math.isfinite(dual) else -math.inf
+        least, of_primal = min((primal, run), (known["primal"], known.get("primal_run")), key=lambda pair: pair[0])
+        greatest, of_dual = max((dual, run), (known["dual"], known.get("dual_run")), key=lambda pair: pair[0])
+        if not contradict(least, greatest, size):
+            return None
+        of_primal, of_dual = (f"of {'this run' if name == run else f'run {name}'}" for name in (of_primal, of_dual))
+        return f"P(w) = {least:.12g} {of_primal} is below the dual bound D = {greatest:.12g} {of_dual}"
+
+    def improve_reference(self, problem, spec, primal=math.inf, dual=-math.inf, run=None, size=0.0):
+        """Keep the greatest certified dual value and the least primal value seen for a problem; return both.
+
+        `spec` is the part {"dataset", "loss", "regularizer"} of a run's spec; `run` is remembered as the
+        origin of a bound that improved. Values that are not finite change nothing. Raises RrmbenchError for
+        bounds that contradict each other or the known ones.
+        """
+        with _improving:
+            if wrong := self.contradiction(problem, run, primal, dual, size):
+                raise RrmbenchError(f"{self.directory}: {wrong}")
+            known = self._known(problem)
+            best = {"schema_version": SCHEMA_VERSION, "problem": problem, "spec": spec} | known
+            if math.isfinite(primal) and primal < best["primal"]:
+                best |= {"primal": float(primal), "primal_run": run}
+            if math.isfinite(dual) and dual > best["dual"]:
+                best |= {"dual": float(dual), "dual_run": run}
+            if best != known:
+                _write_json(self._within("references", f"{problem}.json"), best)
+            return best
+
+    def withdraw(self, problem, run):
+        """Let the reference of a problem rest on other runs than `run`, whose record is about to be replaced."""
+        with _improving, suppress(UnreadableFile):  # a damaged one is made again at its next use
+            known = self.reference(problem) or {}
+            if run in (known.get("primal_run"), known.get("dual_run")):
+                rest = {name: known[name] for name in ("schema_version", "problem", "spec")}
+                _write_json(self._within("references", f"{problem}.json"), rest | self._bounds(problem, without=run))
+
+    def _known(self, problem):
+        """The reference of a problem, or bounds that say nothing; a damaged one is made again from the runs."""
+        try:
+            return self.reference(problem) or {"primal": math.inf, "dual": -math.inf}
+        except UnreadableFile:
+            return self._bounds(problem)
+
+    def _bounds(self, problem, without=None):
+        """The best bounds in the stored runs of a problem, those aside that contradict what came before them."""
+        best = {"primal": math.inf, "dual": -math.inf}
+        for run in sorted(self.run_ids() - {without}):
+            try:
+                result = self.read(run)
+            except UnreadableFile:
+                continue
+            primal, dual = bounds(result.trace)
+            least, greatest = min(primal, best["primal"]), max(dual, best["dual"])
+            if result.problem != problem or contradict(least, greatest, size_of(result.trace)):
+                continue
+            best |= {"primal": primal, "primal_run": run} if primal < best["primal"] else {}
+            best |= {"dual": dual, "dual_run": run} if dual > best["dual"] else {}
+        return best
+
+    @contextmanager
+    def lock(self):
+        """Hold the experiment for writing; raises RrmbenchError naming the process that holds it already.
+
+        The operating system drops the lock when its process dies, however that happens. Temporary files of a
+        writer that was killed are removed.
+        """
+        folders = [self.directory, self._within("runs"), self._within("references")]
+        for path in (path for folder in folders[1:] for path in folder.glob("*")):
+            refuse_link(path)  # before hours of work, not as its result is written
+        with locked(self.directory):
+            for stray in (stray for folder in folders for stray in folder.glob(".*.tmp")):
+                with suppress(OSError):
+                    stray.unlink()
+            yield
+
+    def _path(self, run):
+        return self._within("runs", f"{run}.npz")
+
+    def _within(self, *parts):
+        path = self.directory
+        for part in parts:
+            path = refuse_link(path / part)
+        return path
+
+
+def bounds(trace):
+    """(the least finite primal, the greatest finite dual) of a trace; inf and -inf where there is none."""
+    primal, dual = (np.asarray(trace.get(name, ()), dtype=float) for name in ("primal", "dual"))
+    shown = np.isfinite(primal)
+    dual = dual[shown & np.isfinite(dual)] if len(dual) == len(primal) else np.empty(0)
+    return float(primal[shown].min(initial=math.inf)), float(dual.max(initial=-math.inf))
+
+
+def size_of(trace):
+    """P at the start of a trace, in whose rounding P and D may lie; 0 where there is none."""
+    primal = np.asarray(trace.get("primal", ()), dtype=float)
+    return float(primal[0]) if len(primal) and np.isfinite(primal[0]) else 0.0
+
+
+def experiments(path):
+    """Return the experiments at `path`: the folder itself, or every experiment folder directly under it."""
+    path = Path(path)
+    if not path.is_dir():
+        raise RrmbenchError(f"{path}: no such directory of results")
+    if (path / "manifest.json").exists():
+        return [Experiment(path)]
+    found = [Experiment.inside(path, manifest.parent.name) for manifest in sorted(path.glob("*/manifest.json"))]
+    if not found:
+        raise RrmbenchError(f"no experiment found in {path} (no manifest.json in it or in its folders)")
+    return found
+
+
+class UnreadableFile(RrmbenchError):
+    """A damaged or foreign file under the results directory."""
+
+
+@contextmanager
+def _opened(path):
+    try:
+        with reading(path) as file, zipfile.ZipFile(file) as archive:
+            yield archive
+    except FileNotFoundError:
+        raise UnreadableFile(f"{path}: no such result") from None
+    except RrmbenchError:
+        raise
+    except Exception as error:  # damaged bytes make zipfile and numpy raise nearly anything
+        raise UnreadableFile(f"{path}: not a readable result ({_cause(error)})") from error
+
+
+def _final(path, name):
+    with _opened(path) as archive:
+        return records.array(archive, name, records.ARRAY_LIMIT) if name in records.members(archive) else None
+
+
+def _read_json(path, check):
+    try:
+        with reading(path) as file:
+            return check(records.parsed(file.read(records.TEXT_LIMIT + 1), path))
+    except RrmbenchError:
+        raise
+    except Exception as error:  # json and the checks raise what they find first, RecursionError included
+        raise UnreadableFile(f"{path}: not a readable file ({_cause(error)})") from error
+
+
+def _write_json(path, content):
+    with replacing(path) as file:
+        file.write(json.dumps(content, indent=1).encode())
+
+
+def _cause(error):
+    if isinstance(error, KeyError):
+        text = f"{error.args[0]} is missing"
+    else:
+        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return shorten(printable(text), 200)

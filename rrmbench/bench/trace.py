@@ -1,0 +1,217 @@
+"""The trace: an iterator around a solver whose clock runs only inside the solver."""
+
+import math
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rrmbench.numerics.jit import is_finite
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.certificate import Certifier, contradict, suspects
+from rrmbench.problem.iterate import Iterate
+
+COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
+STALLED = 1000  # iterates without work after which a solver is given up
+WARM_UP_ROWS = 8
+WARM_UP_PASSES = 3.0
+
+
+class Failure(Exception):
+    """The solver broke its contract; the message says how."""
+
+
+class Contradiction(Failure):
+    """A dual bound was above an objective: nothing that was computed with these functions bounds anything."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a run is done; the first rule that is met gives its name to the result."""
+
+    passes: float = math.inf
+    gap: float = -math.inf
+    relative_gap: float = -math.inf
+    seconds: float = math.inf
+
+    def reached(self, row, first_primal):
+        """The name of the rule that this row of the trace meets, or None."""
+        if row["gap"] <= self.gap:
+            return "gap"
+        if row["gap"] <= self.relative_gap * abs(first_primal):
+            return "relative_gap"
+        if row["passes"] >= self.passes - 1e-9:
+            return "passes"
+        return "seconds" if row["seconds"] >= self.seconds else None
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Trace points are `every` passes apart, or a factor `growth` where that is more."""
+
+    every: float = 1.0
+    growth: float = 1.0
+
+    def after(self, passes):
+        """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
+        return max(passes + self.every, passes * self.growth) - 1e-9
+
+
+class Trace:
+    """Measure the iterates of a solver on `problem`, whatever problem the solver itself was given.
+
+    Iterating yields one row (a dict) per trace point. Afterwards `status` is "done" or "diverged", `reason` says why,
+    and `w`, `b` are the last iterate and the best certificate. Raises Failure where the solver breaks its contract, and
+    whatever the solver raises.
+
+    problem : the original Problem
+    iterates : the running solver
+    stop, schedule : Stop and Schedule
+    metrics : f(w) -> dict of further columns
+    counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
+    names : of the loss and the regularizer, for messages; None for the names of their classes
+    """
+
+    def __init__(self, problem, iterates, stop, schedule, metrics=lambda w: {}, counted=True, names=None):
+        self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
+        self._counted, self._names = counted, names
+        self.status, self.reason = None, None
+        self.w, self.b = None, None
+        self.evaluation_seconds = 0.0
+        self._iterates = iter(iterates)
+        self._certifier = Certifier(problem)
+        self._seconds = self._cpu = 0.0
+        self._first_primal, self._least_primal = None, math.inf
+
+    def __iter__(self):
+        due, work, still, pending = 0.0, None, 0, None
+        while self.status is None:
+            x = self._next()
+            if x is None:
+                yield from self._end(work, pending)
+                return
+            self._check(x, work)
+            still = still + 1 if work is not None and x.passes + x.checks <= work else 0
+            if still >= STALLED:
+                raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
+            work = x.passes + x.checks
+            if x.passes < due and x.passes < self.stop.passes and self._seconds < self.stop.seconds:
+                pending = x
+                continue
+            due, pending = self.schedule.after(x.passes), None
+            yield self._measure(x)
+
+    def _end(self, work, pending):
+        """The solver stopped by itself: its last iterate is a trace point, also where none was due."""
+        if work is None:
+            raise Failure("the solver ended without yielding an iterate")
+        if pending is not None:
+            yield self._measure(pending)
+        if self.status is None:
+            self.status, self.reason = "done", "ended"
+
+    def _next(self):
+        wall, cpu, x = time.perf_counter(), time.thread_time(), None
+        try:
+            x = next(self._iterates, None)
+        finally:
+            if getattr(x, "restarted", False):
+                self._seconds = self._cpu = 0.0
+            self._seconds += time.perf_counter() - wall
+            self._cpu += time.thread_time() - cpu
+        return x
+
+    def _check(self, x, last):
+        """Raise Failure for what is no Iterate of this problem, or whose counts cannot be."""
+        if not isinstance(x, Iterate):
+            raise Failure(f"the solver yielded {type(x).__name__}, not an Iterate")
+        _check_array("w", x.w, self.problem.shape)
+        if x.b is not None:
+            _check_array("b", x.b, self.problem.output_shape)
+        counted, total = not math.isnan(x.passes), x.passes + x.checks
+        if self._counted and not counted:
+            raise Failure("the solver counted nan passes; one that counts none says so: @solver(counts_passes=False)")
+        if (counted and not math.isfinite(total)) or x.passes < 0.0 or not 0.0 <= x.checks < math.inf:
+            raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks")
+        if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
+            raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
+
+    def _measure(self, x):
+        started = time.perf_counter()
+        primal, extra = math.nan, {}
+        if is_finite(x.w):
+            z = self.problem.X.forward(x.w)
+            primal = float(self.problem.primal(x.w, z))
+            if math.isfinite(primal) and (x.b is None or is_finite(x.b)):
+                self._certifier.update(x, z)
+            extra = self.metrics(x.w)
+        dual = float(self._certifier.dual)
+        self._check_promise(primal, dual)
+        self.w, self.b = x.w.copy(), self._certifier.b  # a copy: the solver may go on
+        row = {
+            "passes": float(x.passes),
+            "checks": float(x.checks),
+            "seconds": self._seconds,
+            "cpu_seconds": self._cpu,
+            "primal": primal,
+            "dual": dual,
+            "gap": primal - dual,
+            "nonzeros": float(np.count_nonzero(x.w)),
+            **extra,
+        }
+        self._judge(row)
+        self.evaluation_seconds += time.perf_counter() - started
+        return row
+
+    def _check_promise(self, primal, dual):
+        """Raise Contradiction where a bound D is above some P: one of them is wrong, and no gap means anything."""
+        self._least_primal = min(self._least_primal, primal) if math.isfinite(primal) else self._least_primal
+        if self._first_primal is None:
+            self._first_primal = primal
+        if contradict(self._least_primal, dual, self._first_primal):
+            names = self._names or (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
+            bounds = f"P(w) = {self._least_primal:.12g} is below the dual bound D(b) = {dual:.12g}"
+            raise Contradiction(f"{bounds}: {suspects(*names)}")
+
+    def _judge(self, row):
+        """Set status and reason where this row is the last."""
+        if not math.isfinite(row["primal"]):
+            self.status = "diverged"
+            spent = f"{row['seconds']:.3g} s" if math.isnan(row["passes"]) else f"{row['passes']:g} passes"
+            self.reason = f"the objective is {row['primal']} after {spent}"
+            return
+        self.reason = self.stop.reached(row, self._first_primal)
+        self.status = "done" if self.reason else None
+
+
+def _check_array(name, array, shape):
+    found = f"{type(array).__name__} {name}"
+    if type(array) is not np.ndarray or array.dtype != np.float64:
+        kind = f" of {array.dtype}" if hasattr(array, "dtype") else ""
+        raise Failure(f"the solver yielded {found}{kind}, not {name} as a numpy array of float64")
+    if array.shape != shape:
+        raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")
+
+
+def warm_up(problem, solve):
+    """Compile, or load from the cache, every kernel that a run will call, by a few passes over a few rows.
+
+    An error here is not reported: the run itself meets it again, with its partial curve. Returns the solver that was
+    run, still open, since closing it may run its code.
+    """
+    iterates = None
+    try:
+        n = min(problem.n, WARM_UP_ROWS)
+        y = problem.y[:n].copy()
+        if y.ndim == 1:
+            y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
+        y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
+        tiny = replace(problem, X=problem.X.head(n), y=y)
+        iterates = solve(tiny, None, Rng(0))
+        for point, row in enumerate(Trace(tiny, iterates, Stop(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)):
+            if math.isnan(row["passes"]) and point > WARM_UP_PASSES:
+                break
+        tiny.certificate(np.zeros(tiny.output_shape))
+    except BaseException:  # SystemExit and KeyboardInterrupt included
+        pass
+    return iterates

@@ -1,0 +1,140 @@
+"""One run in one child process: build the problem, warm the kernels up, trace the solver, send it all home.
+
+The child sends ("row", dict) for every trace point as it is measured, so that a run that is killed leaves its partial
+curve, and at the end ("end", status, reason, facts). It ends by itself when its parent dies.
+"""
+
+import fcntl
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from textwrap import shorten
+
+import numpy as np
+
+from rrmbench import fingerprint, registry
+from rrmbench.bench.metrics import metrics_of
+from rrmbench.bench.trace import Contradiction, Failure, Schedule, Stop, Trace, warm_up
+from rrmbench.data.cache import open_cached
+from rrmbench.errors import RrmbenchError, printable
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss, build_regularizer
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a child needs to know: the resolved spec, where its prepared data are, and the code that it is to run.
+
+    files, stamp : the files of that code, and what `rrmbench.fingerprint.stamp` said of them when the run got its id
+    """
+
+    spec: dict
+    data_key: str
+    plugins: tuple = ()
+    files: tuple = ()
+    stamp: tuple = ()
+
+
+def problem_of(spec, prepared):
+    """The Problem of a resolved spec on prepared data; its plug-ins are loaded already, or RrmbenchError."""
+    free_bias = spec["dataset"].get("bias") == "free"
+    (loss, mu), (regularizer, l2) = build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
+    return Problem(prepared.operator(), prepared.y, loss, regularizer, l2=l2, mu=mu, free_bias=free_bias)
+
+
+def child(task, connection):
+    """The main function of a child process."""
+    _end_with_parent()
+    os.dup2(2, 1)  # what a plug-in prints must not mix with what the command prints
+    held = []  # generators that are never closed: what a solver does with GeneratorExit is no part of its run
+    try:
+        _check_code(task)
+        for plugin in task.plugins:
+            registry.load_plugin(plugin)
+        end = _run(task, connection, held)
+    except (Failure, RrmbenchError) as failure:  # the message says it all
+        end = "failed", str(failure), {"contradiction": True} if isinstance(failure, Contradiction) else {}
+    except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
+        end = "failed", shorten(f"{type(error).__name__}: {_text_of(error)}", 200), {"traceback": _traceback_of(error)}
+    status, reason, facts = end
+    sys.stdout.flush()
+    with suppress(OSError):  # the parent is gone
+        connection.send(("end", status, printable(reason), facts))
+    os._exit(0)  # whatever threads and exit handlers a plug-in left behind
+
+
+def _text_of(error):
+    """The message of an exception, whose own code may fail."""
+    try:
+        return str(error)
+    except BaseException as another:
+        return f"its message cannot be had, {type(another).__name__}"
+
+
+def _traceback_of(error):
+    try:
+        return printable(traceback.format_exc())
+    except BaseException:
+        return printable("".join(traceback.format_tb(error.__traceback__)))
+
+
+def _check_code(task):
+    """An id stands for the code that it was computed from."""
+    try:
+        changed = fingerprint.stamp(task.files) != task.stamp
+    except OSError:
+        changed = True
+    if changed:
+        raise RrmbenchError("the code of this run has changed since the command was started; start it again")
+    if task.files and fingerprint.PACKAGE / "worker.py" not in task.files:
+        raise RrmbenchError(f"this process runs {fingerprint.PACKAGE}, and not the package that started it")
+
+
+def _end_with_parent():
+    """End this process, and those that a solver starts, when its parent dies, of which the end of a pipe tells.
+
+    A thread waits for it, but cannot run while a solver holds the interpreter's lock; there, on Linux, the system
+    sends SIGIO, which ends the whole process group.
+    """
+    os.setpgid(0, 0)
+    pipe = multiprocessing.parent_process().sentinel
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+
+    def watch():
+        wait([pipe])
+        os.killpg(0, signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _run(task, connection, held):
+    started = time.perf_counter()
+    spec = task.spec
+    prepared = open_cached(task.data_key)
+    problem = problem_of(spec, prepared)
+    metrics = metrics_of(prepared, getattr(problem.loss, "predict", None))
+    solve = registry.build_solver(spec["solver"], spec["reduction"])
+    loaded = time.perf_counter()
+    held.append(warm_up(problem, solve))
+    warmed = time.perf_counter()
+    facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
+    connection.send(("start", facts))
+    held.append(solve(problem, None, Rng(spec["seed"])))
+    rules = Stop(**spec["stop"]), Schedule(**spec["trace"])
+    names = spec["loss"]["name"], spec["regularizer"]["name"]
+    trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes, names)
+    for row in trace:
+        connection.send(("row", row))
+    facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
+    if trace.b is not None:
+        facts["b"] = trace.b
+    return trace.status, trace.reason, facts

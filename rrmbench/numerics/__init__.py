@@ -1,0 +1,1 @@
+"""Compiled kernels and the numerical methods beneath losses, regularizers and solvers."""

@@ -1,0 +1,1 @@
+"""The regularized empirical risk problem, and what it is made of."""

@@ -1,0 +1,131 @@
+"""A regularizer restricted to a box or a ball: `domain: {box: [a, b]}` or `{ball: r}` of a regularizer in YAML."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.numerics import jit
+from rrmbench.regularizers.box import Box
+
+ALLOWED = "allowed is {box: [a, b]} with numbers a <= b, or {ball: r} with a number r > 0"
+
+
+def within(regularizer, domain):
+    """psi plus the indicator of the domain {"box": [a, b]} (of every coordinate) or {"ball": r} (||w||_2 <= r)."""
+    if not isinstance(domain, dict) or len(domain) != 1:
+        raise RrmbenchError(f"regularizer domain: found {short(domain)}, {ALLOWED}")
+    ((kind, bounds),) = domain.items()
+    if kind == "box":
+        return _in_box(regularizer, bounds)
+    if kind == "ball":
+        return _in_ball(regularizer, bounds)
+    raise RrmbenchError(f"regularizer domain: found {short(domain)}, {ALLOWED}{nearest(kind, ['box', 'ball'])}")
+
+
+def _in_box(psi, bounds):
+    if not (isinstance(bounds, list | tuple) and len(bounds) == 2 and all(map(_is_number, bounds))):
+        raise RrmbenchError(f"regularizer domain.box: found {short(bounds)}, {ALLOWED}")
+    if not getattr(psi, "soft_threshold", False):
+        raise RrmbenchError(
+            f"regularizer domain.box: found a regularizer of the kind {type(psi).__name__}, allowed are multiples of "
+            "||w||_1, with bounds or without (none, l2, l1, elastic_net, box, nonneg)"
+        )
+    lower = max(float(bounds[0]), psi.prox(-math.inf, 0.0))  # psi may have bounds of its own
+    upper = min(float(bounds[1]), psi.prox(math.inf, 0.0))
+    if not lower <= upper or lower == math.inf or upper == -math.inf:
+        raise RrmbenchError(f"regularizer domain.box: found {short(bounds)}, which leaves no w, {ALLOWED}")
+    return Box(lower, upper, psi.strength)
+
+
+def _in_ball(psi, r):
+    if not (_is_number(r) and 0.0 < r < math.inf):
+        raise RrmbenchError(f"regularizer domain.ball: found {short(r)}, {ALLOWED}")
+    if not getattr(psi, "homogeneous", False):
+        raise RrmbenchError(
+            f"regularizer domain.ball: found a regularizer of the kind {type(psi).__name__}, allowed are norms, nonneg "
+            "and no regularizer but l2: psi(c w) = c psi(w) for c >= 0"
+        )
+    if getattr(psi, "separable", True):
+        psi = OnArrays(psi)
+    return InBall(psi, float(r))
+
+
+def short(value):
+    """The text of what was found, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _is_number(x):
+    """Whether x is a float or an integer that has one, and not NaN."""
+    if isinstance(x, bool) or not isinstance(x, int | float):
+        return False
+    try:
+        return not math.isnan(x)
+    except OverflowError:
+        return False
+
+
+@dataclass(frozen=True)
+class OnArrays:
+    """A regularizer over coordinates as one over arrays."""
+
+    psi: object
+
+    @property
+    def isotropic(self):
+        return getattr(self.psi, "isotropic", False)
+
+    def value(self, w):
+        return jit.psi_value(self.psi, w.reshape(-1))
+
+    def prox(self, w, t):
+        u = np.empty(w.size)
+        jit.psi_prox(self.psi, w.reshape(-1), t, u)
+        return u.reshape(w.shape)
+
+    def radius(self, value, shape):
+        return self.psi.radius(value, shape)
+
+    def check(self, shape):
+        """Fits every shape."""
+
+
+@dataclass(frozen=True)
+class InBall:
+    """psi(w) for ||w||_2 <= r and +inf elsewhere, where psi(c w) = c psi(w) for c >= 0.
+
+    prox: that of psi, then scaled into the ball [Yu, On decomposing the proximal map, 2013, Theorem 4].
+    psi*(v) = max over ||w|| <= r of v.w - psi(w) = r ||prox of psi with step 1 at v||_2, finite everywhere.
+    """
+
+    psi: object
+    r: float
+    separable = False
+
+    @property
+    def isotropic(self):
+        return getattr(self.psi, "isotropic", False)
+
+    def value(self, w):
+        if np.linalg.norm(w) > self.r * (1.0 + 1e-12):  # the prox ends on the sphere up to rounding
+            return math.inf
+        return self.psi.value(w)
+
+    def conjugate(self, v):
+        return self.r * float(np.linalg.norm(self.psi.prox(v, 1.0)))
+
+    def prox(self, w, t):
+        u = self.psi.prox(w, t)
+        return u * min(1.0, self.r / max(np.linalg.norm(u), self.r))
+
+    def feasible(self, v):
+        return 1.0
+
+    def radius(self, value, shape):
+        return min(self.r, self.psi.radius(value, shape))
+
+    def check(self, shape):
+        self.psi.check(shape)

@@ -1,0 +1,156 @@
+"""Data operators: the linear map z = X w from models to outputs, and its adjoint.
+
+An operator has `shape` = (n, shape of w...), `forward(w) -> z`, `adjoint(b) -> X^T b`. Full-gradient methods
+use nothing else. The first axis of z counts samples. What the model looks like is the operator's affair: for a
+matrix-valued model w has shape (d, k) and z (n, k), and `CSR` serves both; `Flattened` serves tasks and the entries
+of a matrix, where w is a matrix and z a vector; an operator for label sequences is another class with the same
+methods. `sqnorms` (n,) are the squared norms of the samples' maps, so that ||X||^2 <= sum sqnorms; `head(n)` is a
+small operator of the same kind, for compiling kernels. One that also has `rows` gives compiled kernels its samples
+one by one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.jit import kernel
+
+
+class Rows(NamedTuple):
+    """The rows of a sparse matrix, as kernels see them.
+
+    Row i is data[indptr[i]:indptr[i+1]] at columns indices[indptr[i]:indptr[i+1]]. Unsigned indices spare numba
+    the test for negative ones, a fifth of the time of an epoch.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    sqnorms: np.ndarray
+
+
+class CSR:
+    """A sparse matrix X (n, d) by rows; float64, never written to.
+
+    Parameters
+    ----------
+    data, indices, indptr : arrays of the compressed rows; `indices` uint32, `indptr` int32 or int64
+    shape : (n, d)
+    outputs : k for models of shape (d, k) and outputs (n, k); None for vectors
+    """
+
+    def __init__(self, data, indices, indptr, shape, outputs=None):
+        from scipy.sparse import csr_array
+
+        size = (int(shape[0]), int(shape[1]))
+        self.shape = size if outputs is None else (*size, outputs)
+        data, indices, indptr = (_frozen(a) for a in (data, indices, indptr))
+        sqnorms = np.empty(size[0])
+        _sqnorms(indptr, data, sqnorms)
+        self.rows = Rows(indptr, indices, data, _frozen(sqnorms))
+        signed = indices.view(np.int32) if indptr.dtype == np.int32 else indices.astype(np.int64)
+        self._matrix = csr_array((data, signed, indptr), shape=size, copy=False)
+        self._transposed = self._matrix.T
+
+    @classmethod
+    def of(cls, X, outputs=None):
+        """Return the operator of a dense array or any scipy sparse matrix; RrmbenchError if it is no finite matrix."""
+        from scipy.sparse import csr_array, issparse
+
+        kind = (X if issparse(X) else np.asarray(X)).dtype.kind
+        if np.ndim(X) != 2 or kind not in "biuf" or 0 in X.shape:
+            raise RrmbenchError(f"X: found the shape {np.shape(X)}, needed is a matrix (n, d) of numbers")
+        X = csr_array(X, dtype=np.float64, copy=True)
+        X.sum_duplicates()
+        if not np.isfinite(X.data).all():
+            rows, columns = X.nonzero()
+            first = np.flatnonzero(~np.isfinite(X.data[X.data != 0.0]))[0]
+            found = f"X[{rows[first]}, {columns[first]}] = {X[rows[first], columns[first]]}"
+            raise RrmbenchError(f"X: found {found}, needed are finite numbers")
+        kind = np.int32 if X.nnz < 2**31 else np.int64
+        return cls(X.data, X.indices.astype(np.uint32), X.indptr.astype(kind), X.shape, outputs)
+
+    @property
+    def nnz(self):
+        return self.rows.data.shape[0]
+
+    @property
+    def sqnorms(self):
+        return self.rows.sqnorms
+
+    def head(self, n):
+        """The operator of copies of the first n rows."""
+        return CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:])
+
+    def columns(self):
+        """A copy of X by columns (scipy's CSC)."""
+        return self._matrix.tocsc()
+
+    def forward(self, w):
+        """z = X w."""
+        return self._matrix @ w
+
+    def adjoint(self, b):
+        """X^T b."""
+        return self._transposed @ b
+
+
+class Flattened:
+    """z = X vec(W) for a matrix model W of shape `model`, vec row by row; X a sparse matrix (n, product of `model`).
+
+    Multi-task data with k tasks have model (d, k), and feature j of a sample of task t in column j k + t. The
+    entries of a matrix have a 1 in column i * columns + j. Compiled kernels are for vector models: there are no `rows`.
+
+    Parameters
+    ----------
+    data, indices, indptr : as of `CSR`
+    shape : (n, product of `model`)
+    model : the shape of W
+    """
+
+    def __init__(self, data, indices, indptr, shape, model):
+        self._flat = CSR(data, indices, indptr, shape)
+        self.shape = (int(shape[0]), *(int(size) for size in model))
+
+    @property
+    def nnz(self):
+        return self._flat.nnz
+
+    @property
+    def sqnorms(self):
+        return self._flat.sqnorms
+
+    def head(self, n):
+        """The operator of copies of the first n rows, on the same model."""
+        flat = self._flat
+        return Flattened(*_head(flat.rows, n), (n, flat.shape[1]), self.shape[1:])
+
+    def forward(self, w):
+        """z = X vec(W)."""
+        return self._flat.forward(w.reshape(-1))
+
+    def adjoint(self, b):
+        """X^T b as a matrix."""
+        return self._flat.adjoint(b).reshape(self.shape[1:])
+
+
+def _head(rows, n):
+    end = rows.indptr[n]
+    return rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy()
+
+
+def _frozen(array):
+    # A memory map is a subclass that numba would compile for anew; so is a writable array.
+    array = np.asarray(array).view(np.ndarray)
+    array.flags.writeable = False
+    return array
+
+
+@kernel
+def _sqnorms(indptr, data, out):
+    for i in range(out.shape[0]):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * data[k]
+        out[i] = total

@@ -1,0 +1,329 @@
+"""The regularized empirical risk problem: its two objectives, its constants, and its two transformations.
+
+    P(w) = (1/n) sum_i phi^mu(z_i) + Psi(w),    z = X w
+    D(b) = -(1/n) sum_i (phi^mu)*(b_i) - Psi*(v),    v = -(1/n) X^T b
+    Psi(w) = psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset
+    phi^mu(z) = max_b  b z - phi*(b) - (mu/2) b^2
+
+so P(w) - P(w*) <= P(w) - D(b) for every w and b. Smoothing (mu) and added strong convexity (kappa, center) are
+numbers, so that a solver sees a Problem whatever a reduction did to it. With a free bias, psi and l2 leave out the
+last entry of w (of a matrix, the last row), and D is finite only where its v vanishes.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics import jit
+from rrmbench.problem.operators import CSR
+from rrmbench.problem.samples import over_samples
+from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
+from rrmbench.registry import load_plugins_of
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """min over w of (1/n) sum phi^mu(x_i.w; y_i) + psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset.
+
+    Parameters
+    ----------
+    X : data operator, or a dense or scipy sparse matrix (n, d)
+    y : (n,) labels, which are brought to what the loss needs as in a YAML file: the two labels of a binary loss to -1
+        and +1, those of k classes to 0 .. k-1; (n, k) targets for vector losses. A read-only array is taken as it is
+    loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
+    l2, mu, kappa : floats >= 0
+    center : of the shape of w, or None for the origin
+    free_bias : whether the last entry (row) of w is in neither psi nor l2
+
+    Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend.
+    """
+
+    X: object
+    y: np.ndarray
+    loss: object
+    regularizer: object = "none"
+    l2: float = 0.0
+    mu: float = 0.0
+    kappa: float = 0.0
+    center: np.ndarray | None = None
+    offset: float = 0.0
+    free_bias: bool = False
+
+    def __post_init__(self):
+        def put(name, value):
+            object.__setattr__(self, name, value)
+
+        for mapping in self.loss, self.regularizer:
+            load_plugins_of(mapping)
+        if isinstance(self.loss, str | dict):
+            loss, mu = build_loss(self.loss)
+            put("loss", loss)
+            put("mu", self.mu + mu)
+        if not _is_frozen(self.y):
+            put("y", given_labels(self.y, self.loss))
+        if not hasattr(self.X, "forward"):
+            put("X", CSR.of(self.X, self._outputs()))
+        if isinstance(self.regularizer, str | dict):
+            regularizer, l2 = build_regularizer(self.regularizer)
+            put("regularizer", regularizer)
+            put("l2", self.l2 + l2)
+        jit.protect_cache(self.loss, self.regularizer)
+        if self.y.shape[0] != self.n:
+            raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {self.n} rows")
+        put("losses", over_samples(self.loss, self.X, self.y))
+        if not np.isfinite(self.X.sqnorms.sum()):
+            raise RrmbenchError(
+                f"the squared norms of the rows of X overflow, their greatest is {self.X.sqnorms.max():g}: scale the "
+                "data, so that entries are below 1e150"
+            )
+        if hasattr(self.regularizer, "check"):
+            self.regularizer.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
+
+    def _outputs(self):
+        """k for a loss on vectors, whose labels are classes 0 .. k-1 or rows of k targets."""
+        if getattr(self.loss, "outputs", "scalar") != "vector":
+            return None
+        return int(np.max(self.y)) + 1 if np.ndim(self.y) == 1 else np.shape(self.y)[1]
+
+    # sizes, constants, traits
+
+    @property
+    def n(self):
+        """The number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def shape(self):
+        """The shape of the model w."""
+        return self.X.shape[1:]
+
+    @property
+    def output_shape(self):
+        """The shape of z = X w and of b."""
+        return self.losses.shape
+
+    @property
+    def strong_convexity(self):
+        """s = l2 + kappa; kappa alone with a free bias."""
+        return self.kappa + (0.0 if self.free_bias else self.l2)
+
+    @property
+    def smoothness(self):
+        """The smoothness of one loss phi^mu as a function of z: 1/(convexity + mu) for scalar z; inf if not smooth."""
+        curvature = self.loss.convexity + self.mu / self.losses.spread
+        return 1.0 / curvature if curvature > 0.0 else np.inf
+
+    @property
+    def lipschitz(self):
+        """G, so that smoothing by mu lowers a loss by at most mu G^2/2: for scalar z its Lipschitz constant."""
+        return self.loss.lipschitz
+
+    @property
+    def dual_radius(self):
+        """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z: G sqrt(spread)."""
+        return self.loss.lipschitz * float(np.sqrt(self.losses.spread))
+
+    @property
+    def R(self):
+        """max_i ||x_i||."""
+        return float(np.sqrt(self.X.sqnorms.max(initial=0.0)))
+
+    @property
+    def L(self):
+        """A bound of the smoothness of (1/n) sum phi^mu(x_i.w): smoothness * (1/n) sum ||x_i||^2; 1 for X = 0."""
+        return self.smoothness * (float(self.X.sqnorms.mean()) or 1.0)
+
+    @cached_property
+    def traits(self):
+        """What this problem has, as in `rrmbench.problem.traits.traits`."""
+        tests = {
+            "rows": hasattr(self.X, "rows") and not self.free_bias,
+            "tasks": len(self.shape) > len(self.output_shape),
+            "free_bias": self.free_bias,
+        }
+        data = frozenset(name for name, holds in tests.items() if holds)
+        return traits_of(self.loss, self.mu, self.regularizer, self.strong_convexity, data)
+
+    def start(self, given=None):
+        """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""
+        return self.prox(np.zeros(self.shape), 0.0) if given is None else given.w.copy()
+
+    # the two transformations
+
+    def smoothed(self, mu):
+        """The problem with every loss smoothed by `mu` more; P falls by at most mu G^2 / 2."""
+        return replace(self, mu=self.mu + mu)
+
+    def regularized(self, kappa, center=None):
+        """The problem plus (kappa/2) ||w - center||^2; a copy of the centre is kept."""
+        if kappa == 0.0:
+            return self
+        if self.kappa == 0.0:
+            return replace(self, kappa=kappa, center=None if center is None else center.copy())
+        here = np.zeros(self.shape) if self.center is None else self.center
+        there = np.zeros(self.shape) if center is None else center
+        total = self.kappa + kappa
+        constant = self.kappa * kappa * float(np.sum((here - there) ** 2)) / (2.0 * total)
+        return replace(
+            self,
+            kappa=total,
+            center=(self.kappa * here + kappa * there) / total,
+            offset=self.offset + constant,
+        )
+
+    # the primal
+
+    def primal(self, w, z=None):
+        """P(w); pass z = X w where it is known."""
+        return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
+
+    def mean_loss(self, z):
+        """(1/n) sum phi^mu(z_i)."""
+        return self.losses.mean_loss(self.mu, z)
+
+    def loss_dual(self, z, mu=None):
+        """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; shaped like z."""
+        return self.losses.dual(self.mu if mu is None else mu, z)
+
+    def loss_prox(self, u, t):
+        """argmin_b  t sum (phi^mu)*(b_i) + ||b - u||^2 / 2, for t > 0; shaped like z."""
+        return self.losses.dual(self.mu, u / t, 1.0 / t)
+
+    def _body(self, w):
+        """The part of w (a view) that psi and l2 see."""
+        return w[:-1] if self.free_bias else w
+
+    def psi(self, w):
+        """psi(w), the part of Psi that is not quadratic."""
+        body = self._body(w)
+        if getattr(self.regularizer, "separable", True):
+            return jit.psi_value(self.regularizer, body.reshape(-1))
+        return self.regularizer.value(body)
+
+    def Psi(self, w):
+        """psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset."""
+        return self.psi(w) + self._quadratic(w)
+
+    def _quadratic(self, w):
+        body = self._body(w)
+        value = self.offset + 0.5 * self.l2 * float(np.vdot(body, body))
+        if self.kappa > 0.0:
+            away = w if self.center is None else w - self.center
+            value += 0.5 * self.kappa * float(np.vdot(away, away))
+        return value
+
+    def prox(self, x, t):
+        """argmin_u  t Psi(u) + ||u - x||^2 / 2, a new array."""
+        if self.kappa > 0.0 and self.center is not None:
+            x = x + (t * self.kappa) * self.center
+        scale = 1.0 + t * (self.l2 + self.kappa)
+        w = self._psi_prox(x / scale if scale != 1.0 else x, t / scale)
+        if self.free_bias:
+            w[-1] = x[-1] / (1.0 + t * self.kappa)
+        return w
+
+    def _psi_prox(self, x, t):
+        """The prox of t psi; what a free bias becomes is left to the caller."""
+        w = np.empty(x.shape)
+        body = self._body(x)
+        if getattr(self.regularizer, "separable", True):
+            jit.psi_prox(self.regularizer, body.reshape(-1), t, self._body(w).reshape(-1))
+        else:
+            self._body(w)[...] = self.regularizer.prox(body, t)
+        return w
+
+    def prox_gradient(self, w, z):
+        """The prox-gradient map (w - prox(w - g/L, 1/L)) L with g the gradient of the losses at z = X w.
+
+        It vanishes at the optimum, and is the gradient itself where Psi = 0. Where the losses are not smooth, g is a
+        subgradient, L that of the losses smoothed by 1, and the map need not vanish.
+        """
+        return self.prox_gradient_from(w, self.X.adjoint(self.loss_dual(z)) / self.n)
+
+    def prox_gradient_from(self, w, g):
+        """As `prox_gradient`, with g = (1/n) X^T phi'(X w) known."""
+        L = self.L if np.isfinite(self.L) else self.smoothed(1.0).L
+        return (w - self.prox(w - g / L, 1.0 / L)) * L
+
+    def radius(self, w, z):
+        """r >= ||w*||, as psi(w*) is at most P(w) less the least value of the losses; inf where psi bounds no w.
+
+        z = X w; w is in the domain of psi.
+        """
+        if self.free_bias:
+            return np.inf
+        least = self.offset - self.mean_conjugate(np.zeros(self.output_shape))
+        return self.regularizer.radius(self.primal(w, z) - least, self.shape)
+
+    # the dual
+
+    def mean_conjugate(self, b):
+        """(1/n) sum (phi^mu)*(b_i)."""
+        return self.losses.mean_conjugate(self.mu, b)
+
+    def v(self, b):
+        """-(1/n) X^T b."""
+        return self.X.adjoint(b) / -self.n
+
+    def shift(self):
+        """kappa center / (l2 + kappa), what the centre adds in the map from the dual to the primal; an array."""
+        if self.kappa == 0.0 or self.center is None:
+            return np.zeros(self.shape)
+        return (self.kappa / (self.l2 + self.kappa)) * self.center
+
+    def primal_point(self, v):
+        """grad Psi*(v) = prox_{psi/s}((v + kappa center)/s), s = l2 + kappa > 0; a bias that nothing bounds is 0."""
+        s = self.l2 + self.kappa
+        w = self._psi_prox(v / s + self.shift(), 1.0 / s)
+        if self.free_bias:
+            center = 0.0 if self.center is None else self.center[-1]
+            w[-1] = v[-1] / self.kappa + center if self.kappa > 0.0 else 0.0
+        return w
+
+    def certificate(self, b):
+        """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
+
+        D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
+        elsewhere. With a free bias, b is scaled down until its columns sum to 0.
+        """
+        if self.free_bias and self.kappa == 0.0:
+            b = self.losses.balanced(b)
+        return self.dual_at(self.v(b), b)
+
+    def dual_at(self, v, b):
+        """As `certificate`, with v = -(1/n) X^T b known and 0 for a free bias."""
+        if self.l2 + self.kappa > 0.0:
+            w = self.primal_point(v)
+            return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b
+        body = self._body(v)
+        t = self.regularizer.feasible(body)
+        if t < 1.0:
+            b = t * b
+            return self.offset - self.mean_conjugate(b), b
+        return self.offset - self._psi_conjugate(body) - self.mean_conjugate(b), b
+
+    def _psi_conjugate(self, v):
+        if getattr(self.regularizer, "separable", True):
+            return jit.psi_conjugate(self.regularizer, v.reshape(-1))
+        return self.regularizer.conjugate(v)
+
+    def dual(self, b):
+        """D(b), b scaled into the domain first; a lower bound of P for every b."""
+        return self.certificate(b)[0]
+
+    def gap(self, w, b):
+        """P(w) - D(b) >= P(w) - P(w*)."""
+        return self.primal(w) - self.dual(b)
+
+    def consistent_gap(self, z, b):
+        """P(w) - D(b) for w = primal_point(v(b)) and z = X w: (1/n) sum phi(z_i) + phi*(b_i) - b_i z_i.
+
+        By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
+        """
+        return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
+
+
+def _is_frozen(y):
+    return isinstance(y, np.ndarray) and type(y) is np.ndarray and y.dtype == np.float64 and not y.flags.writeable

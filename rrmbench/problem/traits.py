@@ -1,0 +1,78 @@
+"""The loss and the regularizer that a YAML file names, and what can be said of a problem without its data."""
+
+import numpy as np
+
+from rrmbench.data import labels, labels_for
+from rrmbench.errors import RrmbenchError
+from rrmbench.registry import from_mapping, needs_of
+
+
+def build_loss(mapping):
+    """Return (loss, mu) of a name or a mapping {"name": ..., parameter: value}."""
+    component, parameters = from_mapping("loss", mapping)
+    built = component.build(**parameters)
+    return built if type(built) is tuple else (built, 0.0)
+
+
+def given_labels(y, loss):
+    """The labels y of a person's own array as `loss` wants them, by the rule of data files; read-only float64.
+
+    Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many values.
+    """
+    mode = labels_for(needs_of("loss", type(loss)))
+    y = np.asarray(y)
+    if y.dtype.kind not in "biuf":
+        raise RrmbenchError(f"y: found an array of {y.dtype}, needed are numbers")
+    y = y.astype(np.float64)
+    if y.ndim != 1 and not (mode == "targets" and y.ndim == 2):
+        needed = "(n,) or (n, k)" if mode == "targets" else f"(n,) such as ({y.shape[0] if y.ndim else 'n'},)"
+        raise RrmbenchError(f"y: found the shape {y.shape}, needed is {needed}")
+    if not np.isfinite(y).all():
+        raise RrmbenchError(f"y: found {y[~np.isfinite(y)][0]}, needed are finite numbers")
+    if not (y.ndim == 2 or (mode == "binary" and np.all(np.abs(y) == 1.0))):
+        convert, _ = labels.rule(y, None, None, mode, "y")
+        y = convert(y)
+    y.flags.writeable = False
+    return y
+
+
+def build_regularizer(mapping):
+    """Return (regularizer, l2) of a name or a mapping {"name": ..., parameter: value, "domain": ...}."""
+    component, parameters = from_mapping("regularizer", mapping)
+    built = component.build(**parameters)
+    regularizer, l2 = built if type(built) is tuple else (built, 0.0)
+    if isinstance(mapping, dict) and "domain" in mapping:
+        from rrmbench.problem.domain import within
+
+        regularizer = within(regularizer, mapping["domain"])
+    return regularizer, l2
+
+
+def traits(loss, regularizer, data=frozenset({"rows"})):
+    """The traits of the problem that two mappings describe, on data with the traits `data`.
+
+    Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
+    ratings), "kernel" (no coordinates of their own), "free_bias". Of the loss: "smooth", "separable" (a sum over
+    samples), "scalar" (one output per sample), and its class name ("Hinge") where it is not smoothed, for methods that
+    know certain formulas only. Of the regularizer: "strongly_convex", "coordinate" (a sum over coordinates),
+    "isotropic" (a function of ||w||_2), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model
+    is one.
+    """
+    (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
+    return traits_of(phi, mu, psi, 0.0 if "free_bias" in data else l2, data)
+
+
+def traits_of(loss, mu, regularizer, convexity, data):
+    outputs = getattr(loss, "outputs", "scalar")
+    tests = {
+        type(loss).__name__: mu == 0.0,
+        type(regularizer).__name__: True,
+        "smooth": loss.convexity + mu > 0.0,
+        "strongly_convex": convexity > 0.0,
+        "separable": outputs != "whole",
+        "scalar": outputs == "scalar",
+        "matrix": outputs == "vector" or "tasks" in data,
+        "coordinate": getattr(regularizer, "separable", True) and "free_bias" not in data,
+        "isotropic": getattr(regularizer, "isotropic", False),
+    }
+    return frozenset(name for name, holds in tests.items() if holds) | data

@@ -1,0 +1,169 @@
+"""`rrmbench check`: compare results with a committed baseline, by passes to each certified gap.
+
+Passes are counted, so the verdict does not depend on the machine; seconds are never compared. The baseline
+is a sorted JSON file, {experiment: {run: {"status": ..., "passes": {"1e-2": ..., ...}}}}, with runs named by
+what they compute and not by where their files are.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import shorten
+
+import numpy as np
+
+from rrmbench.bench.records import SCHEMA_VERSION, parsed
+from rrmbench.bench.store import FINAL, experiments
+from rrmbench.errors import RrmbenchError, printable
+from rrmbench.files import replacing
+from rrmbench.report import naming
+from rrmbench.report.results import LEVELS, passes_to, runs_of
+
+TOLERANCE = 1.1  # a change of up to a tenth is no change
+_COLOURS = {"regression": "red", "missing": "red", "faster": "green", "new": "cyan", "ok": ""}
+
+
+@dataclass(frozen=True)
+class Row:
+    """The verdict on one run: ok, faster, new, missing or regression; `detail` says what changed."""
+
+    experiment: str
+    run: str
+    verdict: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdicts on all runs of the results and of the baseline."""
+
+    rows: tuple
+
+    @property
+    def regressed(self):
+        return any(row.verdict in ("regression", "missing") for row in self.rows)
+
+    def count(self, verdict):
+        return sum(row.verdict == verdict for row in self.rows)
+
+    def __rich__(self):
+        """Return the table for the terminal: every run that is not simply ok, and the counts."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for name in "verdict", "run", "detail":
+            table.add_column(name, overflow="fold")
+        for row in self.rows:
+            if row.verdict != "ok":
+                cells = Text(row.verdict, _COLOURS[row.verdict]), f"{row.experiment}: {row.run}", row.detail
+                table.add_row(*(Text(printable(c)) if isinstance(c, str) else c for c in cells))
+        counts = [f"{self.count(verdict)} {verdict}" for verdict in _COLOURS if self.count(verdict)]
+        return Group(*[table] * bool(table.row_count), Text(", ".join(counts)))
+
+
+def check(path, baseline):
+    """Compare the results at `path` with the baseline file and return a Report.
+
+    A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than
+    the baseline did, does not reach a gap that the baseline reached, or ended worse. A run of the baseline
+    without a result is missing, which fails too. Faster and new runs are reported and never fail. Raises
+    RrmbenchError for a missing or damaged baseline.
+    """
+    known = _read(Path(baseline))
+    rows = []
+    for name, found in _runs(path).items():
+        before = known.pop(name, {})
+        rows += [_verdict(name, key, run, before.pop(key, None)) for key, run in found.items()]
+        rows += [Row(name, key, "missing", "in the baseline, not in the results") for key in before]
+    for name, before in known.items():
+        rows += [Row(name, key, "missing", "in the baseline, not in the results") for key in before]
+    return Report(tuple(rows))
+
+
+def update(path, baseline):
+    """Write the results at `path` as the new baseline file and return the number of its runs."""
+    found = _runs(path)
+    content = {name: {key: _record(run) for key, run in runs.items()} for name, runs in found.items()}
+    with replacing(Path(baseline)) as file:
+        text = json.dumps({"schema_version": SCHEMA_VERSION, "experiments": content}, indent=1, sort_keys=True)
+        file.write(text.encode() + b"\n")
+    return sum(map(len, found.values()))
+
+
+def _runs(path):
+    return {experiment.name: _named(runs_of(experiment)) for experiment in experiments(path)}
+
+
+def _named(found):
+    """Return {description: run}."""
+    named = {naming.run(run.keys): run for run in found}
+    if len(named) < len(found):
+        seen = [naming.run(run.keys) for run in found]
+        twice = next(key for key in seen if seen.count(key) > 1)
+        raise RrmbenchError(f"{found[0].experiment}: two runs have the same description '{twice}'")
+    return named
+
+
+def _record(run):
+    reached = zip(LEVELS, passes_to(run), strict=True)
+    passes = {naming.short(level): float(at[0]) for level, at in reached if at and np.isfinite(at[0])}
+    return {"status": run.status, "passes": passes}
+
+
+def _verdict(experiment, key, run, before):
+    if run.status not in FINAL:
+        return Row(experiment, key, "regression", f"{run.status}: {run.result.reason}")
+    if before is None:
+        return Row(experiment, key, "new", f"{run.status}, not in the baseline")
+    worse, better = _changes(run, before["passes"])
+    if run.status != "done" and before["status"] == "done":
+        worse.insert(0, f"{run.status}: {run.result.reason}")
+    verdict = "regression" if worse else "faster" if better else "ok"
+    return Row(experiment, key, verdict, "; ".join(worse or better))
+
+
+def _changes(run, before):
+    """Return what got slower (or is not reached any more) and what got faster, as two lists of phrases."""
+    now = _record(run)["passes"]
+    grid = run.column("passes")
+    worse, better = [], []
+    for level, old in before.items():
+        new = now.get(level)
+        if new is None:
+            worse.append(f"gap {level}: not reached, was {old:g} passes")
+        elif _later(new, old, grid):
+            worse.append(f"gap {level}: {old:g} -> {new:g} passes")
+        elif _later(old, new, grid):
+            better.append(f"gap {level}: {old:g} -> {new:g} passes")
+    better += [f"gap {level}: reached in {now[level]:g} passes, was not" for level in now if level not in before]
+    return worse, better
+
+
+def _later(late, early, grid):
+    """Whether `late` is more than a tenth and more than one point of the trace's grid after `early`."""
+    return late > TOLERANCE * early and np.count_nonzero((grid > early) & (grid <= late)) > 1
+
+
+def _read(path):
+    if not path.exists():
+        raise RrmbenchError(f"{path}: no such baseline; write one with 'rrmbench check ... --update'")
+    try:
+        known = parsed(path.read_bytes(), path)["experiments"]
+        complete = all(_is_record(record) for runs in known.values() for record in runs.values())
+    except RrmbenchError:
+        raise
+    except Exception as error:  # json raises nearly anything, RecursionError included
+        raise RrmbenchError(
+            f"{path}: not a baseline of rrmbench ({type(error).__name__}: {shorten(str(error), 200)})"
+        ) from error
+    if not complete:
+        raise RrmbenchError(f"{path}: not a baseline of rrmbench (every run needs 'status' and 'passes')")
+    return known
+
+
+def _is_record(record):
+    passes = record["passes"]
+    numbers = all(isinstance(at, (int, float)) and np.isfinite(at) for at in passes.values())
+    return isinstance(record["status"], str) and numbers

@@ -1,0 +1,121 @@
+"""What a result says of itself, held against its own trace: no data and no mathematics are needed.
+
+Passes, checks and seconds of single points are measurements, of which only order and finiteness can be checked; all
+else follows from other columns, from w and b, or from the rules of the run.
+"""
+
+import math
+from datetime import datetime
+
+import numpy as np
+
+from rrmbench.bench.store import bounds, size_of
+from rrmbench.bench.trace import COLUMNS, Stop
+from rrmbench.problem.certificate import contradict
+from rrmbench.report.results import METRICS
+
+
+def faults(result):
+    """Return, in words, what cannot be true of a Result, [] if nothing is."""
+    return [*_identity(result), *_presence(result), *(_trace(result) if result.points else ())]
+
+
+def beyond(trace, primal, dual):
+    """Return, in words, the values of a trace that lie on the wrong side of a true P(w) or D(b); either may be NaN."""
+    size = size_of(trace)
+    if any(contradict(value, dual, size) for value in trace["primal"]):
+        yield "primal of the trace lies below D(b)"
+    if any(contradict(primal, value, size) for value in trace["dual"]):
+        yield "dual of the trace lies above P(w)"
+
+
+def _identity(result):
+    if result.run.partition("-")[2] != result.code[:8]:
+        yield "the run's name is not that of its code"
+    try:
+        datetime.fromisoformat(result.created)
+    except ValueError:
+        yield "created is no date"
+
+
+def _presence(result):
+    """Which arrays and columns there are."""
+    if result.status in ("done", "diverged"):
+        if not result.points:
+            yield f"{result.status} without a trace point"
+        if result.w is None:
+            yield f"{result.status} without w"
+    elif result.w is not None and not (result.status == "failed" and _contradicts(result)):
+        yield f"{result.status}, but with a final w"
+    if result.points and (missing := [name for name in COLUMNS if name not in result.trace]):
+        yield f"the trace has no {', '.join(missing)}"
+
+
+def _contradicts(result):
+    return "is below the dual bound" in result.reason
+
+
+def _trace(result):
+    trace = {name: result.trace.get(name, np.full(result.points, np.nan)) for name in (*COLUMNS, *METRICS)}
+    primal, dual, last = trace["primal"], trace["dual"], slice(None, -1)
+    if not np.array_equal(trace["gap"], _difference(primal, dual), equal_nan=True):
+        yield "gap is not primal - dual"
+    if np.isnan(dual).any() or np.any(dual == np.inf) or np.any(dual[1:] < dual[:-1]):
+        yield "dual is no growing lower bound"
+    if not np.isfinite(primal[last]).all() or (result.status != "diverged" and not np.isfinite(primal[-1])):
+        yield "primal is not finite"
+    if contradict(*bounds(trace), size_of(trace)):
+        yield "P is below D"
+    yield from _counts(trace)
+    yield from _measures(trace)
+    yield from _ending(result, trace)
+
+
+def _difference(primal, dual):
+    with np.errstate(invalid="ignore"):
+        return primal - dual
+
+
+def _counts(trace):
+    """Work and time: never less than before, and counted throughout or not at all."""
+    counted = not np.isnan(trace["passes"]).any()  # a black box is called anew for each point, with clocks from zero
+    for name in "passes", "checks", "seconds", "cpu_seconds":
+        column = trace[name]
+        uncounted = name in ("passes", "checks") and np.isnan(column).all()
+        if not uncounted and not (np.isfinite(column).all() and np.all(column >= 0.0)):
+            yield f"{name} is not finite"
+        elif counted and np.any(np.diff(column) < 0.0):
+            yield f"{name} decreases"
+    if np.isnan(trace["nonzeros"]).any():
+        yield "nonzeros is no number"
+
+
+def _measures(trace):
+    for name in METRICS:
+        column = trace[name]
+        if np.isnan(column[np.isfinite(trace["primal"])]).any() and not np.isnan(column).all():
+            yield f"{name} is missing at some points"
+        if np.any((column < 0.0) | np.isinf(column) | (column > (np.inf if name == "test_rmse" else 1.0))):
+            yield f"{name} is out of its range"
+    if not np.array_equal(trace["test_accuracy"], 1.0 - trace["test_error"], equal_nan=True):
+        yield "test_accuracy is not 1 - test_error"
+
+
+def _ending(result, trace):
+    """Status and reason must be those that the rules of the run give for the rows of its trace."""
+    if result.status == "diverged":
+        if math.isfinite(trace["primal"][-1]):
+            yield "diverged, with a finite objective"
+        if not result.reason.startswith(f"the objective is {trace['primal'][-1]} after "):
+            yield f"diverged, because '{result.reason}'"
+    if result.status != "done":
+        return
+    stop = Stop(**result.spec.get("stop", {}))
+    rows = [
+        dict(zip(trace, values, strict=True)) for values in zip(*map(np.ndarray.tolist, trace.values()), strict=True)
+    ]
+    *before, end = [stop.reached(row, rows[0]["primal"]) for row in rows]
+    if result.reason != (end or "ended"):
+        yield f"done because of '{result.reason}', but the last point meets {end or 'no rule'}"
+    if any(before):
+        yield f"went on after a point that meets {next(filter(None, before))}"

@@ -1,0 +1,182 @@
+"""From runs to curves: which panels and series a figure has, and what each shows. Draws nothing."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rrmbench.report import naming
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What is drawn over what. `suboptimality` and `gap` are drawn on a logarithmic axis."""
+
+    x: str
+    y: str
+    xlim: tuple | None = None
+    ylim: tuple | None = None
+
+    @property
+    def logarithmic(self):
+        return self.y in ("suboptimality", "gap")
+
+
+@dataclass(frozen=True)
+class Series:
+    """What one line stands for: a solver under a reduction, and the keys needed to tell it from the others.
+
+    `keys` holds these keys only. Keys that place panels are left out, and so are the parameters of a method
+    that has one setting per panel: a tuned method is one series in the whole figure.
+    """
+
+    keys: tuple
+
+    @property
+    def solver(self):
+        return dict(self.keys).get("solver")
+
+    @property
+    def reduction(self):
+        return dict(self.keys).get("reduction", "none")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The median over seeds at x, with the quartiles (None for a single seed). Arrays (points,)."""
+
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes. `floor` is the certified width of the reference, 0 if it plays no role.
+
+    `optimum` is the least objective known where the axes show that of one problem, else None. `faint` lists (series,
+    curve) of the values that tuning did not keep, `proven` those of theorems; `unproven` says why a theorem has none.
+    """
+
+    title: str
+    curves: dict
+    faint: list
+    proven: list
+    unproven: list
+    floor: float
+    optimum: float | None
+    remark: str
+
+
+STRUCTURE = ("solver", "reduction", "reduction.inside")
+
+
+def series_of(panels, placed):
+    """Return {run: Series} for the runs of `panels` (lists of runs), which the keys `placed` tell apart."""
+    structure = [key for key in STRUCTURE if key not in placed]
+    classes = {}
+    for number, panel in enumerate(panels):
+        for run in panel:
+            method = tuple(run.keys.get(key) for key in structure)
+            classes.setdefault(method, []).append((number, run))
+    found = {}
+    for members in classes.values():
+        named = [*structure, *_needed_keys(members, {*STRUCTURE, *placed, "seed"})]
+        for _, run in members:
+            found[run] = Series(tuple((key, run.keys[key]) for key in named if key in run.keys))
+    return found
+
+
+def _needed_keys(members, excluded):
+    """Return the keys that tell runs of one method apart within a panel and a seed, as few as possible, and origins."""
+    differ = [key for key in naming.varying(run.keys for _, run in members) if key not in excluded]
+    needed = [key for key in differ if naming.sets_apart(key)]
+    for key in differ:
+        if key in needed:
+            continue
+        values = {}
+        for panel, run in members:
+            place = (panel, run.keys["seed"], *(repr(run.keys.get(k)) for k in needed))
+            values.setdefault(place, set()).add(repr(run.keys.get(key)))
+        if any(len(different) > 1 for different in values.values()):
+            needed.append(key)
+    return needed
+
+
+def panel_of(title, runs, rivals, series, axes, bound):
+    """Return the Panel of some runs: one curve per series that has anything to show on these axes.
+
+    `rivals` maps a run whose parameters were tuned to its Choice; `bound` is None, or a function from a run to (x, y)
+    of its theorem, to the NoTheorem that says why it has none, or to None.
+    """
+    groups = {}
+    for run in runs:
+        groups.setdefault(series[run], []).append(run)
+    curves = {name: curve_of(members, axes) for name, members in groups.items()}
+    curves = {name: curve for name, curve in curves.items() if curve is not None}
+    floor = max((_width(run.reference) for run in runs), default=0.0) if axes.y == "suboptimality" else 0.0
+    faint = [
+        (series[run], curve_of(members, axes))
+        for run in runs
+        if run in rivals
+        for members in rivals[run].trials_by_value().values()
+    ]
+    faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
+    firsts = {name: members[0] for name, members in groups.items() if name in curves}
+    bounds = {name: bound(run) for name, run in firsts.items()} if bound else {}
+    proven = [(name, Curve(*found)) for name, found in bounds.items() if isinstance(found, tuple)]
+    unproven = [str(found) for found in bounds.values() if isinstance(found, Exception)]
+    optimum = _optimum(runs) if axes.y == "objective" else None
+    return Panel(title, curves, faint, proven, unproven, floor, optimum, "" if curves else _why_empty(runs, axes))
+
+
+def _optimum(runs):
+    """The least objective known, if the runs are of one problem that has a reference."""
+    known = {run.reference["primal"] for run in runs if run.reference is not None}
+    return known.pop() if len(known) == 1 and len({run.result.problem for run in runs}) == 1 else None
+
+
+def curve_of(runs, axes):
+    """Return the Curve of the runs of one series, which differ in their seed, or None if no point is finite.
+
+    Each run is interpolated between its own points (in log y on a logarithmic axis) and keeps its last value
+    after its end; the curve ends where half of the runs have ended.
+    """
+    points = [p for p in (_points(run, axes) for run in runs) if len(p[0])]
+    if not points:
+        return None
+    if len(points) == 1:
+        return Curve(*points[0])
+    end = np.median([x[-1] for x, _ in points])
+    grid = np.unique(np.concatenate([x for x, _ in points]))
+    grid = np.append(grid[grid < end], end)
+    to, back = (np.log, np.exp) if axes.logarithmic else (np.asarray, np.asarray)
+    values = [np.interp(grid, x, to(y)) for x, y in points]
+    low, middle, high = back(np.percentile(values, [25, 50, 75], axis=0))
+    return Curve(grid, middle, low, high)
+
+
+def _points(run, axes):
+    x, y = run.column(axes.x), run.column(axes.y)
+    shown = np.isfinite(x) & np.isfinite(y)
+    if axes.logarithmic:
+        shown &= y > 0
+    return x[shown], y[shown]
+
+
+def _width(reference):
+    if reference is None or not np.isfinite(reference["primal"] - reference["dual"]):
+        return 0.0
+    return max(reference["primal"] - reference["dual"], 0.0)
+
+
+def _why_empty(runs, axes):
+    if not any(run.result.points for run in runs):
+        return "no run has a point"
+    if not any(np.isfinite(run.column(axes.x)).any() for run in runs):
+        return f"{axes.x} not counted"
+    if axes.y == "suboptimality" and not any(run.reference for run in runs):
+        return "no reference yet"
+    if axes.y in ("suboptimality", "gap"):
+        return "no certificate"
+    return f"{axes.y} not measured"

@@ -1,0 +1,276 @@
+"""Reading results: the runs below a directory, as objects and as one tidy table.
+
+`load_results` is the table for notebooks; `runs` is what the other readers (show, check, plots) start from.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rrmbench.bench.records import COMPONENTS
+from rrmbench.bench.store import Result, experiments
+from rrmbench.errors import RrmbenchError, nearest, printable
+from rrmbench.files import replacing
+from rrmbench.report import naming
+
+METRICS = ("train_error", "test_error", "test_accuracy", "test_rmse")
+LEVELS = tuple(float(f"1e-{k}") for k in range(2, 9))  # the gaps that show and check report passes to
+
+_MEASURED = (
+    "passes",
+    "checks",
+    "seconds",
+    "cpu_seconds",
+    "primal",
+    "dual",
+    "gap",
+    "suboptimality",
+    "nonzeros",
+)
+_WHOLE = ("seed", "point", "nonzeros")
+_PARQUET = "pip install 'rrmbench[parquet]'"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A stored run as readers see it: its keys (`dataset`, `regularizer.strength`, ...) and its columns."""
+
+    experiment: str
+    result: Result
+    keys: dict
+    reference: dict | None
+
+    @property
+    def status(self):
+        return self.result.status
+
+    def column(self, name):
+        """Return one measured quantity at every trace point, (points,); all NaN where it was not measured.
+
+        Beside the trace's own columns: `objective` (primal), `work` (passes + checks), `suboptimality`.
+        """
+        trace = self.result.trace
+        if name == "objective":
+            return self.column("primal")
+        if name == "work":
+            return self.column("passes") + self.column("checks")
+        if name == "suboptimality":
+            return suboptimality(self.column("primal"), self.reference)
+        return trace[name] if name in trace else np.full(self.result.points, np.nan)
+
+
+def suboptimality(primal, reference):
+    """Return P(w) - D*, an upper bound on P(w) - P*, with D* the greatest dual value known for the problem.
+
+    NaN where it is below the width P* - D* of the reference, where it says nothing any more, and everywhere
+    if no dual bound is known.
+    """
+    if reference is None or not np.isfinite(reference["dual"]):
+        return np.full(len(primal), np.nan)
+    width = max(reference["primal"] - reference["dual"], 0.0)
+    distance = primal - reference["dual"]
+    return np.where(distance >= width, distance, np.nan)
+
+
+def points_to(values, levels=LEVELS):
+    """Return, for each level, the index of the first trace point with a value at or below it, or None."""
+    reached = np.asarray(values)[:, None] <= np.asarray(levels)
+    return [int(column.argmax()) if column.any() else None for column in reached.T]
+
+
+def passes_to(run, levels=LEVELS, quantity="gap"):
+    """Return (passes, seconds) at the first trace point where `quantity` is at most each level, or None."""
+    passes, seconds = run.column("passes"), run.column("seconds")
+    return [i if i is None else (passes[i], seconds[i]) for i in points_to(run.column(quantity), levels)]
+
+
+def keys(spec):
+    """Return the flat, readable keys of a run's spec: names of the components, their parameters, the seed."""
+    names, parameters = {}, {}
+    for kind in COMPONENTS:
+        component = spec.get(kind, "none")
+        component = {"name": component} if isinstance(component, str) else dict(component)
+        path = component.pop("path", None)
+        names[kind] = _line(component.pop("name", None) or Path(path).stem)
+        parameters |= _flat(kind, component)
+    return names | parameters | {"seed": spec.get("seed")}
+
+
+def _flat(prefix, mapping):
+    flat = {}
+    for key, value in mapping.items():
+        key = f"{prefix}.{_line(key)}"
+        if isinstance(value, dict):
+            rest = dict(value)
+            if "name" in rest:  # a component inside a component: `reduction.inside`
+                flat[key] = _line(rest.pop("name"))
+                rest.pop("path", None)
+            flat |= _flat(key, rest)
+        elif isinstance(value, list):
+            flat[key] = _line(json.dumps(value))
+        else:
+            flat[key] = _line(value) if isinstance(value, str) else value
+    return flat
+
+
+def _line(text):
+    """A text of a file as one line that is fit for a terminal."""
+    return printable(text).replace("\n", "\\n")
+
+
+def runs_of(experiment, referred=True):
+    """Return the Runs of one experiment (newest result per spec), in the order of its manifest.
+
+    Their keys tell apart all that differ in anything but the seed. referred : False leaves the references unread.
+    """
+    references = {}
+    found = []
+    for result in experiment.results():
+        if result.problem not in references:
+            references[result.problem] = experiment.reference(result.problem) if referred else None
+        found.append(Run(_line(experiment.name), result, keys(result.spec), references[result.problem]))
+    _tell_namesakes_apart(found)
+    _tell_origins_apart(found)
+    return found
+
+
+def plugins_of(path):
+    """Return the plug-in files, absolute paths as text, that the results at `path` name and that exist."""
+    found = {}
+    for experiment in experiments(path):
+        for result in experiment.results():
+            for kind in COMPONENTS[1:]:
+                component = result.spec.get(kind)
+                while isinstance(component, dict):
+                    found[component.get("path")] = None
+                    component = component.get("inside")
+    return [file for file in found if file and Path(file).is_file()]
+
+
+def _tell_namesakes_apart(found):
+    """Add the key `dataset.path` where data files of one stem (a9a, a9a.t) would look the same."""
+    paths = {}
+    for run in found:
+        paths.setdefault(run.keys["dataset"], set()).add(_path_of(run, "dataset"))
+    for run in found:
+        if len(paths[run.keys["dataset"]]) > 1:
+            run.keys["dataset.path"] = _path_of(run, "dataset")
+
+
+def _tell_origins_apart(found):
+    """Add the keys of what else differs among runs whose keys differ in the seed only, see `_origin`.
+
+    One curve, one median and one row are of runs that differ in the seed and in nothing else.
+    """
+    alike = {}
+    for run in found:
+        alike.setdefault(_but_seed(run.keys), []).append(run)
+    for members in alike.values():
+        origins = {run: _origin(run) for run in members}
+        known = [origin for run, origin in origins.items() if not run.result.unreadable]
+        for key in naming.varying(known):
+            for run in members:
+                run.keys[key] = origins[run].get(key)
+
+
+def _but_seed(keys):
+    return tuple((key, repr(value)) for key, value in keys.items() if key != "seed")
+
+
+def _origin(run):
+    """What a result depends on beside its keys: stopping rule, trace points, plug-in files, code and data."""
+    spec, result = run.result.spec, run.result
+    origin = _flat("stop", spec.get("stop", {})) | _flat("trace", spec.get("trace", {}))
+    origin |= {f"{kind}.path": _path_of(run, kind) for kind in COMPONENTS}
+    return origin | {"dataset.checksum": _line(result.data[:12]), "code": _line(result.code[:8])}
+
+
+def _path_of(run, kind):
+    component = run.result.spec.get(kind)
+    path = component.get("path") if isinstance(component, dict) else None
+    return path and _line(path)
+
+
+def load_results(path):
+    """Return the results at `path` as a tidy pandas DataFrame: one row per trace point.
+
+    `path` is an experiment's folder or a folder of experiments. Columns, in this order: run, status, reason,
+    the names dataset, loss, regularizer, solver, reduction, every parameter that is set
+    (`regularizer.strength`, ...), what sets runs apart that would be alike (`stop.passes`, `trace.every`, `code`),
+    seed, point, passes, checks, seconds, cpu_seconds, primal, dual, gap, suboptimality, nonzeros, the metrics
+    that were measured, and experiment if there are several. Missing is NaN. A run without a single point (it
+    failed at once) has one row. Raises RrmbenchError if there is no experiment.
+    """
+    import pandas as pd
+
+    read = experiments(path)
+    found = [run for experiment in read for run in runs_of(experiment)]
+    metrics = [name for name in METRICS if any(name in run.result.trace for run in found)]
+    columns = ["run", "status", "reason", *COMPONENTS, *_parameter_columns(found), "seed", "point"]
+    columns += [*_MEASURED, *metrics] + ["experiment"] * (len(read) > 1)
+    rows = [max(run.result.points, 1) for run in found]
+    table = pd.DataFrame([_constant(run) for run in found]).loc[np.repeat(np.arange(len(found)), rows)]
+    for name in ("point", *_MEASURED, *metrics):
+        table[name] = np.concatenate([_measured(run, name) for run in found] or [np.empty(0)])
+    table = table.reset_index(drop=True).reindex(columns=columns)
+    return table.astype(dict.fromkeys(_WHOLE, "Int64"))
+
+
+def _parameter_columns(found):
+    """The keys beside names and seed: parameters in the order of the components, then origins."""
+    ordered = dict.fromkeys(key for run in found for key in run.keys if key not in (*COMPONENTS, "seed"))
+    order = (*COMPONENTS, "stop", "trace", "code")
+    return sorted(ordered, key=lambda key: order.index(key.partition(".")[0]))
+
+
+def _constant(run):
+    result = run.result
+    about = {
+        "run": result.run,
+        "status": result.status,
+        "reason": result.reason,
+        "experiment": run.experiment,
+    }
+    return about | run.keys
+
+
+def _measured(run, name):
+    if not run.result.points:
+        return [np.nan]
+    return np.arange(run.result.points) if name == "point" else run.column(name)
+
+
+def export(path, to):
+    """Write the table of `load_results(path)` to a .csv or .parquet file and return its path.
+
+    Raises RrmbenchError for another suffix, without the package that writes Parquet, or where nothing can be
+    written.
+    """
+    to = Path(to)
+    writers = {".csv": _write_csv, ".parquet": _write_parquet}
+    if to.suffix not in writers:
+        guess = nearest(to.suffix, writers)
+        raise RrmbenchError(f"--to {to}: found the suffix '{to.suffix}', allowed are .csv and .parquet{guess}")
+    table = load_results(path)
+    with replacing(to) as file:
+        writers[to.suffix](table, file)
+    return to
+
+
+def _write_csv(table, file):
+    table.to_csv(file, index=False)
+
+
+def _write_parquet(table, file):
+    import pandas as pd
+
+    try:
+        import pyarrow  # noqa: F401 - pandas would ask for it with a longer message
+    except ImportError:
+        raise RrmbenchError(f"writing .parquet needs the extra 'parquet': {_PARQUET}") from None
+    for name, column in table.items():
+        if pd.api.types.is_object_dtype(column) and column.dropna().map(type).nunique() > 1:
+            table[name] = column.map(str, na_action="ignore")  # "auto" beside 1e-3: a column has one type
+    table.to_parquet(file, index=False)

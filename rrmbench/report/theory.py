@@ -1,0 +1,96 @@
+"""The theorems' curves: what the papers prove of a solver on the very problem of a run, from its measured constants."""
+
+from functools import lru_cache
+from inspect import Parameter, signature
+
+import numpy as np
+
+from rrmbench import registry
+from rrmbench.bench import identity
+from rrmbench.errors import RrmbenchError
+from rrmbench.problem.constants import NoTheorem, constants
+
+LONGEST = 1000  # epochs of a reduction that are looked at
+
+
+def bound_curve(run, experiment):
+    """Return (passes, bound of P(w) - P*) proven for a run, arrays, or None for a method without a theorem.
+
+    For a solver without a reduction, its theorem at the passes of the trace. For AdaptReg, AdaptSmooth and the joint
+    form with given starting values and `inner: theory`, their theorem at the ends of their epochs, which last as long
+    as the solver's theorem says it takes to quarter the distance to the optimum; up to the first epoch that the
+    solver's theorem is not about. The distance ||w0 - w*||^2 is to the model of the reference.
+
+    Raises NoTheorem where the theorem is not about this run.
+    """
+    if run.reference is None or "primal_run" not in run.reference:
+        return None
+    spec = run.result.spec
+    problem, known = _constants(experiment, run.reference["primal_run"])
+    solver, parameters = registry.from_mapping("solver", spec["solver"])
+    reduction, values = registry.from_mapping("reduction", spec["reduction"])
+    plain = reduction.name == "none"
+    if (solver.bound if plain else reduction.bound and solver.quartering) is None:
+        return None
+    if isinstance(spec["reduction"], dict) and "inside" in spec["reduction"]:
+        raise NoTheorem(reduction.name, "no theorem is about nested reductions")
+    passes = run.column("passes")
+    if plain:
+        return _positive(passes, proven(solver, known, passes, parameters))
+    start = _starting_values(reduction, values)
+    ends = _epoch_ends(problem, solver, parameters, passes.max(initial=0.0), **start)
+    return _positive(ends, reduction.bound(known, np.arange(1, len(ends) + 1), **start))
+
+
+def _starting_values(reduction, values):
+    """sigma and mu of an adaptive reduction; NoTheorem where its theorem is not about these parameters."""
+    values = {name: values.get(name, parameter.default) for name, parameter in reduction.parameters.items()}
+    if values["inner"] != "theory":
+        raise NoTheorem(reduction.name, "the theorem is about inner: theory", inner=values["inner"])
+    start = {key: values[key] for key in ("sigma", "mu") if key in values}
+    if "auto" in start.values():
+        raise NoTheorem(reduction.name, "the bound needs given starting values", **start)
+    return start
+
+
+def proven(solver, constants, passes, given):
+    """solver.bound with those of the parameters, `given` ones or defaults, that it takes as keyword-only arguments."""
+    takes = [p.name for p in signature(solver.bound).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
+    values = {name: given.get(name, solver.parameters[name].default) for name in takes}
+    return solver.bound(constants, passes, **values)
+
+
+def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
+    """The passes at which the epochs end by theory, up to `last`; NoTheorem where the first one is not covered."""
+    center, total, ends = problem.start(), 0.0, []
+    for epoch in range(LONGEST):
+        stage = problem.smoothed(0.5**epoch * mu).regularized(0.5**epoch * sigma, center)
+        try:
+            if solver.bound is not None:
+                proven(solver, constants(stage), np.zeros(1), parameters)
+            total += solver.quartering(stage, **parameters)
+        except NoTheorem:
+            if epoch == 0:
+                raise
+            break
+        if total > last:
+            break
+        ends.append(total)
+    return np.array(ends)
+
+
+def _positive(passes, bound):
+    bound = np.broadcast_to(np.asarray(bound, dtype=float), np.shape(passes))
+    shown = np.isfinite(bound) & (bound > 0.0)
+    return (np.asarray(passes)[shown], bound[shown]) if shown.any() else None
+
+
+@lru_cache(maxsize=32)
+def _constants(experiment, primal_run):
+    from rrmbench.bench.worker import problem_of
+
+    best = experiment.read(primal_run)
+    problem = problem_of(best.spec, identity.data_of(best.spec))
+    if best.w is None or best.w.shape != problem.shape:
+        raise RrmbenchError(f"run {primal_run} of the reference has no w of shape {problem.shape}")
+    return problem, constants(problem, best.w)

@@ -1,0 +1,203 @@
+"""Whether stored results are true: every claim recomputed from the source data, the final arrays and the trace."""
+
+import json
+import math
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from rrmbench import data, registry
+from rrmbench.bench import identity
+from rrmbench.bench.metrics import metrics_of
+from rrmbench.bench.records import COMPONENTS
+from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
+from rrmbench.errors import RrmbenchError
+from rrmbench.problem.certificate import contradict
+from rrmbench.problem.traits import build_loss
+from rrmbench.report import claims, naming, recompute
+from rrmbench.report.recompute import TOLERANCE
+from rrmbench.report.results import Run, keys, runs_of
+
+METRIC_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One result: the recomputed P(w) and D(b), NaN where there is none, and their greatest relative error as recorded.
+
+    state : "ok", "WRONG", "unverified" (`why` says so), or "none" for a run that ended without final arrays
+    """
+
+    label: str
+    state: str
+    primal: float = math.nan
+    dual: float = math.nan
+    error: float = 0.0
+    why: str = ""
+
+    @property
+    def ok(self):
+        return self.state in ("ok", "none")
+
+
+def verify(path, trust=False):
+    """Yield a Verdict for every result at `path`, every file that cannot be read, and every reference that is wrong.
+
+    The results are the newest of each spec of the manifest and those that references name. `trust` loads the
+    plug-in files that they name, which without it are unverified.
+    """
+    prepare = lru_cache(maxsize=4)(_prepared)
+    for experiment in experiments(path):
+        try:
+            found = runs_of(experiment, referred=False)
+        except UnreadableFile as error:
+            yield Verdict(f"experiment {experiment.name}", "WRONG", why=str(error))
+            continue
+        yield from _Checked(experiment, trust, prepare).verdicts(found)
+
+
+@dataclass
+class _Checked:
+    """An experiment under verification, with what its results told of each problem."""
+
+    experiment: object
+    trust: bool
+    prepare: object  # _prepared with a memory
+    seen: set = field(default_factory=set)
+    truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
+
+    def verdicts(self, found):
+        for run in found:
+            yield self._verdict(run, naming.run(run.keys))
+        for problem in dict.fromkeys(run.result.problem for run in found):
+            yield from self._reference(problem)
+        for name in sorted(self.experiment.run_ids() - self.seen):
+            try:
+                self.experiment.read(name)
+            except UnreadableFile as error:
+                yield Verdict(f"run {name}", "WRONG", why=str(error))
+
+    def _verdict(self, run, label):
+        result = run.result
+        self.seen.add(result.run)
+        if result.unreadable:
+            return Verdict(label, "WRONG", why=result.reason)
+        try:
+            if wrong := claims.faults(result):
+                return Verdict(label, "WRONG", why="; ".join(wrong))
+            if result.info.get("contradiction"):
+                return Verdict(label, "WRONG", why=result.reason)
+            if result.w is None:
+                return Verdict(label, "none")
+            primal, dual, error, wrong = _recomputed(result, self.trust, self.prepare)
+        except UnreadableFile as error:
+            return Verdict(label, "WRONG", why=str(error))
+        except RrmbenchError as error:
+            return Verdict(label, "unverified", why=str(error))
+        except Exception as error:  # whatever forged shapes and parameters make the mathematics raise
+            return Verdict(label, "WRONG", why=f"cannot be recomputed ({type(error).__name__}: {error})")
+        if result.status != "failed":  # for a contradiction, which is then not the reference's
+            self.truths.setdefault(result.problem, []).append((primal, dual, size_of(result.trace)))
+        state = "WRONG" if wrong or error > TOLERANCE else "ok"
+        return Verdict(label, state, primal, dual, error, "; ".join(wrong))
+
+    def _reference(self, problem):
+        label = f"reference {problem}"
+        try:
+            known = self.experiment.reference(problem)
+        except UnreadableFile as error:
+            yield Verdict(label, "WRONG", why=str(error))
+            return
+        if known is None:
+            return
+        wrong = ["it is of another problem"] if known.get("problem") != problem else []
+        for kind, number in (("primal", 0), ("dual", 1)):
+            if not math.isfinite(known[kind]):
+                continue
+            name = known.get(f"{kind}_run")
+            try:
+                result = self.experiment.read(f"{name}")
+            except UnreadableFile as error:
+                wrong.append(f"its {kind} value is of no run that is here ({error})")
+                continue
+            if result.run not in self.seen:
+                yield self._verdict(Run(self.experiment.name, result, keys(result.spec), None), f"reference run {name}")
+            if result.problem != problem or bounds(result.trace)[number] != known[kind]:
+                wrong.append(f"its {kind} value {known[kind]:.12g} is not that of run {name}")
+        truths = self.truths.get(problem, [])
+        if any(contradict(primal, known["dual"], size) for primal, _, size in truths):
+            wrong.append("its dual value is above an objective that was recomputed")
+        if any(contradict(known["primal"], dual, size) for _, dual, size in truths):
+            wrong.append("its primal value is below a dual value that was recomputed")
+        if wrong:
+            yield Verdict(label, "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
+
+
+def _recomputed(result, trust, prepare):
+    """(P(w), D(b), the greatest relative error, what is wrong in words) of a result with a final w."""
+    spec, wrong = result.spec, []
+    if trust:
+        for kind in COMPONENTS[1:]:
+            registry.load_plugins_of(spec.get(kind))
+    loss, _ = registry.from_mapping("loss", spec["loss"])
+    prepared = prepare(identity.canonical(spec["dataset"]), data.labels_for(loss.needs))
+    if prepared.checksum != result.data:
+        return math.nan, math.nan, 0.0, ["the data file has changed since"]
+    if identity.spec_id(spec, prepared.checksum) != result.spec_id:
+        wrong.append("spec_id is not that of the spec")
+    code = identity.code_of(spec)
+    if code[:8] == result.code[:8] and (
+        code != result.code or identity.problem_id(spec, prepared.checksum) != result.problem
+    ):
+        wrong.append("code or problem is not that of the spec")
+    for name, shape in zip("wb", recompute.shapes(prepared, spec), strict=True):
+        array = getattr(result, name)
+        if array is not None and (array.dtype != np.float64 or array.shape != shape):
+            return math.nan, math.nan, 0.0, [*wrong, f"{name} is {array.dtype} {array.shape}, not float64 {shape}"]
+    return _compared(prepared, result, wrong)
+
+
+def _compared(prepared, result, wrong):
+    last = {name: float(column[-1]) for name, column in result.trace.items()}
+    P, dual_error, D = math.nan, 0.0, math.nan
+    if result.b is not None:
+        D, size = recompute.dual(prepared, result.spec, result.b)
+        dual_error = recompute.difference(last["dual"], D, size)
+    elif last["dual"] != -math.inf:
+        wrong.append("a dual value without b")
+    error = dual_error
+    if result.status == "diverged":  # what is not finite has no digits to compare
+        if np.isfinite(result.w).all() and math.isfinite(_objective(prepared, result)[0]):
+            wrong.append("diverged, with a finite P(w)")
+    else:
+        P, size = _objective(prepared, result)
+        error = max(error, recompute.difference(last["primal"], P, size))
+    if contradict(P, D, size_of(result.trace)):
+        wrong.append("P(w) is below D(b)")
+    wrong += claims.beyond(result.trace, P, D)
+    if last["nonzeros"] != np.count_nonzero(result.w):
+        wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
+    return P, D, error, wrong + _metrics(prepared, result, last)
+
+
+def _objective(prepared, result):
+    try:
+        return recompute.primal(prepared, result.spec, result.w)
+    except OverflowError:  # of Python's own arithmetic, where numpy's gives inf
+        return math.inf, math.inf
+
+
+def _metrics(prepared, result, last):
+    if not np.isfinite(result.w).all():
+        return []
+    loss, _ = build_loss(result.spec["loss"])
+    true = metrics_of(prepared, getattr(loss, "predict", None))(result.w)
+    recorded = {name: last.get(name, math.nan) for name in true}
+    wrong = [name for name in true if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
+    return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]
+
+
+def _prepared(block, mode):
+    """The data of a `dataset:` block (JSON), prepared anew from their source."""
+    return data.from_source(json.loads(block), mode)

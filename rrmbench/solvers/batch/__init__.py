@@ -1,0 +1,1 @@
+"""Steps with the whole of X, or along its columns."""

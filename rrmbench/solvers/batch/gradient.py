@@ -1,0 +1,209 @@
+"""Proximal gradient methods on the primal: plain, accelerated, and FISTA.
+
+    w = prox_{eta Psi}(y - eta grad f(y)),  y = w + beta (w - w_old),  eta = step_scale / L,  f = the mean loss
+
+The parameter `step` says what L is.
+
+    bound          smoothness * mean ||x_i||^2, a true bound that costs nothing; the exact constant has the spectral
+                   norm of X in it and may be smaller by a factor of up to the rank of X
+    backtracking   the least of L_0, GROWTH L_0, GROWTH^2 L_0, ... for which f(w) <= f(y) + grad f(y).(w - y)
+                   + (L/2) ||w - y||^2 has held so far; the bound where it is less. L_0 is the curvature of f along its
+                   gradient at the start, smoothness ||X g||^2 / (n ||g||^2), half a pass, or bound / n where that is
+                   more: both are below the exact constant.
+
+Psi is in the prox as a whole. A gradient at y and the product X w of the new point cost half a pass each, a rejected
+trial of L half a pass; X y is a combination of known products. The dual candidate b of an iterate holds the
+derivatives at the y it came from.
+"""
+
+from itertools import count
+from math import ceil, inf, log, log1p, sqrt
+from typing import Literal
+
+import numpy as np
+
+from rrmbench.parameters import Positive
+from rrmbench.problem.constants import NoTheorem
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+
+GROWTH = 1.5
+ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
+
+Step = Literal["bound", "backtracking"]
+
+
+def searched(n):
+    """The passes that backtracking spends beside one per step, at most: for L_0 and for rejected trials."""
+    return 0.5 + 0.5 * ceil(log(n) / log(GROWTH))
+
+
+def proven_L(method, theorem, constants, step_scale):
+    """L/step_scale, which a theorem for steps up to 1/L has for its L if they are shorter."""
+    if step_scale > 1.0:
+        raise NoTheorem(method, f"{theorem} needs step_scale <= 1", step_scale=step_scale)
+    return constants.L / step_scale
+
+
+def gd_bound(constants, passes, *, step_scale):
+    """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound over step_scale <= 1.
+
+    [Beck and Teboulle 2009, Theorem 3.1; the second, Nesterov 2013, Theorem 5]
+    """
+    c, L = constants, proven_L("gd", "Theorem 3.1", constants, step_scale)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - searched(c.n)), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sublinear = L * c.distance / (2.0 * k)
+    return np.fmin(sublinear, (1.0 + c.s / L) ** -k * np.fmin(c.initial_gap, c.initial_suboptimality))
+
+
+def gd_quartering(problem, *, step="backtracking", step_scale=1.0):
+    """The k of (1 + s step_scale/L)^-k = 1/4, X w0 and backtracking; step_scale <= 1. [as `gd_bound`]"""
+    extra = 0.5 + (searched(problem.n) if step == "backtracking" else 0.0)
+    return ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L)) + extra
+
+
+def agd_bound(constants, passes, *, step, step_scale):
+    """2 (1 - q)^k (P(w0) - P(w*)) after k steps of length 1/L, L the bound over step_scale <= 1, q = sqrt(s / (s + L)).
+
+    [Nesterov 2004, Theorem 2.2.3, with s ||w0 - w*||^2 / 2 <= P(w0) - P(w*)]
+    """
+    if step != "bound":
+        raise NoTheorem("agd", "Theorem 2.2.3 is for a constant L, step: bound", step=step)
+    c, L = constants, proven_L("agd", "Theorem 2.2.3", constants, step_scale)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start), 0.0)
+    return 2.0 * (1.0 - sqrt(c.s / (c.s + L))) ** k * np.fmin(c.initial_gap, c.initial_suboptimality)
+
+
+def agd_quartering(problem, *, step="bound", step_scale=1.0):
+    """The k of 2 (1 - q)^k = 1/4, q = sqrt(s/(s + L/step_scale)), X w0 and backtracking. [as `agd_bound`]"""
+    extra = 0.5 + (searched(problem.n) if step == "backtracking" else 0.0)
+    q = sqrt(problem.strong_convexity / (problem.strong_convexity + problem.L / min(step_scale, 1.0)))
+    return ceil(log(8.0) / -log1p(-q)) + extra
+
+
+def fista_bound(constants, passes, *, restart, step_scale):
+    """2 L ||w0 - w*||^2 / (k + 1)^2 after k steps, L the bound over step_scale <= 1.
+
+    [Beck and Teboulle 2009, Theorem 4.4]
+    """
+    if restart != "none":
+        raise NoTheorem("fista", "Theorem 4.4 is for the momentum without restarts", restart=restart)
+    c, L = constants, proven_L("fista", "Theorem 4.4", constants, step_scale)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - searched(c.n)), 0.0)
+    return np.where(k > 0.0, 2.0 * L * c.distance / (k + 1.0) ** 2, inf)
+
+
+@solver(needs={"smooth"}, bound=gd_bound, quartering=gd_quartering)
+def gd(problem, start, rng, *, step: Step = "backtracking", step_scale: Positive = 1.0):
+    """The proximal gradient method (ISTA), w = prox_{eta Psi}(w - eta grad f(w)), eta = step_scale / L."""
+    return extrapolated(problem, start, step, step_scale, lambda eta, y, w, old: 0.0)
+
+
+@solver(needs={"smooth", "strongly_convex"}, bound=agd_bound, quartering=agd_quartering)
+def agd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0):
+    """Nesterov's constant momentum for strongly convex Psi, eta = step_scale / L.
+
+    y = w + (1 - q)/(1 + q) (w - w_old), q = sqrt(s / (s + 1/eta)), since Psi with its s in the prox is the
+    same step as 1/(s + 1/eta) on f + (s/2) ||.||^2. [Nesterov 2004, scheme (2.2.11)]
+
+    step : the theorem is for a constant L, hence the default; backtracking is often several times faster.
+    """
+
+    def momentum(eta, y, w, old):
+        q = sqrt(problem.strong_convexity / (problem.strong_convexity + 1.0 / eta))
+        return (1.0 - q) / (1.0 + q)
+
+    return extrapolated(problem, start, step, step_scale, momentum)
+
+
+@solver(needs={"smooth"}, bound=fista_bound)
+def fista(
+    problem,
+    start,
+    rng,
+    *,
+    step: Step = "backtracking",
+    restart: Literal["none", "gradient"] = "none",
+    step_scale: Positive = 1.0,
+):
+    """FISTA, eta = step_scale / L; for strongly convex Psi see `agd`, which is FISTA with a constant momentum.
+
+    y = w + (t_old - 1)/t (w - w_old), t = (1 + sqrt(1 + 4 t_old^2))/2, t = 1 at first.
+    [Beck and Teboulle 2009]
+
+    restart : with "gradient", t = 1 again whenever (y - w).(w - w_old) > 0, where the momentum points uphill; it costs
+        no product. [O'Donoghue and Candes 2015, section 3.2]
+    """
+    t = 1.0
+
+    def momentum(eta, y, w, old):
+        nonlocal t
+        if restart == "gradient" and np.vdot(y - w, w - old) > 0.0:
+            t = 1.0
+        before, t = t, 0.5 + sqrt(0.25 + t * t)
+        return (before - 1.0) / t
+
+    return extrapolated(problem, start, step, step_scale, momentum)
+
+
+def extrapolated(problem, start, step, step_scale, momentum):
+    """The method above with beta = momentum(eta, y, w, w_old)."""
+    bound = problem.L
+
+    def first(v):
+        if step == "bound":
+            return bound, 0.0
+        return max(curvature(problem, v), bound / problem.n), 0.5
+
+    return searched_steps(problem, start, first, lambda k: bound, momentum, step_scale)
+
+
+def searched_steps(problem, start, first, limit, momentum, step_scale=1.0):
+    """As `extrapolated`, for any L: first(v) -> (L_0, its passes), v minus the first gradient; limit(k) bounds L.
+
+    A step k = 1, 2, ... with L = limit(k) or more is taken untested.
+    """
+    w = problem.start(start)
+    yield Iterate(w)
+    z, passes = problem.X.forward(w), 0.5 if w.any() else 0.0
+    y, z_y, b = w, z, problem.loss_dual(z)
+    v = problem.v(b)
+    passes += 0.5
+    yield Iterate(w, b, passes)
+    L, cost = first(v)
+    passes += cost
+    for k in count(1):
+        bound = limit(k)
+        L = min(L, bound)
+        while True:
+            eta = step_scale / L
+            new = problem.prox(y + eta * v, eta)
+            z_new = problem.X.forward(new)
+            passes += 0.5
+            if L >= bound or is_smooth(problem, L, y, z_y, v, new, z_new):
+                break
+            L = min(GROWTH * L, bound)
+            yield Iterate(w, passes=passes)
+        yield Iterate(new, b, passes)
+        beta = momentum(eta, y, new, w)
+        y, z_y = (new + beta * (new - w), z_new + beta * (z_new - z)) if beta > 0.0 else (new, z_new)
+        w, z = new, z_new
+        b = problem.loss_dual(z_y)
+        v = problem.v(b)
+        passes += 0.5
+
+
+def curvature(problem, v):
+    """smoothness ||X v||^2 / (n ||v||^2), or 0 for v = 0."""
+    size = float(np.vdot(v, v))
+    if size == 0.0:
+        return 0.0
+    return problem.smoothness * float(np.sum(problem.X.forward(v) ** 2)) / (problem.n * size)
+
+
+def is_smooth(problem, L, y, z_y, v, w, z):
+    """Whether f(w) <= f(y) - v.(w - y) + (L/2) ||w - y||^2 up to rounding; z = X w and z_y = X y."""
+    at_y, move = problem.mean_loss(z_y), w - y
+    allowed = 0.5 * L * float(np.vdot(move, move)) - float(np.vdot(v, move)) + ROUNDING * abs(at_y)
+    return problem.mean_loss(z) - at_y <= allowed

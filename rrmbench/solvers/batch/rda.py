@@ -1,0 +1,56 @@
+"""Regularized dual averaging, the baseline "rda" of Pdprox (Xiao 2010)."""
+
+from itertools import count
+from math import isfinite, sqrt
+from typing import Literal
+
+import numpy as np
+
+from rrmbench.parameters import Positive
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.batch.fobos import steepest
+
+
+@solver
+def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["last", "average"] = "last"):
+    """Regularized dual averaging of the subgradients of the mean loss.
+
+    w = argmin_u  g.u + Psi(u) + (beta_k/k) ||u - w0||^2/2, g the average of all k subgradients so far.
+    This is prox_{t Psi}(w0 - t g) with t = k/beta_k. The subgradients are those of all samples, of least norm at a
+    kink; w0 is the start. beta_k is
+
+        L/step_scale               for smooth phi: the dual gradient method [Nesterov 2013, section 4]
+        0                          for s > 0, so no step_scale: w = grad Psi*(-g)
+        G R sqrt(k)/step_scale     else, the best at distance 1 from the optimum, G R being a bound of ||g||
+
+    [Xiao 2010, Algorithm 1; beta_k = gamma sqrt(k) and, for strongly convex Psi, beta_k = 0 as in its section 3]
+
+    output : the theorems are for the average of the points at which the subgradients were taken. The last point is
+        the default: it is the one with the zeros that this method is made for, and the one that is compared.
+
+    b is the average of all phi'(X w), so -(1/n) X^T b = -g; for s > 0, (w, b) is a pair with w = grad Psi*(-g).
+    """
+    w0 = problem.start(start)
+    w, average = w0, np.zeros(problem.shape)
+    b, v = np.zeros(problem.output_shape), np.zeros(problem.shape)
+    yield Iterate(w)
+    for k in count(1):
+        new = problem.loss_dual(problem.X.forward(w))
+        b += (new - b) / k
+        v += (problem.v(new) - v) / k
+        if output == "average":
+            average += (w - average) / k
+        w = next_point(problem, w0, v, k, step_scale)
+        yield Iterate(w if output == "last" else average, b, passes=k)
+
+
+def next_point(problem, w0, v, k, step_scale):
+    """The w above with v = -g."""
+    if isfinite(problem.smoothness):
+        t = k * step_scale / problem.L
+    elif problem.strong_convexity > 0.0:
+        return problem.primal_point(v)
+    else:
+        t = sqrt(k) * step_scale / steepest(problem)
+    return problem.prox(w0 + t * v, t)

@@ -1,0 +1,1 @@
+"""Primal-dual methods, for which nothing needs to be smooth."""

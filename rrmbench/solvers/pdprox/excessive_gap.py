@@ -1,0 +1,168 @@
+"""Nesterov's excessive gap technique (2005), in composite form: the baseline "Pdexg" of Pdprox, section 5.4.
+
+With A = X/n, conj(b) = (1/n) sum (phi^mu)*(b_i), a centre w0 and b0, and two smoothing parameters, let
+
+    f(w; mu2) = Psi(w) + max_b  b.(A w) - conj(b) - (mu2/2) ||b - b0||^2       at most mu2 D2 below P
+    g(b; mu1) = -conj(b) + min_w  Psi(w) + b.(A w) + (mu1/2) ||w - w0||^2
+
+    D1 >= ||w* - w0||^2/2,    D2 >= ||b - b0||^2/2 for all b in the domain of conj.
+
+All iterates keep the excessive gap f(w; mu2) <= g(b; mu1), from which
+
+    P(w) - P(w*) <= f(w; mu2) + mu2 D2 - P(w*) <= g(b; mu1) + mu2 D2 - P(w*) <= mu1 D1 + mu2 D2,
+
+and each step multiplies one of mu1, mu2 by 1 - tau, where tau^2/(1 - tau) = (mu1 + s) (mu2 + gamma/n) / ||A||^2: the
+greatest tau for which the proofs hold, s being the strong convexity of Psi and gamma that of phi*.
+
+Psi and conj are never linearized nor smoothed but kept in the proximal steps. This is a stronger opponent than the
+paper's, which writes the regularizer as a maximum too, smooths it, and so never has zeros in w.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from rrmbench.parameters import Auto, Positive
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+
+LONGEST = 1e150  # a bound of ||w*|| that says something, and whose square is finite
+
+
+@solver(aliases=["pdexg"])
+def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step_scale: Positive = 1.0):
+    """The excessive gap technique: a pair (w, b) whose smoothed objectives have changed sides. [Nesterov 2005b]
+
+    Which mu there is and falls depends on what is strongly convex already:
+
+        phi smooth    mu2 = 0, mu1 falls: O(1/k^2), and faster for s > 0
+        s > 0         mu1 = 0, mu2 falls: O(1/k^2) [section 7]
+        else          mu2 and mu1 fall in turn, from mu1 mu2 = ||A||^2 and mu1 D1 = mu2 D2:
+                      P(w) - P(w*) <= 4 ||A|| sqrt(D1 D2) / k about, after k steps [section 6]
+
+    ||A||^2 is bounded by (1/n^2) sum ||x_i||^2 <= R^2/n; D2 = n G^2/2. In the last case a step and the product that it
+    leaves to be made cost one and a half passes, else a step costs one.
+
+    radius : the r of D1 = r^2/2, which matters in the last case only. "auto" derives it as the paper does: psi(w*) is
+        at most P(w0) minus the least value of the losses, which bounds ||w*||; where it does not, r = 1.
+    step_scale : divides the bound of ||A||. For more than bound/||A|| there is no theorem.
+
+    The centre is the start. mu1 and mu2 do not know that it may be good.
+    """
+    pair = Pair(problem, start, radius, step_scale)
+    yield Iterate(pair.w0, pair.b0)
+    pair.begin()
+    while True:
+        yield Iterate(pair.w, pair.b, pair.passes)
+        if pair.gamma > 0.0:
+            pair.lower_mu1()
+        elif pair.s > 0.0:
+            pair.lower_mu2()
+        else:
+            pair.lower_mu2()
+            yield Iterate(pair.w, pair.b, pair.passes)
+            pair.find_v()
+            yield Iterate(pair.w, pair.b, pair.passes)
+            pair.lower_mu1()
+            yield Iterate(pair.w, pair.b, pair.passes)
+            pair.find_z()
+
+
+class Pair:
+    """w and b with f(w; mu2) <= g(b; mu1), and z = X w and v = -(1/n) X^T b where these are known."""
+
+    def __init__(self, problem, start, radius, step_scale):
+        self.problem, self.radius = problem, radius
+        self.w0 = problem.start(start)
+        known = start is not None and start.b is not None
+        self.b0 = start.b.copy() if known else np.zeros(problem.output_shape)
+        self.passes = 0.0
+        # without data any bound is right
+        self.norm2 = (float(problem.X.sqnorms.mean()) or 1.0) / (problem.n * step_scale**2)
+        self.s, self.gamma = problem.strong_convexity, 1.0 / (problem.smoothness * problem.n)
+
+    def begin(self):
+        """The first pair, for the mu1 and mu2 of the docstring above."""
+        if self.gamma > 0.0:
+            self.mu1, self.mu2 = self.norm2 / self.gamma, 0.0
+            self.b = self.best_b(self.forward(self.w0))
+            self.v = self.adjoint(self.b)
+            self.w, self.z = self.best_w(self.v), None
+            return
+        if self.s > 0.0:
+            self.mu1, self.mu2 = 0.0, self.norm2 / self.s
+        else:
+            D1, D2 = self.distances()
+            norm, ratio = sqrt(self.norm2), sqrt(D2 / D1)
+            self.mu1, self.mu2 = norm * ratio, norm / ratio
+        self.w = self.best_w(self.adjoint(self.b0))
+        self.z = self.forward(self.w)
+        self.b, self.v = self.best_b(self.z), None
+
+    def distances(self):
+        """D1 and D2."""
+        problem, far = self.problem, self.b0.any()
+        D2 = 0.5 * problem.n * (problem.dual_radius * (2.0 if far else 1.0)) ** 2
+        if self.radius != "auto":
+            return 0.5 * self.radius**2, D2
+        w = problem.prox(self.w0, 0.0)
+        r = problem.radius(w, self.forward(w))
+        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < LONGEST else 0.5, D2
+
+    def lower_mu1(self):
+        """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
+        tau, p = self.tau(), self.problem
+        w = between(self.w, self.best_w(self.v), tau)
+        b = self.best_b(self.forward(w))
+        v, L = self.adjoint(b), self.norm2 / (self.mu2 + self.gamma)
+        self.w, self.z = p.prox(w + v / L, 1.0 / L), None
+        self.b, self.v = between(self.b, b, tau), between(self.v, v, tau)
+        self.mu1 *= 1.0 - tau
+
+    def lower_mu2(self):
+        """A step with g's prox-gradient step at the end: mu2 = (1 - tau) mu2; needs z."""
+        tau, p = self.tau(), self.problem
+        b = between(self.b, self.best_b(self.z), tau)
+        w = self.best_w(self.adjoint(b))
+        z, q = self.forward(w), p.n * self.norm2 / (self.mu1 + self.s)
+        self.b, self.v = p.losses.dual(p.mu, z + q * b, q), None
+        self.w, self.z = between(self.w, w, tau), between(self.z, z, tau)
+        self.mu2 *= 1.0 - tau
+
+    def tau(self):
+        c = (self.mu1 + self.s) * (self.mu2 + self.gamma) / self.norm2
+        return 2.0 / (1.0 + sqrt(1.0 + 4.0 / c)) if c > 0.0 else 0.0
+
+    def best_w(self, v):
+        """The minimizer in g(b; mu1)."""
+        return self.problem.regularized(self.mu1, self.w0).primal_point(v)
+
+    def best_b(self, z):
+        """The maximizer in f(w; mu2)."""
+        q = self.problem.n * self.mu2
+        return self.problem.losses.dual(self.problem.mu, z + q * self.b0, q)
+
+    def find_z(self):
+        self.z = self.forward(self.w)
+
+    def find_v(self):
+        self.v = self.adjoint(self.b)
+
+    def forward(self, w):
+        """X w, half a pass unless w = 0."""
+        if not w.any():
+            return np.zeros(self.problem.output_shape)
+        self.passes += 0.5
+        return self.problem.X.forward(w)
+
+    def adjoint(self, b):
+        """-(1/n) X^T b, half a pass unless b = 0."""
+        if not b.any():
+            return np.zeros(self.problem.shape)
+        self.passes += 0.5
+        return self.problem.v(b)
+
+
+def between(x, y, tau):
+    """(1 - tau) x + tau y, written so that rounding leaves no interval in which x and y are."""
+    return x + tau * (y - x)

@@ -1,0 +1,63 @@
+"""Accelerated Prox-SDCA (Shalev-Shwartz and Zhang 2014)."""
+
+from typing import Literal
+
+import numpy as np
+
+from rrmbench.parameters import Positive
+from rrmbench.problem.constants import NoTheorem
+from rrmbench.reductions.accelerate import ENOUGH, Inner, StronglyConvex, accelerate
+from rrmbench.registry import build_solver, solver
+from rrmbench.solvers.sdca.prox_sdca import prox_sdca_bound
+
+
+def accelerated_prox_sdca_bound(constants, passes, *, inner, sampling):
+    """Theorem 3: P(w_t) - P(w*) <= xi_t, where an outer iteration takes 2 (log(2 n) + 7 + 2.5 log(R^2/(s gamma n)))
+    passes.
+
+    That is Theorem 1 on the inner problem, R^2/((s + kappa) gamma) = n, with Lemma 5's ratio of its initial dual
+    suboptimality to its accuracy: in expectation, for uniform draws and `inner: theory`. Prox-SDCA's own bound where
+    R^2/(s gamma) <= 10 n.
+    """
+    c = constants
+    if c.gamma == 0.0:
+        raise NoTheorem("accelerated_prox_sdca", "Theorem 3 needs a smooth loss")
+    if c.R**2 <= ENOUGH * c.n * c.s * c.gamma:
+        return prox_sdca_bound(c, passes, sampling=sampling, output="last")
+    if inner != "theory":
+        raise NoTheorem("accelerated_prox_sdca", "Theorem 3 is about inner: theory", inner=inner)
+    if sampling != "uniform":
+        raise NoTheorem("accelerated_prox_sdca", "Theorem 3 is about sampling: uniform", sampling=sampling)
+    condition = c.R**2 / (c.s * c.gamma * c.n)
+    per_iteration = 2.0 * (np.log(2.0 * c.n) + 7.0 + 2.5 * np.log(condition))
+    plan = StronglyConvex(c.s, c.R**2 / (c.gamma * c.n) - c.s, c.initial_gap)
+    return plan.xi(1.0 + np.floor(np.asarray(passes, dtype=float) / per_iteration))
+
+
+@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, bound=accelerated_prox_sdca_bound)
+def accelerated_prox_sdca(
+    problem,
+    start,
+    rng,
+    *,
+    inner: Inner = "theory",
+    eps: Positive = 1e-3,
+    sampling: Literal["permutation", "uniform"] = "permutation",
+):
+    """Prox-SDCA on P(w) + (kappa/2) ||w - y||^2 with momentum, kappa = R^2/(gamma n) - s. [Acc-SDCA, Figure 2]
+
+    This is the reduction `accelerate` around prox_sdca, which says what its schedule and its stopping conditions are;
+    it falls back to prox_sdca itself where R^2/(gamma s) <= 10 n.
+
+    inner : when an outer iteration ends: "theory" tests the inner duality gap after each pass (half a check), a number
+        is that many passes without a test; 5 is the paper's Remark 1
+    eps : the accuracy for which a loss that is not smooth is smoothed, by mu = eps/G^2, which changes P by at most
+        eps/2 [section 3.3]; not used for a smooth loss, since a run is stopped from outside
+    sampling : that of prox_sdca
+
+    w is that of the inner iterates; b is feasible for P as well.
+    """
+    if "smooth" not in problem.traits:
+        problem = problem.smoothed(eps / problem.lipschitz**2)
+    solve = build_solver({"name": "prox_sdca", "sampling": sampling})
+    return accelerate(solve, inner=inner)(problem, start, rng)

@@ -1,0 +1,111 @@
+"""Accelerated proximal coordinate gradient on the dual (Lin, Lu and Xiao 2014)."""
+
+from itertools import count, pairwise
+from math import log
+
+import numpy as np
+
+from rrmbench.numerics.jit import kernel, prefetch, prefetch_rows, psi_prox
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+
+
+def apcg_quartering(problem):
+    """The passes k of 2 (1 - sqrt(sigma)/n)^(n k) = 1/4 for D(b*) - D(b), log 8 / sqrt(sigma), sigma as in `apcg`.
+
+    [Lin, Lu and Xiao, Theorem 1, with sigma/2 times the squared distance from b* at most D(b*) - D(b)]
+    """
+    return log(8.0) / _root(problem)
+
+
+def _root(problem):
+    """sqrt(sigma); a smaller sigma is true as well, and sigma = 1 and n = 1 would make r zero."""
+    own = problem.strong_convexity * (problem.loss.convexity + problem.mu) * problem.n
+    return np.sqrt(min(own / (problem.R**2 + own), 0.99))
+
+
+@solver(needs={"smooth", "strongly_convex", "scalar", "coordinate", "rows"}, gives={"dual"}, quartering=apcg_quartering)
+def apcg(problem, start, rng):
+    """APCG for -D(b), with its default step lengths and independent uniform draws of the coordinates.
+
+    The strong convexity gamma = convexity + mu of the conjugates is moved into the smooth part
+    f(b) = Psi*(v(b)) + gamma/(2n) ||b||^2. Its coordinates are L_i-smooth with
+    L_i = (||x_i||^2 + s gamma n)/(s n^2), and it is sigma-strongly convex in the norm of these L_i with
+    sigma = s gamma n / (R^2 + s gamma n). A step of Algorithm 2 on coordinate i is, alpha = sqrt(sigma)/n,
+
+        y = (x + alpha z)/(1 + alpha),  z+ = (1 - alpha) z + alpha y,  c = sqrt(sigma) n L_i
+        z+_i = argmin_t (c/2) (t - z+_i)^2 + (gamma y_i - x_i.w(y)) t + phi*(t) - (convexity/2) t^2
+        x+ = y + n alpha (z+ - z) + n alpha^2 (z - y)
+
+    Only sparse updates are left for x = r u + v and z = -r u + v, where each step multiplies r by
+    (1 - alpha)/(1 + alpha). [Lin, Lu and Xiao, sections 3.2 and 4]
+
+    Yields three times per pass, where the reductions look at the gap. Checks are the product X^T b of a start that is
+    not zero.
+    """
+    n, s, root = problem.n, problem.strong_convexity, _root(problem)
+    b = np.zeros(n) if start is None or start.b is None else start.b.copy()
+    # Pairs (u_i, v_i), and (p_j, q_j) with r p + q = (v(x) + kappa center)/s: one cache line for both.
+    uv = np.column_stack((np.zeros(n), b))
+    q, checks = (problem.shift() + problem.v(b) / s, 0.5) if b.any() else (problem.shift(), 0.0)
+    pq = np.column_stack((np.zeros(problem.shape), q))
+    r, w = 1.0, np.empty(problem.shape)
+    psi_prox(problem.regularizer, q, 1.0 / s, w)
+    yield Iterate(w, b, checks=checks)
+    thirds = [n * k // 3 for k in range(4)]
+    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root)
+    for epoch in count():
+        order = rng.integers(n, n)
+        for first, last in pairwise(thirds):
+            r = steps(*fixed, order[first:last], r, uv, pq)
+            combine(r, uv, b)
+            combine(r, pq, w)
+            psi_prox(problem.regularizer, w, 1.0 / s, w)
+            yield Iterate(w, b, passes=epoch + last / n, checks=checks)
+
+
+@kernel
+def combine(r, pairs, out):
+    """out = r pairs[:, 0] + pairs[:, 1]."""
+    for k in range(out.shape[0]):
+        out[k] = r * pairs[k, 0] + pairs[k, 1]
+
+
+@kernel
+def rescale(r, pairs):
+    """Multiply pairs[:, 0] by r."""
+    for k in range(pairs.shape[0]):
+        pairs[k, 0] *= r
+
+
+@kernel
+def steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
+    """One step for each coordinate of `order`; root = sqrt(sigma). Return the new r."""
+    scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.convexity + mu, root / y.shape[0]
+    rho = (1.0 - alpha) / (1.0 + alpha)
+    for k in range(order.shape[0]):
+        prefetch_rows(rows, y, order, k)
+        prefetch(uv, 2 * order[min(k + 8, order.shape[0] - 1)])
+        i = order[k]
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        r *= rho
+        z = 0.0
+        for e in range(begin, end):
+            j = rows.indices[e]
+            z += rows.data[e] * regularizer.prox(r * pq[j, 0] + pq[j, 1], 1.0 / s)
+        ru, v = r * uv[i, 0], uv[i, 1]
+        c = root * (rows.sqnorms[i] * scale + gamma)
+        h = loss.dual(c * (v - ru) + z - gamma * (v + ru), y[i], c - loss.convexity) - (v - ru)
+        if h != 0.0:
+            du, dv = (root - 1.0) * h / (2.0 * r), (root + 1.0) * h / 2.0
+            uv[i, 0] += du
+            uv[i, 1] += dv
+            for e in range(begin, end):
+                j, x = rows.indices[e], rows.data[e]
+                pq[j, 0] -= scale * du * x
+                pq[j, 1] -= scale * dv * x
+        if r < 1e-100:
+            rescale(r, uv)
+            rescale(r, pq)
+            r = 1.0
+    return r

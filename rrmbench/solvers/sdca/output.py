@@ -1,0 +1,153 @@
+"""Prox-SDCA's state, and what it reports of it: the last iterate, the average, or a random one.
+
+The paper averages, or draws, over the steps after T0 = t - n - ceil(R^2/(s gamma)); any T0 < t is allowed. Here the
+steps fall into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the block before the
+present one together with the present one, so over the last w to 2w + n steps, and over all steps before there are so
+many, or where the loss is not smooth (gamma = 0). Two sums, or two copies, are enough for that, however long the
+window. With a T0 that is given, the report is over all steps after it.
+"""
+
+from math import ceil, inf
+
+import numpy as np
+
+from rrmbench.numerics.jit import psi_prox
+from rrmbench.solvers.sdca.steps import steps, summed_steps
+
+INSIDE = 1.0 - 1e-12  # keeps a mean in the domain of phi*, from which rounding may carry it
+
+
+class Ascent:
+    """b, and u = (v(b) + kappa center)/s, whose prox is w = grad Psi*(v(b))."""
+
+    def __init__(self, problem, option, start):
+        self.problem = problem
+        self.b = np.zeros(problem.output_shape) if start is None or start.b is None else start.b.copy()
+        warm = self.b.any()
+        self.checks = 0.5 if warm else 0.0  # the product X^T b, where the start is not zero
+        self.u = self.shifted(problem.v(self.b)) if warm else problem.shift()
+        self.fixed = (problem.X.rows, problem.y, option, problem.regularizer, problem.strong_convexity)
+        self._w = np.empty(problem.shape)
+
+    def run(self, order):
+        steps(*self.fixed, order, self.b, self.u)
+
+    def point(self, b, u):
+        """(w, b), w being overwritten by the next call."""
+        s = self.problem.strong_convexity
+        psi_prox(self.problem.regularizer, u.reshape(-1), 1.0 / s, self._w.reshape(-1))
+        return self._w, b
+
+    def shifted(self, v):
+        return v / self.problem.strong_convexity + self.problem.shift()
+
+    def window(self):
+        """n + ceil(R^2/(s gamma)) steps."""
+        p = self.problem
+        ratio = p.R**2 * p.smoothness / p.strong_convexity
+        return inf if ratio == inf else p.n + ceil(ratio)
+
+
+class Tail:
+    """The steps that a report is over: blocks of `window` of them, after the `left` ones up to T0 (passes)."""
+
+    def __init__(self, ascent, T0):
+        given, n = T0 != "auto", ascent.problem.n
+        self.window, self.left = (inf, round(T0 * n)) if given else (ascent.window(), 0)
+        self.ascent = ascent
+
+    def after_T0(self, order):
+        """Take those of the steps that are not after T0; return the others."""
+        before = min(self.left, order.size)
+        if before > 0:
+            self.ascent.run(order[:before])
+            self.left -= before
+        return order[before:]
+
+
+class Last:
+    """The iterate after the last step."""
+
+    per_pass = 3
+
+    def __init__(self, ascent, rng, T0):
+        self.ascent = ascent
+
+    def run(self, order):
+        self.ascent.run(order)
+
+    def point(self):
+        return self.ascent.point(self.ascent.b, self.ascent.u)
+
+
+class Average:
+    """The mean of b over the window, exactly and over every step, and the w that belongs to it.
+
+    w = grad Psi*(v(mean b)) costs a product X^T b per report, counted as half a check.
+    """
+
+    per_pass = 1
+
+    def __init__(self, ascent, rng, T0):
+        self.ascent, self.tail = ascent, Tail(ascent, T0)
+        rows = ascent.b.reshape(ascent.problem.n, -1)
+        self.before, self.now = (np.zeros_like(rows), 0), (np.zeros_like(rows), 0)
+
+    def run(self, order):
+        order = self.tail.after_T0(order)
+        total, length = self.now
+        summed_steps(*self.ascent.fixed, order, self.ascent.b, self.ascent.u, total)
+        self.now = total, length + order.size
+        if self.now[1] >= self.tail.window:
+            self.before, self.now = self.now, (np.zeros_like(total), 0)
+
+    def point(self):
+        ascent, length = self.ascent, self.before[1] + self.now[1]
+        if length == 0:
+            return ascent.point(ascent.b, ascent.u)
+        mean = (self.before[0] + self.now[0]) * (INSIDE / length)
+        mean = mean.reshape(ascent.b.shape)
+        ascent.checks += 0.5
+        return ascent.point(mean, ascent.shifted(ascent.problem.v(mean)))
+
+
+class Random:
+    """The iterate after a step drawn uniformly from the window, drawn anew for each report.
+
+    One candidate per block is kept by reservoir sampling, so a copy is made about log(window) times.
+    """
+
+    per_pass = 3
+
+    def __init__(self, ascent, rng, T0):
+        self.ascent, self.rng, self.tail = ascent, rng, Tail(ascent, T0)
+        first = (ascent.b.copy(), ascent.u.copy())
+        self.before, self.now = (first, 0), (first, 0)
+
+    def run(self, order):
+        order = self.tail.after_T0(order)
+        kept, length = self.now
+        length += order.size
+        if order.size > 0 and self._happens(order.size, length):
+            cut = int(self.rng.integers(order.size, 1)[0]) + 1
+            self.ascent.run(order[:cut])
+            kept = (self.ascent.b.copy(), self.ascent.u.copy())
+            order = order[cut:]
+        self.ascent.run(order)
+        self.now = kept, length
+        if length >= self.tail.window:
+            self.before, self.now = self.now, (kept, 0)
+
+    def point(self):
+        (before, earlier), (now, later) = self.before, self.now
+        if earlier + later == 0:
+            return self.ascent.point(self.ascent.b, self.ascent.u)
+        chosen = now if self._happens(later, earlier + later) else before
+        return self.ascent.point(*chosen)
+
+    def _happens(self, parts, whole):
+        """True with probability parts/whole."""
+        return int(self.rng.integers(2**31, 1)[0]) * whole < parts * 2**31
+
+
+OUTPUTS = {"last": Last, "average": Average, "random": Random}

@@ -1,0 +1,92 @@
+"""Proximal stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2014)."""
+
+from itertools import count, pairwise
+from math import log
+from typing import Literal
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.parameters import Auto, NonNegative
+from rrmbench.problem.constants import NoTheorem
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.sdca.output import OUTPUTS, Ascent
+from rrmbench.solvers.sdca.steps import option_of
+
+
+def prox_sdca_bound(constants, passes, *, sampling, output):
+    """Theorem 1: E[P(w) - D(b)] <= c (D(b*) - D(0)) e^(-t/c) after t = n passes uniform draws, c = n + R^2/(s gamma).
+
+    Holds for options I to V, smooth losses and the last iterate; D(b*) - D(0) is bounded by the initial gap.
+    """
+    if sampling != "uniform":
+        raise NoTheorem("prox_sdca", "Theorem 1 is about independent draws, sampling: uniform", sampling=sampling)
+    if output != "last":
+        raise NoTheorem("prox_sdca", "this rate of Theorem 1 is that of output: last", output=output)
+    if constants.gamma == 0.0:
+        raise NoTheorem("prox_sdca", "this rate of Theorem 1 needs a smooth loss")
+    steps = np.asarray(passes, dtype=float) * constants.n
+    c = constants.n + constants.R**2 / (constants.s * constants.gamma)
+    return c * constants.initial_gap * np.exp(-steps / c)
+
+
+def prox_sdca_quartering(problem, **parameters):
+    """(1 + R^2/(s gamma n)) log 4, the passes in which E[D(b*) - D(b)] falls to a quarter; P's distance follows it.
+
+    [(n + R^2/(s gamma)) steps per factor e in the proof of Theorem 1; Reductions, section 6.1: T = O(n + L/sigma_t)]
+    """
+    return (1.0 + problem.R**2 * problem.smoothness / (problem.strong_convexity * problem.n)) * log(4.0)
+
+
+@solver(
+    needs={"strongly_convex", "separable", "coordinate", "rows"},
+    gives={"dual"},
+    bound=prox_sdca_bound,
+    quartering=prox_sdca_quartering,
+)
+def prox_sdca(
+    problem,
+    start,
+    rng,
+    *,
+    option: Literal["I", "II", "III", "IV", "V"] = "I",
+    output: Literal["last", "average", "random"] = "last",
+    sampling: Literal["permutation", "uniform"] = "permutation",
+    T0: NonNegative | Auto = "auto",
+):
+    """Prox-SDCA: D is increased in one b_i per step. [Accelerated Prox-SDCA, Figure 1]
+
+    With p = x_i.w, q = ||x_i||^2 / (s n), s = l2 + kappa, u = phi'(p) and h = u - b_i, the new b_i is
+
+        I    dual(p + q b_i, y_i, mu + q), the maximizer of a lower bound of D
+        II   the maximizer of the same between b_i and u; where outputs are numbers this is I
+        III  b_i + min(1, (phi(p) + phi*(b_i) - p b_i + (gamma/2) h^2) / (h^2 (gamma + q))) h
+        IV   the same with R^2/(s n) for q
+        V    b_i + gamma/(gamma + R^2/(s n)) h
+
+    where the losses are (1/gamma)-smooth; III to V raise RrmbenchError where they are not.
+
+    output : the pair (w, b) to report: of the last step; of the average of b over the tail of the paper's stopping
+        rule; or of a random step of it (`rrmbench.solvers.sdca.output` says which tail). Always
+        w = grad Psi*(v(b)); for the average of b this is the paper's average of w if psi = 0, while with psi it keeps
+        its zeros but is not what Theorem 1 speaks of. P(w) - D(b) of this pair is what `stop.gap` looks at.
+    sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
+    T0 : the passes after which the tail of the average and of the random step begins, for good; before, the last pair
+        is reported. "auto" is a tail that moves on.
+
+    Yields three times per pass, where the reductions look at the gap; the average once. Checks are the product X^T b of
+    a start that is not zero, and one per report of the average.
+    """
+    ascent = Ascent(problem, option_of(problem, option), start)
+    if output == "last" and T0 != "auto":
+        raise RrmbenchError(f"solver prox_sdca: T0 = {T0:g} is for output: average or random, found output: last")
+    report, n = OUTPUTS[output](ascent, rng, T0), problem.n
+    draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
+    cuts = [n * k // report.per_pass for k in range(report.per_pass + 1)]
+    yield Iterate(*report.point(), checks=ascent.checks)
+    for epoch in count():
+        order = draw(n)
+        for first, last in pairwise(cuts):
+            report.run(order[first:last])
+            yield Iterate(*report.point(), passes=epoch + last / n, checks=ascent.checks)

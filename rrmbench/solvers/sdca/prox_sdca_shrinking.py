@@ -1,0 +1,110 @@
+"""Prox-SDCA that leaves rows alone whose dual variable does not move, as liblinear's shrinking does."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.numerics.jit import below, kernel
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.sdca.output import Ascent
+from rrmbench.solvers.sdca.steps import Exact, steps
+
+GROWTH, LONGEST = 4, 256  # of the rounds that a row rests
+
+
+@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
+def prox_sdca_shrinking(problem, start, rng):
+    """Prox-SDCA with option I on the rows that move: one that did not in r visits in a row rests for 4^r - 1 rounds.
+
+    Where phi* has a bounded domain (hinge, smoothed hinge, absolute, ...) most b_i end at a bound, and the exact step
+    then gives b_i itself, bit for bit; no formula or margin per loss is needed to see that. A row that moves is back in
+    every round. No row rests for longer than LONGEST rounds, which makes this Prox-SDCA in another order: all rows are
+    looked at again and again, and the certificate is over all rows. Where nothing gets stuck, this is `prox_sdca`.
+
+    A round visits the rows that are due in random order. Passes count the rows visited, over n. Yields after at least a
+    third of a pass.
+    """
+    ascent, n = Ascent(problem, Exact(problem.loss, problem.mu), start), problem.n
+    calendar = Calendar.of(ascent.b)
+    visits, now = 0, 0
+    yield Iterate(*ascent.point(ascent.b, ascent.u), checks=ascent.checks)
+    while True:
+        seen, now = rounds(*ascent.fixed, ascent.b, ascent.u, calendar, rng.state, now, -(-n // 3))
+        visits += seen
+        yield Iterate(*ascent.point(ascent.b, ascent.u), passes=visits / n, checks=ascent.checks)
+
+
+class Calendar(NamedTuple):
+    """When rows are due, as a linked list for each of the LONGEST + 1 rounds to come.
+
+    first : (LONGEST + 1,) the first row that is due in round number r, at r modulo LONGEST + 1; -1 for none
+    following : (n,) the row that is due in the same round after this one, or -1
+    rest : (n,) the rounds that this row last had to wait
+    order, before : (n,) and (n, outputs), the rows of the present round and their b before it
+    """
+
+    first: np.ndarray
+    following: np.ndarray
+    rest: np.ndarray
+    order: np.ndarray
+    before: np.ndarray
+
+    @classmethod
+    def of(cls, b):
+        """All rows of b are due in round 0."""
+        n = b.shape[0]
+        first, following = np.full(LONGEST + 1, -1), np.arange(1, n + 1)
+        first[0], following[-1] = 0, -1
+        return cls(first, following, np.ones(n, dtype=np.int64), np.empty(n, np.int32), np.empty((n, b.size // n)))
+
+
+@kernel
+def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
+    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, number of the next round)."""
+    flat, before, visits = b.reshape(b.shape[0], -1), calendar.before, 0
+    while visits < least:
+        order = calendar.order[: take(calendar, now)]
+        shuffle(state, order)
+        for k in range(order.shape[0]):
+            before[k] = flat[order[k]]
+        steps(rows, y, option, regularizer, s, order, b, u)
+        for k in range(order.shape[0]):
+            moved = False
+            for c in range(flat.shape[1]):
+                moved = moved or flat[order[k], c] != before[k, c]
+            postpone(calendar, order[k], moved, now)
+        now += 1
+        visits += order.shape[0]
+    return visits, now
+
+
+@kernel
+def take(calendar, now):
+    """Move the rows that are due in round `now` from the calendar to `calendar.order`; return their number."""
+    slot, size = now % calendar.first.shape[0], 0
+    i = calendar.first[slot]
+    while i >= 0:
+        calendar.order[size] = i
+        size += 1
+        i = calendar.following[i]
+    calendar.first[slot] = -1
+    return size
+
+
+@kernel
+def postpone(calendar, i, moved, now):
+    """Enter row i again: into the next round if it has moved, else after GROWTH times the rest that it had."""
+    longest = calendar.first.shape[0] - 1
+    calendar.rest[i] = 1 if moved else min(GROWTH * calendar.rest[i], longest)
+    slot = (now + calendar.rest[i]) % calendar.first.shape[0]
+    calendar.following[i] = calendar.first[slot]
+    calendar.first[slot] = i
+
+
+@kernel
+def shuffle(state, order):
+    """Permute `order` uniformly in place (Fisher and Yates)."""
+    for k in range(order.shape[0] - 1, 0, -1):
+        j = below(state, k + 1)
+        order[k], order[j] = order[j], order[k]

@@ -1,0 +1,239 @@
+"""The steps of Prox-SDCA: how b_i moves (options I to V of the paper's Figure 1), and the loops over samples.
+
+An option is a NamedTuple with the methods
+
+    step(p, b, y, q)             the new b_i for p = x_i.w and q = ||x_i||^2 / (s n)
+    step_row(p, b, y, q, new)    the same for k outputs per sample, written to `new`; p may be overwritten
+
+which the kernels call as they call a loss. In the paper's sign alpha = -b. All increase the lower bound of n D
+
+    -phi*(t) - (mu/2) t^2 + p (t - b) - (q/2) (t - b)^2
+
+from its value at t = b, and III to V move towards u = phi'(p), the least-norm one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.jit import axpy, kernel, prefetch_rows
+
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+
+
+def option_of(problem, name):
+    """The NamedTuple of option `name`; RrmbenchError where it needs a smooth loss and there is none."""
+    loss, mu = problem.loss, problem.mu
+    if name == "I" or (name == "II" and "scalar" in problem.traits):
+        return Exact(loss, mu)
+    if name == "II":
+        return LineSearch(loss, mu)
+    if "smooth" not in problem.traits:
+        raise RrmbenchError(
+            f"solver prox_sdca: option {name} needs a smooth loss, found {type(loss).__name__} (allowed are options I "
+            "and II, or the reductions smooth and adapt_smooth)"
+        )
+    gamma, widest = 1.0 / problem.smoothness, problem.R**2 / (problem.strong_convexity * problem.n)
+    if name == "V":
+        return Fixed(loss, mu, gamma / (gamma + widest))
+    return Damped(loss, mu, gamma, widest if name == "IV" else 0.0)
+
+
+class Exact(NamedTuple):
+    """Option I: the maximizer, which is the derivative of the loss smoothed by q more.
+
+    For one output it lies between b and phi'(p), where the bound still rises and where it falls already, so that it is
+    also what the line search of option II finds.
+    """
+
+    loss: tuple
+    mu: float
+
+    def step(self, p, b, y, q):
+        return self.loss.dual(p + q * b, y, self.mu + q)
+
+    def step_row(self, p, b, y, q, new):
+        for c in range(p.shape[0]):
+            p[c] += q * b[c]
+        self.loss.dual_row(p, y, self.mu, q, new)
+
+
+class LineSearch(NamedTuple):
+    """Option II for k outputs: the best point between b and phi'(p), by golden section to 1e-8 of the way."""
+
+    loss: tuple
+    mu: float
+
+    def step_row(self, p, b, y, q, new):
+        self.loss.dual_row(p, y, self.mu, 0.0, new)
+        u, low, high = new.copy(), 0.0, 1.0
+        while high - low > 1e-8:
+            left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+            if bound_at(self.loss, self.mu, p, b, u, left, y, q, new) < bound_at(
+                self.loss, self.mu, p, b, u, right, y, q, new
+            ):
+                low = left
+            else:
+                high = right
+        best, value = 0.0, bound_at(self.loss, self.mu, p, b, u, 0.0, y, q, new)
+        for share in (0.5 * (low + high), 1.0):
+            other = bound_at(self.loss, self.mu, p, b, u, share, y, q, new)
+            if other > value:
+                best, value = share, other
+        between(b, u, best, new)
+
+
+class Damped(NamedTuple):
+    """Options III (widest = 0) and IV (widest = R^2/(s n)): the share of the way to phi'(p) that a bound proposes.
+
+    share = min(1, (phi(p) + phi*(b) - p b + (gamma/2) h^2) / (h^2 (gamma + max(q, widest)))), h = phi'(p) - b, where
+    phi and phi* include mu.
+    """
+
+    loss: tuple
+    mu: float
+    gamma: float
+    widest: float
+
+    def step(self, p, b, y, q):
+        u = self.loss.dual(p, y, self.mu)
+        h = u - b
+        if h == 0.0:
+            return b
+        gain = h * p - penalized(self.loss, self.mu, u, y) + penalized(self.loss, self.mu, b, y)
+        return between_numbers(b, u, damped_share(gain, h * h, self.gamma, max(q, self.widest)))
+
+    def step_row(self, p, b, y, q, new):
+        self.loss.dual_row(p, y, self.mu, 0.0, new)
+        gain = penalized_row(self.loss, self.mu, b, y) - penalized_row(self.loss, self.mu, new, y)
+        square = 0.0
+        for c in range(p.shape[0]):
+            h = new[c] - b[c]
+            gain += h * p[c]
+            square += h * h
+        if square > 0.0:
+            between(b, new, damped_share(gain, square, self.gamma, max(q, self.widest)), new)
+
+
+class Fixed(NamedTuple):
+    """Option V: always the share gamma/(gamma + R^2/(s n)) of the way to phi'(p)."""
+
+    loss: tuple
+    mu: float
+    share: float
+
+    def step(self, p, b, y, q):
+        return between_numbers(b, self.loss.dual(p, y, self.mu), self.share)
+
+    def step_row(self, p, b, y, q, new):
+        self.loss.dual_row(p, y, self.mu, 0.0, new)
+        between(b, new, self.share, new)
+
+
+@register_jitable
+def damped_share(gain, square, gamma, q):
+    """The share of options III and IV; gain = phi(p) + phi*(b) - p b, which rounding may make negative."""
+    return min(1.0, (max(gain, 0.0) + 0.5 * gamma * square) / (square * (gamma + q)))
+
+
+@register_jitable
+def between_numbers(b, u, share):
+    """b + share (u - b), which rounding must not carry beyond u, out of the domain of phi*."""
+    return max(min(b, u), min(max(b, u), b + share * (u - b)))
+
+
+@register_jitable
+def between(b, u, share, out):
+    """As `between_numbers`, entry by entry; `out` may be u."""
+    for c in range(b.shape[0]):
+        out[c] = between_numbers(b[c], u[c], share)
+
+
+@register_jitable
+def penalized(loss, mu, b, y):
+    """phi*(b) + (mu/2) b^2."""
+    return loss.conjugate(b, y) + 0.5 * mu * b * b
+
+
+@register_jitable
+def penalized_row(loss, mu, b, y):
+    """As `penalized`, for a row."""
+    return loss.conjugate_row(b, y) + 0.5 * mu * loss.penalty_row(b, y)
+
+
+@register_jitable
+def bound_at(loss, mu, p, b, u, share, y, q, trial):
+    """The lower bound of n D at `share` of the way from b to u; overwrites `trial`."""
+    between(b, u, share, trial)
+    value = -penalized_row(loss, mu, trial, y)
+    for c in range(b.shape[0]):
+        h = trial[c] - b[c]
+        value += h * (p[c] - 0.5 * q * h)
+    return value
+
+
+@kernel
+def steps(rows, y, option, regularizer, s, order, b, u):
+    """One step for each sample of `order`, which changes b and u = (v(b) + kappa center)/s."""
+    if b.ndim == 1:  # known to the compiler
+        scalar_steps(rows, y, option, regularizer, s, order, b, u)
+    else:
+        vector_steps(rows, y, option, regularizer, s, order, b, u)
+
+
+@kernel
+def scalar_steps(rows, y, option, regularizer, s, order, b, u):
+    """One output per sample: u is (d,) and b (n,)."""
+    scale = 1.0 / (s * y.shape[0])
+    for k in range(order.shape[0]):
+        prefetch_rows(rows, y, order, k)
+        i = order[k]
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        p = 0.0
+        for j in range(begin, end):
+            p += rows.data[j] * regularizer.prox(u[rows.indices[j]], 1.0 / s)
+        new = option.step(p, b[i], y[i], rows.sqnorms[i] * scale)
+        if new != b[i]:
+            axpy(rows.indices, rows.data, begin, end, (b[i] - new) * scale, u)
+            b[i] = new
+
+
+@kernel
+def vector_steps(rows, y, option, regularizer, s, order, b, u):
+    """k outputs per sample: u is (d, k) and b (n, k). [Accelerated Prox-SDCA, section 5.7]"""
+    scale, outputs = 1.0 / (s * y.shape[0]), b.shape[1]
+    p, new = np.empty(outputs), np.empty(outputs)
+    for i in order:
+        p[:] = 0.0
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            j, x = rows.indices[e], rows.data[e]
+            for c in range(outputs):
+                p[c] += x * regularizer.prox(u[j, c], 1.0 / s)
+        option.step_row(p, b[i], y[i], rows.sqnorms[i] * scale, new)
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            j, x = rows.indices[e], rows.data[e]
+            for c in range(outputs):
+                u[j, c] += scale * x * (b[i, c] - new[c])
+        b[i] = new
+
+
+@kernel
+def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
+    """As `steps`, and add to `total` (n, outputs) the sum of b over the steps, each as it was before the step.
+
+    A change h in step k = 0 .. m-1 of m is missing in the k + 1 terms up to its own, so the sum is m b - sum (k + 1) h
+    with the b of the end: only the entries that a step changes are touched.
+    """
+    flat = b.reshape(b.shape[0], -1)
+    old = np.empty(flat.shape[1])
+    for k in range(order.shape[0]):
+        i = order[k]
+        old[:] = flat[i]
+        steps(rows, y, option, regularizer, s, order[k : k + 1], b, u)
+        for c in range(old.shape[0]):
+            total[i, c] -= (k + 1) * (flat[i, c] - old[c])
+    for i in range(flat.shape[0]):
+        for c in range(old.shape[0]):
+            total[i, c] += order.shape[0] * flat[i, c]

@@ -1,0 +1,1 @@
+"""Steps along single samples of the primal."""

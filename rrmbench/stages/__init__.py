@@ -1,0 +1,1 @@
+"""Outer loops: a solver that is run on a sequence of problems."""
