@@ -7,10 +7,10 @@ _HOMES = {
     "reduction": "registry",
     "loss": "registry",
     "regularizer": "registry",
-    "Iterate": "api",
+    "Iterate": "problem.iterate",
     "solve": "notebook",
-    "Problem": "problem",
-    "load_results": "results",
+    "Problem": "problem.problem",
+    "load_results": "report.results",
     "RrmbenchError": "errors",
 }
 __all__ = sorted(_HOMES)

@@ -22,8 +22,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
-EVERY_RUN = (PACKAGE / "worker.py", PACKAGE / "data" / "prepare.py")
-EVERY_PROBLEM = (PACKAGE / "problem.py", PACKAGE / "data" / "prepare.py")
+EVERY_RUN = (PACKAGE / "bench" / "worker.py", PACKAGE / "data" / "prepare.py")
+EVERY_PROBLEM = (PACKAGE / "problem" / "problem.py", PACKAGE / "data" / "prepare.py")
 FOLDERS = ("losses", "regularizers", "solvers", "reductions")
 
 unforeseen = set()  # files that plug-ins have imported though their text does not say so

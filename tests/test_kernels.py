@@ -38,7 +38,7 @@ def python(script, cache, package=None, plugins=(), said=None):
     environment.pop("NUMBA_CACHE_DIR", None)
     if package is not None:
         environment["PYTHONPATH"] = str(package)
-    load = f"from rrmbench import code, registry; fingerprint.use_kernel_cache({list(map(str, plugins))!r})\n"
+    load = f"from rrmbench import fingerprint, registry; fingerprint.use_kernel_cache({list(map(str, plugins))!r})\n"
     load += "".join(f"registry.load_plugin({str(p)!r})\n" for p in plugins)
     done = subprocess.run(
         [sys.executable, "-c", "import rrmbench\n" + load + script],

@@ -141,8 +141,8 @@ def test_an_edited_loss_is_run_again_an_edited_docstring_or_plot_is_not(lab, cop
     run()
     before = lab.files()
     edit(package / "losses" / "squared.py", "The squared loss", "The well-known squared loss")
-    edit(package / "plots" / "style.py", '"""', '"""How curves look. ')
-    with open(package / "labels.py", "a") as file:
+    edit(package / "report" / "plots" / "style.py", '"""', '"""How curves look. ')
+    with open(package / "report" / "naming.py", "a") as file:
         file.write("\nUNUSED = 1\n")
     assert "1 of 1 runs were done before" in run().out
     assert lab.files() == before

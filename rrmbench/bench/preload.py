@@ -6,7 +6,7 @@ restore_import_path()
 
 import numpy as np  # noqa: E402
 
-from rrmbench import registry  # noqa: E402, F401
+from rrmbench import registry  # noqa: E402
 from rrmbench.bench import worker  # noqa: E402, F401
 from rrmbench.numerics.jit import is_finite  # noqa: E402
 from rrmbench.problem.problem import Problem  # noqa: E402

@@ -94,7 +94,7 @@ def _check_code(task):
         changed = True
     if changed:
         raise RrmbenchError("the code of this run has changed since the command was started; start it again")
-    if task.files and fingerprint.PACKAGE / "worker.py" not in task.files:
+    if task.files and fingerprint.EVERY_RUN[0] not in task.files:
         raise RrmbenchError(f"this process runs {fingerprint.PACKAGE}, and not the package that started it")
 
 

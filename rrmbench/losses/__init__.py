@@ -20,7 +20,7 @@ a pair (NamedTuple, mu) for a smoothed loss. The class attribute `outputs` says 
     dual_row(z, y, mu, q, b)    writes to b the argmax of  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
     spread(k)                   for k outputs, ||A||^2 of the map A from z to where mu penalizes; 1 for ||b||^2
     balanced(b, y)              of all samples: b (n, k) scaled down within the domain until its columns sum to 0; only
-                                where scaling single entries down leaves the domain (see `rrmbench.problem.samples.balanced`)
+                                where scaling single entries down leaves the domain, see `problem.samples.balanced`
 
 "whole": not a sum over samples; methods on the arrays of all samples, for Phi(z), which stands for (1/n) sum phi(z_i)
 

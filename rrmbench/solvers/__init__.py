@@ -16,5 +16,5 @@ of the problem (see `rrmbench.problem.traits.traits`), "Hinge or Logistic" being
 import importlib
 import pkgutil
 
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)

@@ -30,7 +30,7 @@ def adagrad(
     (on text, tables and images in rows of norm 1, 0.1 or 1 was the best power of ten).
 
     Coordinates that a row does not touch wait for a closed form where psi is a multiple of |w| on an interval
-    (`rrmbench.numerics.lazy`), so a step costs the row's entries; other regularizers need all d coordinates in each step.
+    (`rrmbench.numerics.lazy`), so a step costs the row's entries; other regularizers need all d coordinates in each.
     """
     n, s = problem.n, problem.strong_convexity
     w = problem.start(start)
