@@ -165,7 +165,8 @@ def _start_fork_server():
     whether it was started now.
     """
     pid = forkserver._forkserver._forkserver_pid
-    path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
+    folders = map(os.path.abspath, sys.path)
+    path = os.pathsep.join(folder for folder in folders if os.pathsep not in folder)
     kept = {name: os.environ.get(name) for name in IMPORT_PATH}
     os.environ |= dict(zip(IMPORT_PATH, ("1", path), strict=True)) | {CALLERS_PATH: json.dumps(kept)}
     try:
