@@ -17,9 +17,10 @@ demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no
 test: lint check  ## lint, regression check and the whole test suite
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-lint: $(VENV)/.test  ## ruff: errors and layout
+lint: $(VENV)/.test  ## errors, layout, and which wing imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the committed baseline
 	rm -rf build/check

@@ -1,5 +1,7 @@
 """Benchmark first-order solvers on regularized empirical risk minimization, with certified duality gaps."""
 
+from rrmbench.numerics import kernel_folder
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -23,6 +25,14 @@ def __getattr__(name):
     from importlib import import_module
 
     return getattr(import_module(f"rrmbench.{_HOMES[name]}"), name)
+
+
+@kernel_folder.use_by_default
+def _by_the_code():
+    """Machine code of kernels is kept by the code that it comes from, in notebooks and scripts too."""
+    from rrmbench.fingerprint import use_kernel_cache
+
+    use_kernel_cache()
 
 
 def __dir__():

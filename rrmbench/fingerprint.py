@@ -5,8 +5,8 @@ the run itself, the preparation of its data, and its components; for a plug-in a
 packages that it imports. Libraries are not followed: their versions are in the environment record of a result.
 
 numba looks only at the file of a cached kernel, so an edited loss would leave stale machine code behind. The directory
-of the kernel cache is therefore named after the digest of all mathematics and of the user's plug-ins; it has to be set
-before numba is imported.
+of the kernel cache is therefore named after the digest of all mathematics and of the user's plug-ins, taken before they
+are imported.
 """
 
 import ast
@@ -20,6 +20,9 @@ import sysconfig
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
+
+from rrmbench.folders import cache_root
+from rrmbench.numerics import kernel_folder
 
 PACKAGE = Path(__file__).resolve().parent
 EVERY_RUN = (PACKAGE / "bench" / "worker.py", PACKAGE / "data" / "prepare.py")
@@ -70,6 +73,12 @@ def imported_since(before, plugin):
     new = [sys.modules[name] for name in set(sys.modules) - before]
     files = {Path(module.__file__).resolve() for module in new if getattr(module, "__file__", None)}
     return {file for file in files if PACKAGE not in file.parents and is_local(file, plugin)}
+
+
+@cache
+def _mathematics():
+    """The digest of `mathematics_files` when it was first asked for: of the code that this process runs."""
+    return digest(*mathematics_files())
 
 
 def mathematics_files():
@@ -178,26 +187,27 @@ def _libraries():
     return {Path(folder).resolve() for folder in folders}
 
 
-def user_cache():
-    """The folder for everything that can be made again: $RRMBENCH_CACHE, or the platform's cache folder."""
-    if "RRMBENCH_CACHE" in os.environ:
-        return Path(os.environ["RRMBENCH_CACHE"])
-    from platformdirs import user_cache_path
-
-    return user_cache_path("rrmbench")
+_keyed = {}  # the files of plug-ins that the kernel cache is keyed by, with their stamps
 
 
 def use_kernel_cache(plugins=None):
-    """Point numba's cache to the directory of this mathematics and these plug-ins; before numba's import.
+    """Keep machine code of kernels in the folder of this mathematics and these plug-ins, for this process and children.
 
-    Without `plugins`, those of an earlier call in this process or in the one that started it.
+    Without `plugins`, those of the process that started this one. A plug-in that is in memory already, from who knows
+    what text, is left out: kernels are compiled for it again.
     """
-    if "numba" in sys.modules:
-        return
     plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
-    key = digest(*mathematics_files(), *sources_of(*plugins))
-    os.environ["NUMBA_CACHE_DIR"] = str(user_cache() / "kernels" / key)
+    files = sources_of(*plugins)
+    folder = cache_root() / "kernels" / "-".join([_mathematics(), *([digest(*files)] if files else [])])
+    loaded = {Path(m.__file__).resolve() for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
+    stamps = {file: stamp([file]) for file in files}
+    now = {file: s for file, s in stamps.items() if file not in loaded or _keyed.get(file) == s}
+    _keyed.clear()
+    _keyed.update(now)
+    if "numba" not in sys.modules:  # for what plug-ins compile by themselves
+        os.environ["NUMBA_CACHE_DIR"] = str(folder)
     os.environ["RRMBENCH_PLUGINS"] = json.dumps(plugins)
+    kernel_folder.use(folder, is_keyed)
 
 
 def known_plugins():
@@ -209,9 +219,12 @@ def is_keyed(file):
     """Whether the kernel cache is keyed by the code of a file, and of all that plug-ins have imported."""
     if file is None or unforeseen:
         return False
-    return PACKAGE in Path(file).resolve().parents or Path(file).resolve() in _keyed()
+    file = Path(file).resolve()
+    return PACKAGE in file.parents or (file in _keyed and _unchanged(_keyed))
 
 
-@cache
-def _keyed():
-    return frozenset(sources_of(*known_plugins()))
+def _unchanged(stamps):
+    try:
+        return all(stamp([file]) == kept for file, kept in stamps.items())
+    except OSError:
+        return False

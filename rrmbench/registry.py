@@ -20,6 +20,7 @@ from rrmbench.parameters import InputFile
 
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
 KINDS = {"loss": "losses", "regularizer": "regularizers", "solver": "solvers", "reduction": "reductions"}
+COMPONENTS = ("dataset", *KINDS)  # the parts of a run
 
 
 @dataclass(frozen=True)

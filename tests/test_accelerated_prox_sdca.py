@@ -11,8 +11,8 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem, constants
-from rrmbench.reductions import accelerate as reduction
-from rrmbench.reductions.accelerate import Convex, StronglyConvex, accelerated, theoretical_kappa
+from rrmbench.stages import acceleration
+from rrmbench.stages.acceleration import Convex, StronglyConvex, accelerated, theoretical_kappa
 
 NET = {"name": "elastic_net", "l1": 0.003, "l2": 1e-4}
 SMOOTH = ["squared", "logistic", "squared_hinge", "smoothed_hinge"]
@@ -293,7 +293,7 @@ def test_without_strong_convexity(solver):
 
 def test_gradient_norm_bounds_the_suboptimality():
     p = oracles.problem("logistic", {"name": "l2", "strength": 0.01})
-    bound = reduction.accuracy_of(registry.build_solver("gd"))
+    bound = acceleration.accuracy_of(registry.build_solver("gd"))
     best = optimum(p)
     for w in np.random.default_rng(0).standard_normal((20, 12)) * np.logspace(-3, 0, 20)[:, None]:
         accuracy, _, cost = bound(p, Iterate(w))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rrmbench import data
 from rrmbench.data import cache, catalogue, commands, libsvm, prepare, spec, transform
 from rrmbench.errors import RrmbenchError
+from rrmbench.problem.labels import mode_of
 
 REAL = os.environ.get("RRMBENCH_DATA")
 # tasks 3 and 20, not in order
@@ -298,7 +299,7 @@ def test_a_free_bias_is_a_column_of_ones():
 
 def test_the_needs_of_a_loss_say_what_labels_are():
     needs = ({"binary"}, {"classes"}, {"targets"}, {"smooth"})
-    assert [data.labels_for(needed) for needed in needs] == ["binary", "classes", "targets", "any"]
+    assert [mode_of(needed) for needed in needs] == ["binary", "classes", "targets", "any"]
 
 
 def test_lists_of_numbers_are_targets_in_the_order_of_the_file(folder):

@@ -191,8 +191,44 @@ print(p.loss_dual(np.array([0.5]))[0])
 """
     assert python(PLUGIN + script, tmp_path / "cache") == ["1.5"]
     written = {f.name.split("-")[0] for f in tmp_path.rglob("*.nb*")}
-    assert not any(name in file for file in written for name in ("loss_dual", "steps", "prox"))
+    assert not any(name in file for file in written for name in ("loss_dual", "steps"))
+    assert "jit.psi_prox" in written  # of Zero alone, a shipped class
     assert python(REPORT, tmp_path / "cache")[1] == "-1.0"
+
+
+def test_the_folder_may_be_chosen_after_the_import_and_changed(tmp_path):
+    script = """
+import os
+first = fingerprint.cache_root() / "kernels"
+os.environ["RRMBENCH_CACHE"] += "_another"
+from rrmbench.numerics import jit
+import numpy as np
+x = np.ones(1)
+jit.is_finite(x)
+print(len(list(first.rglob("*.nbc"))), len(list((fingerprint.cache_root() / "kernels").rglob("*.nbc"))))
+fingerprint.use_kernel_cache()
+jit.draw_integers(np.zeros(1, dtype=np.uint64), 3, np.empty(1, dtype=np.int64))
+print(sorted({f.name.split("-")[0] for f in (fingerprint.cache_root() / "kernels").rglob("*.nbc")}))
+"""
+    first, then, *names = python(script, tmp_path / "cache")
+    assert (first, then) == ("1", "0")
+    assert "".join(names) == "['jit.below','jit.draw_integers','jit.splitmix64']"
+
+
+def test_a_plugin_in_memory_before_the_folder_was_chosen_is_compiled_again(tmp_path):
+    cache, plugin = tmp_path / "cache", tmp_path / "mine.py"
+    plugin.write_text(PLUGIN)
+    edit = f"""
+from pathlib import Path
+file = Path({str(plugin)!r})
+file.write_text(file.read_text().replace("3.0 * z", "5.0 * z"))
+fingerprint.use_kernel_cache([file])
+"""
+    assert python(f"registry.load_plugin({str(plugin)!r})" + edit + USE_PLUGIN, cache)[1] == "1.5"
+    assert python(USE_PLUGIN, cache, plugins=[plugin])[1] == "2.5"
+    plugin.write_text(PLUGIN)
+    assert python(edit.replace("fingerprint.use", "#") + USE_PLUGIN, cache, plugins=[plugin])[1] == "1.5"
+    assert python(USE_PLUGIN, cache, plugins=[plugin])[1] == "2.5"
 
 
 # compiled methods

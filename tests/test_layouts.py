@@ -195,3 +195,32 @@ def test_groups_that_do_not_fit_the_data_are_said(lab):
     (result,) = lab.results()
     assert result.status == "failed"
     assert "sum to 4" in result.reason and "6 entries" in result.reason
+
+
+WEIGHTED = """
+from pathlib import Path
+from rrmbench import regularizer
+from rrmbench.parameters import InputFile
+from rrmbench.regularizers.l1 import L1
+
+@regularizer
+def weighted(*, weights: InputFile | None = None):
+    return L1(sum(map(float, Path(weights).read_text().split())))
+"""
+
+
+def test_a_file_of_any_parameter_is_found_beside_the_configuration(lab, monkeypatch):
+    (lab.folder / "mine.py").write_text(WEIGHTED)
+    weights = lab.folder / "weights.txt"
+    weights.write_text("0.01 0.02")
+    regularizer = {"path": "mine.py", "weights": ["weights.txt", "./weights.txt"]}
+    config = lab.config(loss="squared", regularizer=regularizer, solver="fista")
+    elsewhere = lab.folder / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert lab.run(config).code == 0
+    (result,) = lab.results()
+    assert result.spec["regularizer"]["weights"] == str(weights)
+    weights.write_text("0.01 0.03")  # its content is part of what a run is
+    assert lab.run(config).code == 0
+    assert len(lab.files()) == 2

@@ -8,7 +8,7 @@ from measures import count, grouped, head, passes, row, tally, verdict
 
 from rrmbench import registry
 from rrmbench.bench import identity
-from rrmbench.bench.worker import problem_of
+from rrmbench.bench.problems import problem_of
 from rrmbench.numerics.random import Rng
 from rrmbench.report.naming import short
 from rrmbench.report.results import runs_of

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench.store import SCHEMA_VERSION
+from rrmbench.problem.labels import mode_of
 
 
 def canonical(value):
@@ -16,7 +17,7 @@ def canonical(value):
 def data_of(spec):
     """The prepared data of a run spec, labels as its loss wants them; RrmbenchError if they cannot be had."""
     loss, _ = registry.from_mapping("loss", spec["loss"])
-    return data.load(spec["dataset"], data.labels_for(loss.needs))
+    return data.load(spec["dataset"], mode_of(loss.needs))
 
 
 def spec_id(spec, checksum):

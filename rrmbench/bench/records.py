@@ -12,10 +12,10 @@ import re
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, printable
+from rrmbench.registry import COMPONENTS
 
 SCHEMA_VERSION = 1
 STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
-COMPONENTS = ("dataset", "loss", "regularizer", "solver", "reduction")
 
 TEXT_LIMIT = 64 * 2**20  # bytes of a header, a manifest or a column of a trace
 ARRAY_LIMIT = 2**30  # bytes of w or b

@@ -21,12 +21,11 @@ import numpy as np
 
 from rrmbench import fingerprint, registry
 from rrmbench.bench.metrics import metrics_of
+from rrmbench.bench.problems import problem_of
 from rrmbench.bench.trace import Contradiction, Failure, Schedule, Stop, Trace, warm_up
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.problem import Problem
-from rrmbench.problem.traits import build_loss, build_regularizer
 
 
 @dataclass(frozen=True)
@@ -41,13 +40,6 @@ class Task:
     plugins: tuple = ()
     files: tuple = ()
     stamp: tuple = ()
-
-
-def problem_of(spec, prepared):
-    """The Problem of a resolved spec on prepared data; its plug-ins are loaded already, or RrmbenchError."""
-    free_bias = spec["dataset"].get("bias") == "free"
-    (loss, mu), (regularizer, l2) = build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
-    return Problem(prepared.operator(), prepared.y, loss, regularizer, l2=l2, mu=mu, free_bias=free_bias)
 
 
 def child(task, connection):

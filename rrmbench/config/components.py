@@ -3,11 +3,15 @@
 from pathlib import Path
 
 from rrmbench import registry
+from rrmbench.config.entries import absolute
 from rrmbench.errors import RrmbenchError, shortened
 
 
-def check(kind, mapping, path, places):
-    """Return {"name": real name, "path": plug-in file if any, parameter: value, ...} of one component."""
+def check(kind, mapping, path, places, folder):
+    """Return {"name": real name, "path": plug-in file if any, parameter: value, ...} of one component.
+
+    folder : of the configuration; a parameter that is a file by its annotation may be relative to it
+    """
     if kind == "dataset":
         from rrmbench.data import spec
 
@@ -22,10 +26,13 @@ def check(kind, mapping, path, places):
         registry.lookup(kind, mapping["name"], where)
     with places.located(path):
         component, parameters = registry.from_mapping(kind, mapping, where)
+    for key, value in parameters.items():
+        if component.parameters[key].is_file and isinstance(value, str):
+            parameters[key] = absolute(value, folder, places.where((*path, key)))
     checked = {"name": component.name} | _plugin(component) | parameters
     if around is not None:
         key = registry.AROUND[kind]
-        checked[key] = check(kind, around, (*path, key), places) if key == "inside" else around
+        checked[key] = check(kind, around, (*path, key), places, folder) if key == "inside" else around
     return checked
 
 

@@ -9,7 +9,6 @@ from rrmbench.errors import RrmbenchError, shortened, shown
 from rrmbench.registry import AROUND
 
 _ALLOWED = "a name, a mapping {name: ..., parameter: value} or a list of those"
-_FILES = ("path", "groups")  # keys that may hold a path
 
 
 def absolute(text, folder, where):
@@ -54,8 +53,7 @@ def _entry(kind, value, path, places, folder):
         return {key: changed if isinstance(held, list) else changed[0]} if key in value else {}
 
     entry = dict(value)
-    for key in _FILES:
-        entry |= each(key, lambda text, where: absolute(text, folder, where))
+    entry |= each("path", lambda text, where: absolute(text, folder, where))
     if kind == "dataset":
         entry |= each("test", lambda text, where: next(iter(named(kind, text, folder, where).values())))
     _check_identity(kind, entry, path, places)

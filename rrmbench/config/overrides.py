@@ -1,8 +1,9 @@
 """`--set KEY=VALUE`: replace a key of the file, and of every case that has its own value for it."""
 
 from rrmbench.config import entries
-from rrmbench.config.schema import COMPONENTS, TOP_KEYS
+from rrmbench.config.schema import TOP_KEYS
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
+from rrmbench.registry import COMPONENTS
 from rrmbench.yaml_reader import MAX_DEPTH, dotted, parse
 
 

@@ -69,7 +69,7 @@ def resolve(raw):
     name, reference = _name(raw), _reference(tree, places)
     combinations = {}
     for block, at in raw.blocks():
-        for spec, why, tuned in _combinations(block, at, places, tuner, room):
+        for spec, why, tuned in _combinations(block, at, raw, tuner, room):
             combinations.setdefault(_text(spec), (spec, why, tuned))
     tuner.check_used()
     runs = [spec for spec, why, _ in combinations.values() if why is None]
@@ -106,17 +106,20 @@ class _Room:
         return more
 
 
-def _combinations(block, at, places, tuner, room):
+def _combinations(block, at, raw, tuner, room):
     """Yield (spec, reason or None, tuned keys) for the product of one block, in the order of `schema.AXES`."""
     from rrmbench import data
     from rrmbench.problem.traits import traits
 
+    places = raw.places
     seeds = _seeds(block["seed"], at["seed"], places)
-    sizes = {kind: count(kind, block[kind]) for kind in schema.COMPONENTS} | {"seed": len(seeds)}
+    sizes = {kind: count(kind, block[kind]) for kind in registry.COMPONENTS} | {"seed": len(seeds)}
     room.check(at, sizes)
     checked = {
-        kind: [components.check(kind, *found, places) for found in expand(kind, block[kind], at[kind], places)]
-        for kind in schema.COMPONENTS
+        kind: [
+            components.check(kind, *found, places, raw.folder) for found in expand(kind, block[kind], at[kind], places)
+        ]
+        for kind in registry.COMPONENTS
     }
     sizes |= {kind: sum(tuner.count(kind, mapping) for mapping in checked[kind]) for kind in checked}
     room.taken += room.check(at, sizes)
@@ -129,7 +132,7 @@ def _combinations(block, at, places, tuner, room):
             has = traits(loss, regularizer, data.traits_of(dataset))
         for method in product(*axes[3:]):
             parts = (*problem, *method)
-            spec = {kind: mapping for kind, (mapping, _) in zip(schema.COMPONENTS, parts, strict=True)}
+            spec = {kind: mapping for kind, (mapping, _) in zip(registry.COMPONENTS, parts, strict=True)}
             tuned = [key for _, keys in parts for key in keys]
             why = reason(spec, has, stop)
             for seed in seeds:

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rrmbench.config import entries, overrides
-from rrmbench.config.schema import CASE_KEYS, COMPONENTS, TOP_KEYS, check_keys
+from rrmbench.config.schema import CASE_KEYS, TOP_KEYS, check_keys
 from rrmbench.errors import RrmbenchError, shown
+from rrmbench.registry import COMPONENTS
 from rrmbench.yaml_reader import Places, load
 
 DEFAULTS = {
@@ -20,12 +21,16 @@ _NEEDED = ("dataset", "loss", "solver")
 
 @dataclass(frozen=True)
 class Raw:
-    """A configuration as written: every component a mapping, every path of a file absolute."""
+    """A configuration as written: every component a mapping, every path of its own absolute."""
 
     path: Path
     tree: dict
     places: Places
     plugins: tuple
+
+    @property
+    def folder(self):
+        return self.path.absolute().parent
 
     def blocks(self):
         """Yield (keys, key path of each) for every case, or for the whole file if it has none."""

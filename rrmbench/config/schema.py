@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from rrmbench.bench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.registry import COMPONENTS
 
-COMPONENTS = ("dataset", "loss", "regularizer", "solver", "reduction")
 AXES = (*COMPONENTS, "seed")
 CASE_KEYS = (*AXES, "stop", "trace")
 TOP_KEYS = ("name", *CASE_KEYS, "limit", "reference", "tune", "plot", "cases")
@@ -19,10 +20,6 @@ SECONDS = "a number greater than 0 and at most 1e9"  # beyond it clocks of the o
 Seconds = Annotated[float, Field(gt=0, le=1e9)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Key = Annotated[str, Field(pattern=rf"^({'|'.join(COMPONENTS)})(\.\w+)*$|^seed$")]
-MEASURES = (
-    *("suboptimality", "gap", "objective", "dual", "nonzeros"),
-    *("train_error", "test_error", "test_accuracy", "test_rmse"),
-)
 
 
 def _growing(values):

@@ -4,11 +4,6 @@ Nothing heavy is imported before it is needed: `spec`, `catalogue` and `places` 
 """
 
 
-def labels_for(needs):
-    """The `labels` argument of `load` for a loss with these needs."""
-    return next((mode for mode in ("binary", "classes", "targets") if mode in needs), "any")
-
-
 def load(block, labels="binary"):
     """Return the prepared data of a `dataset:` block; see `rrmbench.data.prepare.load`."""
     from rrmbench.data import prepare

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.data.checksums import sealed, state, unsealed
-from rrmbench.data.places import cache_root, writing_to
+from rrmbench.data.places import writing_to
 from rrmbench.errors import RrmbenchError
+from rrmbench.folders import cache_root
 
 log = logging.getLogger("rrmbench.data")
 MATRIX = ("data", "indices", "indptr")

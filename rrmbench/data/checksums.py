@@ -6,8 +6,9 @@ import tempfile
 import time
 
 from rrmbench.data import streams
-from rrmbench.data.places import cache_root, writing_to
+from rrmbench.data.places import writing_to
 from rrmbench.errors import RrmbenchError
+from rrmbench.folders import cache_root
 
 SETTLED = 2.0  # seconds: the clocks of all usual file systems tell apart changes that far from each other
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rrmbench.data import catalogue, checksums, fetch, labels, libsvm, places, ratings, spec, transform
+from rrmbench.data import catalogue, checksums, fetch, libsvm, places, ratings, spec, transform
 from rrmbench.errors import RrmbenchError
+from rrmbench.problem import labels
 
 LONGEST_NAME = 200  # bytes: files of the cache are named after it
 

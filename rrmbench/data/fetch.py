@@ -13,6 +13,7 @@ from rrmbench.data import checksums, places
 from rrmbench.data.streams import COMPRESSED
 from rrmbench.errors import RrmbenchError
 from rrmbench.fingerprint import digest
+from rrmbench.folders import cache_root
 
 log = logging.getLogger("rrmbench.data")
 # whose code makes the files of bundled and synthetic sets
@@ -21,7 +22,7 @@ WRITERS = [Path(__file__).with_name(f"{name}.py") for name in ("sources", "draws
 
 def downloads():
     """The folder of downloaded files."""
-    return places.cache_root() / "downloads"
+    return cache_root() / "downloads"
 
 
 def obtain(name, entry):
@@ -86,7 +87,7 @@ def _made(name, entry):
     settings = entry.bundled or entry.synthetic
     recipe = [settings.model_dump(), digest(*WRITERS)]
     recipe = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
-    path = places.cache_root() / "made" / f"{name}-{recipe[:8]}"
+    path = cache_root() / "made" / f"{name}-{recipe[:8]}"
     if path.is_file():
         if _recorded(path) == checksums.checksum_of(path):
             return path

@@ -4,17 +4,12 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from platformdirs import user_cache_path, user_config_path
+from platformdirs import user_config_path
 
 from rrmbench.errors import RrmbenchError, shown
+from rrmbench.folders import cache_root
 
 PACKAGE = Path(__file__).resolve().parents[1]
-
-
-def cache_root():
-    """`$RRMBENCH_CACHE`, or the user's cache folder for rrmbench."""
-    chosen = os.environ.get("RRMBENCH_CACHE")
-    return Path(chosen).expanduser().absolute() if chosen else user_cache_path("rrmbench")
 
 
 def search_folders():

@@ -122,7 +122,8 @@ def _key(checksum, steps, labels, train):
 
 def _prepared(train, test, steps, mode):
     """([(X, y) of the training part, maybe (X, y) of the test part], info)."""
-    from rrmbench.data import labels, tables, transform
+    from rrmbench.data import tables, transform
+    from rrmbench.problem import labels
 
     table = tables.read(train, test, steps["tasks"])
     _check_outputs(table, steps, mode, train.where)

@@ -5,49 +5,24 @@ they stand (`loss.dual(z, y, mu)`), numba inlines them, and the machine code is 
 processes.
 """
 
-from rrmbench.fingerprint import is_keyed, use_kernel_cache
+import math
 
-use_kernel_cache()
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic, overload_method, register_jitable
 
-import inspect  # noqa: E402
-import math  # noqa: E402
-
-import numpy as np  # noqa: E402
-from llvmlite import ir  # noqa: E402
-from numba import njit, types  # noqa: E402
-from numba.core.caching import NullCache  # noqa: E402
-from numba.extending import intrinsic, overload_method, register_jitable  # noqa: E402
-
-from rrmbench.numerics.jit_cache import KernelCache  # noqa: E402
+from rrmbench.numerics.jit_cache import KernelCache
 
 _kernels = []
-_cached = True
 
 
 def kernel(function):
     """Compile `function` on first use; cached on disk, free of the interpreter lock, IEEE arithmetic."""
     compiled = njit(function, nogil=True, error_model="numpy")
-    if _cached:
-        compiled._cache = KernelCache(function)
+    compiled._cache = KernelCache(function)
     _kernels.append(compiled)
     return compiled
-
-
-def protect_cache(*components):
-    """Stop reading and writing cached kernels in this process if a component's code is not in the cache's key.
-
-    Stale machine code would be found: of a class defined in a notebook, in a file that was loaded after the cache's
-    directory was chosen, or in one that imports modules without saying so in its text.
-    """
-    global _cached
-    if _cached and not all(is_keyed(_file_of(type(component))) for component in components):
-        _cached = False
-        for compiled in _kernels:
-            compiled._cache = NullCache()
-
-
-def _file_of(defining_class):
-    return getattr(inspect.getmodule(defining_class), "__file__", None)
 
 
 def _expose(name, implementation):

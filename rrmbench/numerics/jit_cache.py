@@ -1,20 +1,29 @@
-"""Machine code of kernels on disk: whole or not used at all, and never another kernel's.
+"""Machine code of kernels on disk: whole or not used at all, never another kernel's, and never of unknown code.
 
 numba's own index can be overwritten by two processes that compile at the same time, and a damaged file ends every run.
 Here each signature of a kernel has a file of its own, named after it, which holds a checksum, then what it is the code
 of, then the code. What does not fit is dropped and compiled again.
+
+Methods of losses and regularizers are compiled into the kernels that take them, so that numba's look at the kernel's
+own file would find stale code. The folder (`rrmbench.numerics.kernel_folder`) is named after the code of certain files
+instead, and only signatures made of functions and classes from these are kept.
 """
 
 import contextlib
 import hashlib
+import inspect
 import logging
 import os
 import pickle
+import sys
 
 import numba
 import xxhash
+from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
+
+from rrmbench.numerics import kernel_folder
 
 log = logging.getLogger("rrmbench.numerics.jit")
 
@@ -25,57 +34,102 @@ class KernelCache(FunctionCache):
     """The cache of one kernel's compiled signatures."""
 
     def __init__(self, function):
-        super().__init__(function)
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
+        kernel_folder.chosen()  # now: the code behind the folder's name is that which is about to be imported
+        self._py_func, self._name = function, repr(function)
+        self._impl = _CompileResults()
+        self._file = inspect.getfile(function)
+        line = function.__code__.co_firstlineno
+        self._known = numba.__version__, sys.version_info[:2], self._file, function.__qualname__, line
+        self._base = f"{inspect.getmodulename(self._file)}.{function.__qualname__.replace('<locals>', 'locals')}-{line}"
 
-    def load_overload(self, sig, target_context):
-        """The compiled signature, or None where it has to be compiled."""
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception as error:  # numba rebuilds machine code from bytes, which may raise anything
-            self._cache_file.drop(self._index_key(sig, target_context.codegen()), error)
-            return None
-
-
-class _Files:
-    """One file per key, in numba's place for its index and data."""
-
-    def __init__(self, folder, base, source_stamp):
-        self.folder, self.base, self.known = folder, base, (numba.__version__, source_stamp)
-
-    def save(self, key, data):
-        """Put (key, data) under the key's name, at once and whole."""
-        body = dumps((self.known, key, data))
-        path = self._path(key)
-        temporary = f"{path}.{os.getpid()}.tmp"
-        with open(temporary, "wb") as file:
-            file.write(xxhash.xxh3_128_digest(body) + body)
-        os.replace(temporary, path)
-
-    def load(self, key):
-        """The data of a key, or None if there is none of this key, version and source."""
-        try:
-            with open(self._path(key), "rb") as file:
-                content = file.read()
-        except OSError:
-            return None
-        body = content[CHECKSUM:]
-        if xxhash.xxh3_128_digest(body) != content[:CHECKSUM]:
-            self.drop(key, "its checksum is wrong")
-            return None
-        known, held, data = pickle.loads(body)
-        return data if (known, held) == (self.known, key) else None
-
-    def drop(self, key, error):
-        """Remove the file of a key and say so."""
-        path = self._path(key)
-        log.warning("%s: dropped from the kernel cache and compiled again (%s)", path, error)
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+    @property
+    def cache_path(self):
+        return str((kernel_folder.chosen() or [""])[0])
 
     def flush(self):
         """Nothing is kept in memory."""
 
-    def _path(self, key):
-        name = hashlib.sha256(repr(key).encode()).hexdigest()[:24]
-        return os.path.join(self.folder, f"{self.base}.{name}.nbc")
+    def load_overload(self, sig, target_context):
+        """The compiled signature, or None where it has to be compiled."""
+        folder = self._folder(sig)
+        if folder is None:
+            return None
+        target_context.refresh()
+        key = self._index_key(sig, target_context.codegen())
+        path = self._path(folder, key)
+        try:
+            data = load(path, (self._known, key))
+            return None if data is None else self._impl.rebuild(target_context, data)
+        except Exception as error:  # numba rebuilds machine code from bytes, which may raise anything
+            drop(path, error)
+            return None
+
+    def save_overload(self, sig, data):
+        """Keep a compiled signature for other processes."""
+        folder = self._folder(sig)
+        if folder is not None and self._impl.check_cachable(data):
+            key = self._index_key(sig, data.codegen)
+            os.makedirs(folder, exist_ok=True)
+            save(self._path(folder, key), (self._known, key), self._impl.reduce(data))
+
+    def _folder(self, sig):
+        """The folder for a signature, or None where some of its code is not in the folder's name."""
+        chosen = kernel_folder.chosen()
+        if chosen is None:
+            return None
+        folder, is_keyed = chosen
+        files = {self._file, *(file for t in getattr(sig, "args", sig) for file in _files_of(t))}
+        return folder if all(map(is_keyed, files)) else None
+
+    def _path(self, folder, key):
+        name = hashlib.sha256(repr((self._known, key)).encode()).hexdigest()[:24]
+        return os.path.join(folder, f"{self._base}.{name}.nbc")
+
+
+class _CompileResults(FunctionCache._impl_class):
+    """numba's way from a compiled signature to bytes and back, without its choice of a folder."""
+
+    def __init__(self):
+        pass
+
+
+def _files_of(numba_type):
+    """The files with the code of a type: of classes of named tuples and of compiled functions; None for no file."""
+    if isinstance(numba_type, types.BaseNamedTuple):
+        yield getattr(inspect.getmodule(numba_type.instance_class), "__file__", None)
+    if isinstance(numba_type, types.BaseTuple):
+        for part in set(numba_type):
+            yield from _files_of(part)
+    if isinstance(numba_type, types.Dispatcher):
+        yield inspect.getfile(numba_type.dispatcher.py_func)
+
+
+def save(path, key, data):
+    """Write (key, data) to a file, at once and whole."""
+    body = dumps((key, data))
+    temporary = f"{path}.{os.getpid()}.tmp"
+    with open(temporary, "wb") as file:
+        file.write(xxhash.xxh3_128_digest(body) + body)
+    os.replace(temporary, path)
+
+
+def load(path, key):
+    """The data in a file, or None if there is none of this key."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError:
+        return None
+    body = content[CHECKSUM:]
+    if xxhash.xxh3_128_digest(body) != content[:CHECKSUM]:
+        drop(path, "its checksum is wrong")
+        return None
+    held, data = pickle.loads(body)
+    return data if held == key else None
+
+
+def drop(path, error):
+    """Remove a file and say so."""
+    log.warning("%s: dropped from the kernel cache and compiled again (%s)", path, error)
+    with contextlib.suppress(OSError):
+        os.unlink(path)

@@ -69,7 +69,6 @@ class Problem:
             regularizer, l2 = build_regularizer(self.regularizer)
             put("regularizer", regularizer)
             put("l2", self.l2 + l2)
-        jit.protect_cache(self.loss, self.regularizer)
         if self.y.shape[0] != self.n:
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {self.n} rows")
         put("losses", over_samples(self.loss, self.X, self.y))

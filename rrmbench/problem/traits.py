@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rrmbench.data import labels, labels_for
 from rrmbench.errors import RrmbenchError
+from rrmbench.problem import labels
 from rrmbench.registry import from_mapping, needs_of
 
 
@@ -19,7 +19,7 @@ def given_labels(y, loss):
 
     Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many values.
     """
-    mode = labels_for(needs_of("loss", type(loss)))
+    mode = labels.mode_of(needs_of("loss", type(loss)))
     y = np.asarray(y)
     if y.dtype.kind not in "biuf":
         raise RrmbenchError(f"y: found an array of {y.dtype}, needed are numbers")

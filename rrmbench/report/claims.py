@@ -9,10 +9,10 @@ from datetime import datetime
 
 import numpy as np
 
+from rrmbench.bench.columns import METRICS
 from rrmbench.bench.store import bounds, size_of
 from rrmbench.bench.trace import COLUMNS, Stop
 from rrmbench.problem.certificate import contradict
-from rrmbench.report.results import METRICS
 
 
 def faults(result):

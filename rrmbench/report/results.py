@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rrmbench.bench.records import COMPONENTS
+from rrmbench.bench.columns import METRICS
 from rrmbench.bench.store import Result, experiments
 from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
+from rrmbench.registry import COMPONENTS
 from rrmbench.report import naming
 
-METRICS = ("train_error", "test_error", "test_accuracy", "test_rmse")
 LEVELS = tuple(float(f"1e-{k}") for k in range(2, 9))  # the gaps that show and check report passes to
 
 _MEASURED = (

@@ -7,6 +7,7 @@ import numpy as np
 
 from rrmbench import registry
 from rrmbench.bench import identity
+from rrmbench.bench.problems import problem_of
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.constants import NoTheorem, constants
 
@@ -87,8 +88,6 @@ def _positive(passes, bound):
 
 @lru_cache(maxsize=32)
 def _constants(experiment, primal_run):
-    from rrmbench.bench.worker import problem_of
-
     best = experiment.read(primal_run)
     problem = problem_of(best.spec, identity.data_of(best.spec))
     if best.w is None or best.w.shape != problem.shape:

@@ -10,11 +10,12 @@ import numpy as np
 from rrmbench import data, registry
 from rrmbench.bench import identity
 from rrmbench.bench.metrics import metrics_of
-from rrmbench.bench.records import COMPONENTS
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.certificate import contradict
+from rrmbench.problem.labels import mode_of
 from rrmbench.problem.traits import build_loss
+from rrmbench.registry import COMPONENTS
 from rrmbench.report import claims, naming, recompute
 from rrmbench.report.recompute import TOLERANCE
 from rrmbench.report.results import Run, keys, runs_of
@@ -141,7 +142,7 @@ def _recomputed(result, trust, prepare):
         for kind in COMPONENTS[1:]:
             registry.load_plugins_of(spec.get(kind))
     loss, _ = registry.from_mapping("loss", spec["loss"])
-    prepared = prepare(identity.canonical(spec["dataset"]), data.labels_for(loss.needs))
+    prepared = prepare(identity.canonical(spec["dataset"]), mode_of(loss.needs))
     if prepared.checksum != result.data:
         return math.nan, math.nan, 0.0, ["the data file has changed since"]
     if identity.spec_id(spec, prepared.checksum) != result.spec_id:

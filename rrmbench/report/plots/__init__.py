@@ -8,18 +8,18 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from rrmbench.bench.records import COMPONENTS
+from rrmbench.bench.columns import MEASURES
 from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
+from rrmbench.registry import COMPONENTS
 from rrmbench.report import naming
 from rrmbench.report.plots import curves, layout, style
 from rrmbench.report.plots.notes import notes
-from rrmbench.report.results import METRICS, runs_of
+from rrmbench.report.results import runs_of
 from rrmbench.report.tuning import choices
 
 X = ("passes", "work", "seconds", "cpu_seconds")
-Y = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)
 FORMATS = ("png", "pdf", "svg")
 LARGEST = 1e100  # of an axis limit; matplotlib squares and subtracts them
 
@@ -33,7 +33,7 @@ def plot(path, x=None, y=None, formats=("png", "pdf"), out=None, theory=False, t
     its axes. Raises RrmbenchError for an unknown axis or format and where no run has ended yet.
     """
     _check("--x", x, (None, *X))
-    _check("--y", y, (None, *Y))
+    _check("--y", y, (None, *MEASURES))
     for one in formats:
         _check("--format", one, FORMATS)
     read = experiments(path)
@@ -96,7 +96,7 @@ def _section(asked):
     section = dict.fromkeys(("rows", "columns", "figure", "title", "xlim", "ylim"))
     section |= {"x": "passes", "y": "suboptimality"} | {key: asked[key] for key in asked if asked[key] is not None}
     _check("plot.x", section["x"], X)
-    _check("plot.y", section["y"], Y)
+    _check("plot.y", section["y"], MEASURES)
     for name in "rows", "columns", "figure":
         keys = section[name] if isinstance(section[name], list) else [section[name] or ""]
         _require(name, section, all(isinstance(key, str) for key in keys), "a key or a list of keys")

@@ -6,9 +6,9 @@ import numpy as np
 
 from rrmbench.parameters import Positive
 from rrmbench.problem.constants import NoTheorem
-from rrmbench.reductions.accelerate import ENOUGH, Inner, StronglyConvex, accelerate
 from rrmbench.registry import build_solver, solver
 from rrmbench.solvers.sdca.prox_sdca import prox_sdca_bound
+from rrmbench.stages.acceleration import ENOUGH, Inner, StronglyConvex, around
 
 
 def accelerated_prox_sdca_bound(constants, passes, *, inner, sampling):
@@ -60,4 +60,4 @@ def accelerated_prox_sdca(
     if "smooth" not in problem.traits:
         problem = problem.smoothed(eps / problem.lipschitz**2)
     solve = build_solver({"name": "prox_sdca", "sampling": sampling})
-    return accelerate(solve, inner=inner)(problem, start, rng)
+    return around(solve, "auto", inner)(problem, start, rng)

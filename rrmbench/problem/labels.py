@@ -1,8 +1,13 @@
-"""From the labels of a file to y: two values, one class against the rest, or the numbers as they are."""
+"""From labels as they were given to y: two values, one class against the rest, or the numbers as they are."""
 
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+
+
+def mode_of(needs):
+    """The `mode` of `rule` for a loss with these needs."""
+    return next((mode for mode in ("binary", "classes", "targets") if mode in needs), "any")
 
 
 def rule(labels, entry, positive, mode, where):

@@ -1,0 +1,11 @@
+"""The Problem that the spec of a run describes."""
+
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss, build_regularizer
+
+
+def problem_of(spec, prepared):
+    """The Problem of a resolved spec on prepared data; its plug-ins are loaded already, or RrmbenchError."""
+    free_bias = spec["dataset"].get("bias") == "free"
+    (loss, mu), (regularizer, l2) = build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
+    return Problem(prepared.operator(), prepared.y, loss, regularizer, l2=l2, mu=mu, free_bias=free_bias)
