@@ -5,7 +5,7 @@ from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
 
     inner    practice   an epoch ends when the duality gap has fallen to a quarter of the gap that closed the epoch
                         before, or the norm of the prox-gradient map to a third [sections 6.1 and 6.2]
-             theory     an epoch has the passes in which the solver's theorem quarters P(w) - P(w*) (its `quartering`)
+             theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
     output   running: the solver's iterates as they are; epoch: the model that closed the last epoch, which is what the
              theorems are about, while passes go on counting
@@ -164,16 +164,16 @@ class _ByTime:
     """An epoch is over when the solver has had the passes of its theorem."""
 
     def __init__(self, solve):
-        self.quartering = getattr(solve, "quartering", None)
-        if self.quartering is None:
+        self.passes_to_quarter = solve.passes_to_quarter
+        if self.passes_to_quarter is None:
             raise RrmbenchError(
                 "reduction: inner: theory needs a solver with a theorem on the passes that quarter the distance to the "
-                f"optimum; {getattr(solve, '__name__', 'this one')} has none, use inner: practice"
+                f"optimum; {solve.name} has none, use inner: practice"
             )
 
     def __call__(self, stage, x):
         """As `_ByProgress`."""
-        return x.passes >= self.quartering(stage) - 1e-9, 0.0
+        return x.passes >= self.passes_to_quarter(stage) - 1e-9, 0.0
 
 
 def _starting_values(solve, problem, state, sigma, mu):
