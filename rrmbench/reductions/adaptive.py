@@ -20,7 +20,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, reduction
-from rrmbench.stages.progress import bound_of_suboptimality, kept, product, progress_of
+from rrmbench.stages.progress import bound_of_suboptimality, kept, progress_of
 
 HALVINGS = 50  # after which the added terms are below rounding
 CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
@@ -180,7 +180,8 @@ def _starting_values(solve, problem, state, sigma, mu):
     """Return ((sigma_0, mu_0), passes spent), "auto" replaced and None by 0; yields `state` while passes are spent."""
     if "auto" not in (sigma, mu):
         return (sigma or 0.0, mu or 0.0), 0.0
-    z, spent = product(problem, state.w)
+    problem = problem.counted()
+    z = problem.outputs(state.w)
     gap = bound_of_suboptimality(problem, state.w, z)
     theory = gap / problem.lipschitz**2
     if mu == "auto":
@@ -192,14 +193,14 @@ def _starting_values(solve, problem, state, sigma, mu):
         if "rows" in solve.needs:
             sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
         else:
-            for theta, more in squared_distances(smoothed, state.w, z):  # noqa: B007, the last are used
-                yield state._replace(passes=spent + more)
-            sigma, spent = gap / theta, spent + more
-    return (sigma or 0.0, mu or 0.0), spent
+            for theta in squared_distances(smoothed, state.w, z):  # noqa: B007, the last is used
+                yield state._replace(passes=problem.X.passes)
+            sigma = gap / theta
+    return (sigma or 0.0, mu or 0.0), problem.X.passes
 
 
 def squared_distances(problem, w0, z0):
-    """Yield (Theta, passes spent) for better and better estimates of ||w0 - w*||^2, from below as a rule.
+    """Yield better and better estimates Theta of ||w0 - w*||^2, from below as a rule.
 
     z0 = X w0 is known. Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on
     the quadratic model smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0
@@ -207,19 +208,17 @@ def squared_distances(problem, w0, z0):
     """
     residual = -problem.prox_gradient(w0, z0)
     way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
-    spent, theta = 0.5, 1.0
+    theta = 1.0
     for _ in range(CG_STEPS):
-        q, cost = product(problem, direction)
-        spent += cost
+        q = problem.outputs(direction)
         curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
         if curvature == 0.0:
             break
         length = size / curvature
         way = way + length * direction
         theta = float(np.vdot(way, way))
-        yield theta, spent
+        yield theta
         residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
         before, size = size, float(np.vdot(residual, residual))
         direction = residual + (size / before) * direction
-        spent += 0.5
-    yield theta, spent
+    yield theta
