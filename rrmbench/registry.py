@@ -9,8 +9,9 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from dataclasses import dataclass, field
-from functools import cache, partial, wraps
+import warnings
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import get_args
 
@@ -67,10 +68,8 @@ class Component:
     needs: frozenset
     gives: frozenset
     source: str
-    bound: object = None  # of a solver: its theorem, bound(constants, passes, ...), see rrmbench.problem.constants
-    quartering: object = (
-        None  # of a solver: the passes in which it quarters P(w) - P(w*), see rrmbench.problem.constants
-    )
+    bound: object = None  # its theorem, bound(constants, passes or epochs, ...), see rrmbench.problem.constants
+    passes_to_quarter: object = None  # of a solver: f(problem, **parameters), see rrmbench.problem.constants
     counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
 
     def endless(self, rules):
@@ -97,6 +96,44 @@ class Component:
                 raise RrmbenchError(f"{where}: {self.kind} '{self.name}' needs the parameter '{parameter.name}'")
         return {key: self.parameters[key].check(value, f"{where}.{key}") for key, value in values.items()}
 
+    def solver(self, values):
+        """The Solver of a component of this kind; its theorem gets the parameters that it has as keyword-only ones."""
+
+        def run(problem, start, rng):
+            return self.build(problem, start, rng, **values)
+
+        bound = passes_to_quarter = None
+        if self.bound is not None:
+            keys = [p.name for p in inspect.signature(self.bound).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            bound = partial(self.bound, **{key: values.get(key, self.parameters[key].default) for key in keys})
+        if self.passes_to_quarter is not None:
+            passes_to_quarter = partial(self.passes_to_quarter, **values)
+        return Solver(run, self.name, self.needs, self.gives, bound, passes_to_quarter, self.counts_passes)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver with its parameters, and the reductions around it: solver(problem, start, rng) yields Iterates.
+
+    run : the function of (problem, start, rng) behind it
+    name : as in messages, "prox_sdca" or "adapt_reg(prox_sdca)"
+    needs, gives : sets of traits, what a problem must have and what the iterates are
+    bound : bound(constants, passes), its theorem, or None; see `rrmbench.problem.constants`
+    passes_to_quarter : f(problem), the passes in which its theorem quarters P(w) - P(w*), or None
+    counts_passes : False if the passes of its iterates are NaN
+    """
+
+    run: object
+    name: str
+    needs: frozenset = frozenset()
+    gives: frozenset = frozenset()
+    bound: object = None
+    passes_to_quarter: object = None
+    counts_passes: bool = True
+
+    def __call__(self, problem, start, rng):
+        return self.run(problem, start, rng)
+
 
 def lacking(needs, has):
     """The needs that a set of traits does not meet; "Hinge or Logistic" is met by either."""
@@ -108,7 +145,7 @@ _aliases = {kind: {} for kind in KINDS}
 _plugins = set()  # the resolved paths of the plug-in files that were imported
 
 
-def _add(kind, function, needs, gives, aliases, bound, quartering, counts_passes, keyword_only):
+def _add(kind, function, needs, gives, aliases, bound, passes_to_quarter, counts_passes, keyword_only):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
@@ -123,22 +160,39 @@ def _add(kind, function, needs, gives, aliases, bound, quartering, counts_passes
             annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
         parameters[p.name] = Parameter(p.name, annotation, p.default)
     traits = frozenset(needs), frozenset(gives)
-    component = Component(kind, name, function, parameters, *traits, source, bound, quartering, counts_passes)
+    component = Component(kind, name, function, parameters, *traits, source, bound, passes_to_quarter, counts_passes)
     _components[kind][name] = component
     for alias in aliases:
         _aliases[kind][alias] = name
-    function.needs, function.gives = component.needs, component.gives
     return function
 
 
 def _decorator(kind, keyword_only):
-    def decorate(function=None, *, needs=(), gives=(), aliases=(), bound=None, quartering=None, counts_passes=True):
-        if function is None:
-            return lambda f: _add(kind, f, needs, gives, aliases, bound, quartering, counts_passes, keyword_only)
-        return _add(kind, function, needs, gives, aliases, bound, quartering, counts_passes, keyword_only)
+    def decorate(
+        function=None,
+        *,
+        needs=(),
+        gives=(),
+        aliases=(),
+        bound=None,
+        passes_to_quarter=None,
+        counts_passes=True,
+        quartering=None,
+    ):
+        if quartering is not None:
+            warnings.warn("quartering= is now called passes_to_quarter=", DeprecationWarning, stacklevel=2)
+            passes_to_quarter = quartering
+
+        def add(f):
+            return _add(kind, f, needs, gives, aliases, bound, passes_to_quarter, counts_passes, keyword_only)
+
+        return add if function is None else add(function)
 
     decorate.__name__ = kind
-    decorate.__doc__ = f"Register a {kind} under the function's name; see the README, Extending."
+    decorate.__doc__ = (
+        f"Register a {kind} under the function's name; see the README, Extending.\n\n"
+        "quartering : the former name of passes_to_quarter, deprecated\n"
+    )
     return decorate
 
 
@@ -254,31 +308,22 @@ def from_mapping(kind, mapping, where=None):
 
 
 def build_solver(solver_spec, reduction_spec="none"):
-    """Return the solver f(problem, start, rng) of two mappings: the solver's, and the reduction around it."""
+    """Return the Solver of two mappings: the solver's, and that of the reduction around it."""
     component, parameters = from_mapping("solver", solver_spec)
-    return reduce_solver(_bind(component, parameters), reduction_spec)
+    return reduce_solver(component.solver(parameters), reduction_spec)
 
 
-def reduce_solver(solve, reduction_spec, where="reduction"):
-    """Wrap `solve` in a reduction; `inside:` is applied first, so that the outer one sees a reduced solver."""
+def reduce_solver(solver, reduction_spec, where="reduction"):
+    """Wrap a Solver in a reduction; `inside:` is applied first, so that the outer one sees a reduced solver."""
     reduction_spec = {"name": reduction_spec} if isinstance(reduction_spec, str) else reduction_spec
     inside = reduction_spec.get("inside")
     if inside is not None:
-        solve = reduce_solver(solve, inside, f"{where}.inside")
+        solver = reduce_solver(solver, inside, f"{where}.inside")
     component, parameters = from_mapping("reduction", reduction_spec, where)
-    reduced = component.build(solve, **parameters)
-    reduced.needs, reduced.counts_passes = solve.needs - component.gives, getattr(solve, "counts_passes", True)
+    reduced = component.build(solver, **parameters)
+    if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
+        name, counts = f"{component.name}({solver.name})", solver.counts_passes
+        reduced = Solver(reduced, name, solver.needs, solver.gives, counts_passes=counts)
     # w and b of a problem with more strong convexity are no pair on the one without
-    reduced.gives = solve.gives - ({"dual"} if "strongly_convex" in component.gives else set())
-    return reduced
-
-
-def _bind(component, parameters):
-    @wraps(component.build)
-    def solve(problem, start, rng):
-        return component.build(problem, start, rng, **parameters)
-
-    solve.needs, solve.gives, solve.counts_passes = component.needs, component.gives, component.counts_passes
-    if component.quartering is not None:
-        solve.quartering = partial(component.quartering, **parameters)
-    return solve
+    lost = {"dual"} if "strongly_convex" in component.gives else set()
+    return replace(reduced, needs=reduced.needs - component.gives, gives=reduced.gives - lost)

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import islice
 from math import sqrt
 
@@ -9,8 +10,9 @@ import rrmbench
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.constants import constants
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.problem import Problem, constants
+from rrmbench.problem.problem import Problem
 from rrmbench.stages import acceleration
 from rrmbench.stages.acceleration import Convex, StronglyConvex, accelerated, theoretical_kappa
 
@@ -45,8 +47,7 @@ def recording(solve, stages):
             stages[-1][2] = copied(x)
             yield x
 
-    recorded.needs, recorded.gives = solve.needs, solve.gives
-    return recorded
+    return replace(solve, run=recorded)
 
 
 def stages_of(p, passes, inner="theory", solver="prox_sdca", kappa=None):

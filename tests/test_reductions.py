@@ -1,5 +1,6 @@
 """Reductions: what the solver is given in each epoch, where the iterates go, and what it costs."""
 
+from dataclasses import replace
 from itertools import islice, pairwise
 from math import inf
 
@@ -36,11 +37,10 @@ class Recorder:
 
     def __init__(self, name):
         self.solve = registry.build_solver(name)
-        self.needs, self.gives = self.solve.needs, self.solve.gives
-        self.quartering = getattr(self.solve, "quartering", None)
+        self.solver = replace(self.solve, run=self.run)
         self.problems, self.starts, self.epochs = [], [], []
 
-    def __call__(self, problem, start, rng):
+    def run(self, problem, start, rng):
         self.problems.append(problem)
         self.starts.append(start)
         self.epochs.append([])
@@ -53,7 +53,7 @@ def recorded(solver, reduction, passes, start=None, **changes):
     """(Recorder, iterates) of a reduced solver on its problem."""
     recorder = Recorder(solver)
     values = CASES[reduction][2] | changes
-    reduced = registry.reduce_solver(recorder, {"name": reduction, **values})
+    reduced = registry.reduce_solver(recorder.solver, {"name": reduction, **values})
     found = []
     for x in reduced(problem_of(reduction), start, Rng(0)):
         found.append(x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy()))
@@ -156,7 +156,7 @@ def test_ends_after_its_epochs(reduction, epochs):
 def test_inner_theory_gives_each_epoch_its_time(solver):
     recorder, found = recorded(solver, "joint_adapt", 1e9, epochs=3, inner="theory")
     for stage, epoch in zip(recorder.problems, recorder.epochs, strict=True):
-        assert epoch[-1].passes >= recorder.quartering(stage) - 1e-9 > epoch[-2].passes
+        assert epoch[-1].passes >= recorder.solver.passes_to_quarter(stage) - 1e-9 > epoch[-2].passes
     assert found[-1].checks == sum(epoch[-1].checks for epoch in recorder.epochs)  # the solver's own
     assert found[-1].passes == pytest.approx(sum(epoch[-1].passes for epoch in recorder.epochs))
 
@@ -187,7 +187,7 @@ def test_checks_and_passes_are_counted(reduction):
 
 def test_auto_value_for_solvers_of_single_samples():
     p, recorder = problem_of("adapt_reg"), Recorder("prox_sdca")
-    second = list(islice(registry.reduce_solver(recorder, "adapt_reg")(p, None, Rng(0)), 2))[1]
+    second = list(islice(registry.reduce_solver(recorder.solver, "adapt_reg")(p, None, Rng(0)), 2))[1]
     assert second.passes == 0.0
     assert recorder.problems[0].kappa == pytest.approx(p.R**2 / p.n)
 
@@ -198,7 +198,7 @@ def test_auto_value_for_solvers_of_full_gradients(steps, start, monkeypatch):
     """Conjugate gradients minimize over the Krylov space, and all of it after d steps."""
     monkeypatch.setattr(adaptive, "CG_STEPS", steps)
     p, recorder = problem_of("adapt_reg"), Recorder("agd")
-    found = list(islice(registry.reduce_solver(recorder, "adapt_reg")(p, start, Rng(0)), steps + 3))
+    found = list(islice(registry.reduce_solver(recorder.solver, "adapt_reg")(p, start, Rng(0)), steps + 3))
     w = np.zeros(12) if start is None else start.w
     X = p.X.forward(np.eye(12))
     g = X.T @ (X @ w - p.y) / p.n
@@ -215,7 +215,7 @@ def test_auto_value_for_solvers_of_full_gradients(steps, start, monkeypatch):
 
 def test_auto_values_of_smoothing():
     p, recorder = problem_of("joint_adapt"), Recorder("svrg")
-    next(islice(registry.reduce_solver(recorder, "joint_adapt")(p, None, Rng(0)), 1, None))
+    next(islice(registry.reduce_solver(recorder.solver, "joint_adapt")(p, None, Rng(0)), 1, None))
     stage = recorder.problems[0]
     assert stage.mu == pytest.approx(np.mean(np.abs(p.y)))  # Delta/G^2
     assert stage.kappa == pytest.approx(p.R**2 / (stage.mu * p.n))
@@ -223,7 +223,7 @@ def test_auto_values_of_smoothing():
 
 def test_ends_epochs_at_rounding_level_too():
     p, recorder = oracles.problem("squared", oracles.example("regularizer", "l2")), Recorder("apcg")
-    reduced = registry.reduce_solver(recorder, {"name": "adapt_reg", "sigma": 0.8})
+    reduced = registry.reduce_solver(recorder.solver, {"name": "adapt_reg", "sigma": 0.8})
     found = next(x for x in reduced(p, None, Rng(0)) if x.passes >= 1000)
     assert len(recorder.problems) > adaptive.HALVINGS
     assert recorder.problems[-1].kappa == 0.8 * 0.5**adaptive.HALVINGS
@@ -244,7 +244,7 @@ def test_ends_epochs_at_rounding_level_too():
 )
 def test_auto_gives_what_the_solver_lacks(loss, regularizer, chosen):
     p, recorder = oracles.problem(loss, oracles.example("regularizer", regularizer)), Recorder("apcg")
-    list(islice(registry.reduce_solver(recorder, "auto")(p, None, Rng(0)), 3))
+    list(islice(registry.reduce_solver(recorder.solver, "auto")(p, None, Rng(0)), 3))
     stage = recorder.problems[0]
     assert (stage.kappa > 0.0, stage.mu > 0.0) == (chosen[0] > 0.0, chosen[1] > 0.0)
     assert (stage is p) == (chosen == (0.0, 0.0))
@@ -306,7 +306,7 @@ def test_regularize_by_eps_is_the_lasso_of_the_paper():
     """lambda = eps (sigma/ybar)^2, ybar = (1/2n) sum y^2, section 5.5 of Accelerated Prox-SDCA."""
     p, recorder, eps = oracles.problem("squared", {"name": "l1", "strength": 0.3}), Recorder("prox_sdca"), 0.2
     optimum = next(it for it in registry.build_solver("coordinate_descent")(p, None, Rng(0)) if it.passes > 500).w
-    reduced = registry.reduce_solver(recorder, {"name": "regularize", "eps": eps})
+    reduced = registry.reduce_solver(recorder.solver, {"name": "regularize", "eps": eps})
     found = next(it for it in reduced(p, None, Rng(0)) if it.passes > 300)
     stage = recorder.problems[0]
     ybar = float(np.sum(p.y**2)) / (2 * p.n)
@@ -323,7 +323,7 @@ def test_regularize_by_eps_changes_the_optimum_by_half_of_it(regularizer, start)
     p, recorder, eps = oracles.problem("squared", mapping), Recorder("fista"), 0.1
     w0 = p.start(start)
     optimum = next(it for it in registry.build_solver("fista")(p, None, Rng(0)) if it.passes > 2000).w
-    reduced = registry.reduce_solver(recorder, {"name": "regularize", "eps": eps})
+    reduced = registry.reduce_solver(recorder.solver, {"name": "regularize", "eps": eps})
     first = next(reduced(p, start, Rng(0)))
     stage = recorder.problems[0]
     np.testing.assert_array_equal(np.zeros(12) if stage.center is None else stage.center, w0)
@@ -356,3 +356,54 @@ def test_output_epoch_reports_what_closed_the_last_epoch(solver, reduction):
             w, epoch, seen = epoch[-1].w, next(epochs), 0
         np.testing.assert_array_equal(x.w, w)
     assert len(recorder.epochs) > 2
+
+
+# what a plug-in returns
+
+
+@pytest.fixture
+def of_my_own(monkeypatch):
+    """The registry's decorators for components that are gone after the test."""
+    for kind in "solver", "reduction":
+        monkeypatch.setitem(registry._components, kind, dict(registry._components[kind]))
+    return registry
+
+
+@pytest.mark.parametrize("returned", ["function", "Solver", "the Solver itself"])
+def test_what_a_reduction_returns_becomes_a_solver(of_my_own, returned):
+    """Its needs are those of the inner one without what the reduction gives, and theorems are its own or none."""
+    quarter = registry.build_solver("prox_sdca").passes_to_quarter
+
+    @of_my_own.reduction(gives={"strongly_convex"})
+    def stronger(solve, *, kappa: float):
+        def reduced(problem, start, rng):
+            return solve(problem.regularized(kappa), start, rng)
+
+        made = registry.Solver(reduced, "my own", solve.needs, solve.gives, passes_to_quarter=quarter)
+        return {"function": reduced, "Solver": made, "the Solver itself": solve}[returned]
+
+    plain = registry.build_solver("prox_sdca")
+    solve = registry.build_solver("prox_sdca", {"name": "stronger", "kappa": 0.5})
+    assert solve.needs == plain.needs - {"strongly_convex"} and solve.gives == plain.gives - {"dual"}
+    names = {"function": "stronger(prox_sdca)", "Solver": "my own", "the Solver itself": "prox_sdca"}
+    assert solve.name == names[returned]
+    assert (solve.passes_to_quarter is None) == (returned == "function")
+    assert solve.counts_passes
+    p = problem_of("adapt_reg").regularized(0.1)
+    found = next(x for x in solve(p, None, Rng(0)) if x.passes >= 300)
+    assert gap(p if returned == "the Solver itself" else p.regularized(0.5), found) < 1e-10
+
+
+def test_a_reduced_solver_counts_no_passes_if_the_inner_one_does_not():
+    assert not registry.build_solver("celer", {"name": "adapt_reg", "sigma": 0.5}).counts_passes
+
+
+def test_quartering_is_the_former_name_of_passes_to_quarter(of_my_own):
+    with pytest.warns(DeprecationWarning, match="now called passes_to_quarter"):
+
+        @of_my_own.solver(quartering=lambda problem, *, factor: factor * problem.n)
+        def slow(problem, start, rng, *, factor: float = 1.0):
+            yield Iterate(problem.start(start))
+
+    solve = registry.build_solver({"name": "slow", "factor": 3.0})
+    assert solve.passes_to_quarter(problem_of("adapt_reg")) == 120.0

@@ -88,9 +88,8 @@ def test_the_centre_of_a_fixed_regularization_is_the_start():
         seen.append(problem)
         yield Iterate(problem.start(start))
 
-    spy.needs = spy.gives = frozenset()
     p = oracles.problem("squared", AWAY)
-    list(registry.reduce_solver(spy, {"name": "regularize", "sigma": 0.5})(p, None, Rng(0)))
+    list(registry.reduce_solver(registry.Solver(spy, "spy"), {"name": "regularize", "sigma": 0.5})(p, None, Rng(0)))
     np.testing.assert_array_equal(seen[0].center, 0.1)
 
 

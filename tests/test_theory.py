@@ -158,7 +158,9 @@ def test_no_bound_without_smoothness(solver):
 
 # the oracles of the reductions
 
-QUARTERING = [name for name in registry.names("solver") if registry.lookup("solver", name).quartering is not None]
+QUARTERING = [
+    name for name in registry.names("solver") if registry.lookup("solver", name).passes_to_quarter is not None
+]
 
 
 @pytest.mark.parametrize("problem", ["logistic", "ridge", "easy logistic"])
@@ -173,7 +175,7 @@ def test_quartering_quarters(solver, problem):
         begin = next(it for it in registry.build_solver(spec)(p, None, Rng(100 + seed)) if it.passes >= 2.0)
         begin = begin._replace(w=begin.w.copy(), b=None if begin.b is None else begin.b.copy())
         first = p.primal(begin.w) - optimum
-        end = next(it for it in solve(p, begin, Rng(seed)) if it.passes >= solve.quartering(p))
+        end = next(it for it in solve(p, begin, Rng(seed)) if it.passes >= solve.passes_to_quarter(p))
         ratios.append((p.primal(end.w) - optimum) / first)
     assert np.mean(ratios) <= 0.25
 

@@ -4,10 +4,10 @@ A solver's theorem is a function bound(constants, passes) -> array, given to its
 `@solver(bound=...)` and kept as `Component.bound`: an upper bound of P(w) - P(w*) after so many passes, in expectation
 for randomized methods, as each function says; infinite where it does not begin yet. It raises NoTheorem for parameters
 and problems that the theorem is not about. Of the run's parameters it gets those that it takes as keyword-only
-arguments (`rrmbench.report.theory.proven`).
+arguments (`rrmbench.registry.Component.solver`).
 
-`@solver(quartering=...)` gives the time of the oracle of a reduction, quartering(problem, **parameters) -> passes: in
-so many passes the theorem quarters P(w) - P(w*) of a smooth and strongly convex problem. It is a schedule also for
+`@solver(passes_to_quarter=...)` gives the time of the oracle of a reduction, f(problem, **parameters) -> passes: in so
+many passes the theorem quarters P(w) - P(w*) of a smooth and strongly convex problem. It is a schedule also for
 settings that the theorem leaves out; what is proven is for `bound` to say. The theorem of a reduction is
 bound(constants, epochs, **parameters), after so many epochs that quarter the distance.
 """

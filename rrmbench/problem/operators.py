@@ -135,6 +135,32 @@ class Flattened:
         return self._flat.adjoint(b).reshape(self.shape[1:])
 
 
+class Counted:
+    """A view of a data operator that counts its products in `passes`: half a pass for each one with X or with X^T.
+
+    Everything else is the operator's: what a kernel reads of `rows` is for its solver to count. A view of a view counts
+    for both. `Problem.counted` makes one.
+    """
+
+    def __init__(self, X):
+        self._X, self.shape, self.passes = X, X.shape, 0.0
+
+    def __getattr__(self, name):
+        if name.startswith("_"):  # of a view that is being copied, which has no X yet
+            raise AttributeError(name)
+        return getattr(self._X, name)
+
+    def forward(self, w):
+        """z = X w."""
+        self.passes += 0.5
+        return self._X.forward(w)
+
+    def adjoint(self, b):
+        """X^T b."""
+        self.passes += 0.5
+        return self._X.adjoint(b)
+
+
 def _head(rows, n):
     end = rows.indptr[n]
     return rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy()

@@ -10,6 +10,7 @@ numbers, so that a solver sees a Problem whatever a reduction did to it. With a 
 last entry of w (of a matrix, the last row), and D is finite only where its v vanishes.
 """
 
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import jit
-from rrmbench.problem.operators import CSR
+from rrmbench.problem.operators import CSR, Counted
 from rrmbench.problem.samples import over_samples
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
@@ -148,6 +149,16 @@ class Problem:
     def start(self, given=None):
         """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""
         return self.prox(np.zeros(self.shape), 0.0) if given is None else given.w.copy()
+
+    def outputs(self, w):
+        """z = X w, a new array; for w = 0 there is no product."""
+        return self.X.forward(w) if w.any() else np.zeros(self.output_shape)
+
+    def counted(self):
+        """This problem with a view of X that counts: `X.passes` are the products made through it so far."""
+        view = copy(self)
+        object.__setattr__(view, "X", Counted(self.X))
+        return view
 
     # the two transformations
 

@@ -7,7 +7,9 @@
         return reduced
 
 A reduction changes the problem that the solver sees; curves and certificates are measured on the original one. `solve`
-carries what the solver `needs` and `gives` as attributes.
+is a `rrmbench.registry.Solver`, which says what it `needs` and `gives`. What is returned is a function of (problem,
+start, rng), which becomes a Solver without theorems, or a Solver; either needs what `solve` needs and the reduction
+does not give.
 """
 
 import importlib

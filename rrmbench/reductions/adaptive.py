@@ -5,7 +5,7 @@ from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
 
     inner    practice   an epoch ends when the duality gap has fallen to a quarter of the gap that closed the epoch
                         before, or the norm of the prox-gradient map to a third [sections 6.1 and 6.2]
-             theory     an epoch has the passes in which the solver's theorem quarters P(w) - P(w*) (its `quartering`)
+             theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
     output   running: the solver's iterates as they are; epoch: the model that closed the last epoch, which is what the
              theorems are about, while passes go on counting
@@ -20,7 +20,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, reduction
-from rrmbench.stages.progress import bound_of_suboptimality, kept, product, progress_of
+from rrmbench.stages.progress import bound_of_suboptimality, kept, progress_of
 
 HALVINGS = 50  # after which the added terms are below rounding
 CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
@@ -164,23 +164,24 @@ class _ByTime:
     """An epoch is over when the solver has had the passes of its theorem."""
 
     def __init__(self, solve):
-        self.quartering = getattr(solve, "quartering", None)
-        if self.quartering is None:
+        self.passes_to_quarter = solve.passes_to_quarter
+        if self.passes_to_quarter is None:
             raise RrmbenchError(
                 "reduction: inner: theory needs a solver with a theorem on the passes that quarter the distance to the "
-                f"optimum; {getattr(solve, '__name__', 'this one')} has none, use inner: practice"
+                f"optimum; {solve.name} has none, use inner: practice"
             )
 
     def __call__(self, stage, x):
         """As `_ByProgress`."""
-        return x.passes >= self.quartering(stage) - 1e-9, 0.0
+        return x.passes >= self.passes_to_quarter(stage) - 1e-9, 0.0
 
 
 def _starting_values(solve, problem, state, sigma, mu):
     """Return ((sigma_0, mu_0), passes spent), "auto" replaced and None by 0; yields `state` while passes are spent."""
     if "auto" not in (sigma, mu):
         return (sigma or 0.0, mu or 0.0), 0.0
-    z, spent = product(problem, state.w)
+    problem = problem.counted()
+    z = problem.outputs(state.w)
     gap = bound_of_suboptimality(problem, state.w, z)
     theory = gap / problem.lipschitz**2
     if mu == "auto":
@@ -192,14 +193,14 @@ def _starting_values(solve, problem, state, sigma, mu):
         if "rows" in solve.needs:
             sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
         else:
-            for theta, more in squared_distances(smoothed, state.w, z):  # noqa: B007, the last are used
-                yield state._replace(passes=spent + more)
-            sigma, spent = gap / theta, spent + more
-    return (sigma or 0.0, mu or 0.0), spent
+            for theta in squared_distances(smoothed, state.w, z):  # noqa: B007, the last is used
+                yield state._replace(passes=problem.X.passes)
+            sigma = gap / theta
+    return (sigma or 0.0, mu or 0.0), problem.X.passes
 
 
 def squared_distances(problem, w0, z0):
-    """Yield (Theta, passes spent) for better and better estimates of ||w0 - w*||^2, from below as a rule.
+    """Yield better and better estimates Theta of ||w0 - w*||^2, from below as a rule.
 
     z0 = X w0 is known. Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on
     the quadratic model smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0
@@ -207,19 +208,17 @@ def squared_distances(problem, w0, z0):
     """
     residual = -problem.prox_gradient(w0, z0)
     way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
-    spent, theta = 0.5, 1.0
+    theta = 1.0
     for _ in range(CG_STEPS):
-        q, cost = product(problem, direction)
-        spent += cost
+        q = problem.outputs(direction)
         curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
         if curvature == 0.0:
             break
         length = size / curvature
         way = way + length * direction
         theta = float(np.vdot(way, way))
-        yield theta, spent
+        yield theta
         residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
         before, size = size, float(np.vdot(residual, residual))
         direction = residual + (size / before) * direction
-        spent += 0.5
-    yield theta, spent
+    yield theta

@@ -5,7 +5,6 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Positive
 from rrmbench.registry import reduction
-from rrmbench.stages.progress import product
 
 
 @reduction
@@ -37,14 +36,14 @@ def regularize(solve, *, sigma: Positive | None = None, eps: Positive | None = N
 
 def strength_for(problem, w0, eps):
     """(eps/r^2 with r >= ||w* - w0||, its passes); RrmbenchError where psi bounds no w."""
-    z0, cost = product(problem, w0)
-    r = problem.radius(w0, z0) + float(np.linalg.norm(w0))
+    problem = problem.counted()
+    r = problem.radius(w0, problem.outputs(w0)) + float(np.linalg.norm(w0))
     if not r < np.inf:
         raise RrmbenchError(
             f"reduction regularize: eps = {eps:g} needs a regularizer that bounds ||w*||, as a norm does; found is "
             f"{type(problem.regularizer).__name__}{' with a free bias' * problem.free_bias} (give sigma instead)"
         )
-    return eps / (r or 1.0) ** 2, cost
+    return eps / (r or 1.0) ** 2, problem.X.passes
 
 
 @reduction(gives={"smooth"})

@@ -1,7 +1,6 @@
 """The theorems' curves: what the papers prove of a solver on the very problem of a run, from its measured constants."""
 
 from functools import lru_cache
-from inspect import Parameter, signature
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def bound_curve(run, experiment):
     solver, parameters = registry.from_mapping("solver", spec["solver"])
     reduction, values = registry.from_mapping("reduction", spec["reduction"])
     plain = reduction.name == "none"
-    if (solver.bound if plain else reduction.bound and solver.quartering) is None:
+    if (solver.bound if plain else reduction.bound and solver.passes_to_quarter) is None:
         return None
     if isinstance(spec["reduction"], dict) and "inside" in spec["reduction"]:
         raise NoTheorem(reduction.name, "no theorem is about nested reductions")
@@ -55,10 +54,8 @@ def _starting_values(reduction, values):
 
 
 def proven(solver, constants, passes, given):
-    """solver.bound with those of the parameters, `given` ones or defaults, that it takes as keyword-only arguments."""
-    takes = [p.name for p in signature(solver.bound).parameters.values() if p.kind is Parameter.KEYWORD_ONLY]
-    values = {name: given.get(name, solver.parameters[name].default) for name in takes}
-    return solver.bound(constants, passes, **values)
+    """The theorem of a solver (a Component) at arrays of passes, with the parameters `given` or their defaults."""
+    return solver.solver(given).bound(constants, passes)
 
 
 def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
@@ -69,7 +66,7 @@ def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
         try:
             if solver.bound is not None:
                 proven(solver, constants(stage), np.zeros(1), parameters)
-            total += solver.quartering(stage, **parameters)
+            total += solver.passes_to_quarter(stage, **parameters)
         except NoTheorem:
             if epoch == 0:
                 raise

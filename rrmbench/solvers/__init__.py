@@ -8,7 +8,8 @@
 
 A solver never stops, times, prints or evaluates the objective. `start` is None or an Iterate to continue
 from: `problem.start(start)` is a new w to begin with, in the domain of Psi. A pass is one product with X and one with
-X^T, so 2 nnz entries read; products that papers do not count are checks; a product with 0 is free. `needs` are traits
+X^T, so 2 nnz entries read; products that papers do not count are checks; a product with 0 is free. `problem.counted()`
+is a view of the problem whose `X.passes` counts the products made through it. `needs` are traits
 of the problem (see `rrmbench.problem.traits.traits`), "Hinge or Logistic" being met by either.
 `gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b).
 """

@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import PositiveInt
 from rrmbench.problem.iterate import Iterate
-from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, kept, product
+from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, kept
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
 
@@ -133,14 +133,12 @@ def accelerated(solve, problem, start, rng, kappa, inner):
 
 def first_gap(problem, state):
     """P(w) - max(D(0), D(b)), the rounding level of P(w), and the passes that they take."""
-    z, cost = product(problem, state.w)
-    gap, floor = (
-        bound_of_suboptimality(problem, state.w, z),
-        4.0 * np.finfo(float).eps * abs(problem.primal(state.w, z)),
-    )
-    if state.b is None or not state.b.any():
-        return gap, floor, cost
-    return min(gap, problem.primal(state.w, z) - problem.dual(state.b)), floor, cost + 0.5
+    problem = problem.counted()
+    z = problem.outputs(state.w)
+    primal, gap = problem.primal(state.w, z), bound_of_suboptimality(problem, state.w, z)
+    if state.b is not None and state.b.any():
+        gap = min(gap, primal - problem.dual(state.b))
+    return gap, 4.0 * np.finfo(float).eps * abs(primal), problem.X.passes
 
 
 class Accuracy:

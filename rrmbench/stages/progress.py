@@ -43,11 +43,6 @@ def kept(x):
     return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
 
 
-def product(problem, w):
-    """(X w, its passes): half a one, or none for w = 0."""
-    return problem.X.forward(w), 0.5 if w.any() else 0.0
-
-
 def bound_of_suboptimality(problem, w0, z0):
     """Delta = P(w0) - D(0) >= P(w0) - P(w*), z0 = X w0."""
     return problem.primal(w0, z0) - problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
@@ -56,9 +51,10 @@ def bound_of_suboptimality(problem, w0, z0):
 def _gap(stage, x):
     if x.b is None:  # where a reduction inside begins
         return None, 0.0, 0.0
-    z, cost = product(stage, x.w)
+    stage = stage.counted()
+    z = stage.outputs(x.w)
     floor = 4.0 * np.finfo(float).eps * abs(stage.primal(x.w, z))
-    return max(stage.consistent_gap(z, x.b), floor), floor, cost
+    return max(stage.consistent_gap(z, x.b), floor), floor, stage.X.passes
 
 
 def _given_norm(stage, x):
@@ -71,5 +67,6 @@ def _gradient_norm(stage, x):
             "reduction: the progress of a solver without a dual iterate shows on smooth problems only; use "
             "joint_adapt, or put the smoothing outside of this reduction if it is inside"
         )
-    z, cost = product(stage, x.w)
-    return float(np.linalg.norm(stage.prox_gradient(x.w, z))), 0.0, cost + 0.5
+    stage = stage.counted()
+    norm = float(np.linalg.norm(stage.prox_gradient(x.w, stage.outputs(x.w))))
+    return norm, 0.0, stage.X.passes

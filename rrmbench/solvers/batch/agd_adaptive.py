@@ -6,8 +6,7 @@ from typing import Literal
 
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
-from rrmbench.solvers.batch.fobos import steepest
-from rrmbench.solvers.batch.gradient import GROWTH, curvature, searched_steps
+from rrmbench.solvers.batch.line_search import GROWTH, curvature, searched_steps, steepest
 
 
 @solver
@@ -35,8 +34,8 @@ def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Litera
     smooth = isfinite(problem.smoothness)
     floor = (problem.L if smooth else steepest(problem)) / problem.n
 
-    def first(v):
-        return max(curvature(problem if smooth else problem.smoothed(1.0), v), floor) / step_scale, 0.5
+    def first(problem, v):
+        return max(curvature(problem if smooth else problem.smoothed(1.0), v), floor) / step_scale
 
     def limit(k):
         if smooth:

@@ -28,12 +28,13 @@ def coordinate_descent(problem, start, rng):
     does not move and is read once; X w of a start that is not zero is half a pass; the transposed copy is part of the
     clock.
     """
+    problem = problem.counted()
     n, nnz = problem.n, max(problem.X.nnz, 1)
     columns, sqnorms = _columns(problem)
     curvatures = problem.smoothness * sqnorms / n
     w = problem.start(start)
     yield Iterate(w)
-    z, passes, touched = problem.X.forward(w), 0.5 if w.any() else 0.0, 0
+    z, touched = problem.outputs(w), 0
     linear = 0.0 if problem.center is None else problem.kappa * problem.center
     linear = np.broadcast_to(linear, problem.shape).copy()
     while True:
@@ -52,7 +53,7 @@ def coordinate_descent(problem, start, rng):
                 w,
                 z,
             )
-            yield Iterate(w, problem.loss_dual(z), passes + touched / nnz)
+            yield Iterate(w, problem.loss_dual(z), problem.X.passes + touched / nnz)
 
 
 def _columns(problem):

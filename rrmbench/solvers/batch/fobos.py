@@ -8,6 +8,7 @@ import numpy as np
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
+from rrmbench.solvers.batch.line_search import steepest
 
 
 @solver
@@ -26,6 +27,7 @@ def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
 
     b is the average of all phi'(X w): with the average of w, its gap is what falls as the theorems say.
     """
+    problem = problem.counted()
     w = problem.start(start)
     average = np.zeros(problem.output_shape)
     yield Iterate(w)
@@ -34,7 +36,7 @@ def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
         average += (b - average) / k
         eta = step_scale * step(problem, k)
         w = problem.prox(w + eta * problem.v(b), eta)
-        yield Iterate(w, average, passes=k)
+        yield Iterate(w, average, problem.X.passes)
 
 
 def step(problem, k):
@@ -44,8 +46,3 @@ def step(problem, k):
     if problem.strong_convexity > 0.0:
         return 1.0 / (problem.strong_convexity * k)
     return 1.0 / (steepest(problem) * sqrt(k))
-
-
-def steepest(problem):
-    """G R, a bound of the norm of every subgradient of the mean loss; G without data, where every step is right."""
-    return problem.dual_radius * (problem.R or 1.0)

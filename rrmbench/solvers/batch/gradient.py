@@ -16,7 +16,6 @@ trial of L half a pass; X y is a combination of known products. The dual candida
 derivatives at the y it came from.
 """
 
-from itertools import count
 from math import ceil, inf, log, log1p, sqrt
 from typing import Literal
 
@@ -24,18 +23,10 @@ import numpy as np
 
 from rrmbench.parameters import Positive
 from rrmbench.problem.constants import NoTheorem
-from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-
-GROWTH = 1.5
-ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
+from rrmbench.solvers.batch.line_search import curvature, searched, searched_steps
 
 Step = Literal["bound", "backtracking"]
-
-
-def searched(n):
-    """The passes that backtracking spends beside one per step, at most: for L_0 and for rejected trials."""
-    return 0.5 + 0.5 * ceil(log(n) / log(GROWTH))
 
 
 def proven_L(method, theorem, constants, step_scale):
@@ -94,13 +85,13 @@ def fista_bound(constants, passes, *, restart, step_scale):
     return np.where(k > 0.0, 2.0 * L * c.distance / (k + 1.0) ** 2, inf)
 
 
-@solver(needs={"smooth"}, bound=gd_bound, quartering=gd_quartering)
+@solver(needs={"smooth"}, bound=gd_bound, passes_to_quarter=gd_quartering)
 def gd(problem, start, rng, *, step: Step = "backtracking", step_scale: Positive = 1.0):
     """The proximal gradient method (ISTA), w = prox_{eta Psi}(w - eta grad f(w)), eta = step_scale / L."""
     return extrapolated(problem, start, step, step_scale, lambda eta, y, w, old: 0.0)
 
 
-@solver(needs={"smooth", "strongly_convex"}, bound=agd_bound, quartering=agd_quartering)
+@solver(needs={"smooth", "strongly_convex"}, bound=agd_bound, passes_to_quarter=agd_quartering)
 def agd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0):
     """Nesterov's constant momentum for strongly convex Psi, eta = step_scale / L.
 
@@ -151,59 +142,7 @@ def extrapolated(problem, start, step, step_scale, momentum):
     """The method above with beta = momentum(eta, y, w, w_old)."""
     bound = problem.L
 
-    def first(v):
-        if step == "bound":
-            return bound, 0.0
-        return max(curvature(problem, v), bound / problem.n), 0.5
+    def first(problem, v):
+        return bound if step == "bound" else max(curvature(problem, v), bound / problem.n)
 
     return searched_steps(problem, start, first, lambda k: bound, momentum, step_scale)
-
-
-def searched_steps(problem, start, first, limit, momentum, step_scale=1.0):
-    """As `extrapolated`, for any L: first(v) -> (L_0, its passes), v minus the first gradient; limit(k) bounds L.
-
-    A step k = 1, 2, ... with L = limit(k) or more is taken untested.
-    """
-    w = problem.start(start)
-    yield Iterate(w)
-    z, passes = problem.X.forward(w), 0.5 if w.any() else 0.0
-    y, z_y, b = w, z, problem.loss_dual(z)
-    v = problem.v(b)
-    passes += 0.5
-    yield Iterate(w, b, passes)
-    L, cost = first(v)
-    passes += cost
-    for k in count(1):
-        bound = limit(k)
-        L = min(L, bound)
-        while True:
-            eta = step_scale / L
-            new = problem.prox(y + eta * v, eta)
-            z_new = problem.X.forward(new)
-            passes += 0.5
-            if L >= bound or is_smooth(problem, L, y, z_y, v, new, z_new):
-                break
-            L = min(GROWTH * L, bound)
-            yield Iterate(w, passes=passes)
-        yield Iterate(new, b, passes)
-        beta = momentum(eta, y, new, w)
-        y, z_y = (new + beta * (new - w), z_new + beta * (z_new - z)) if beta > 0.0 else (new, z_new)
-        w, z = new, z_new
-        b = problem.loss_dual(z_y)
-        v = problem.v(b)
-        passes += 0.5
-
-
-def curvature(problem, v):
-    """smoothness ||X v||^2 / (n ||v||^2), or 0 for v = 0."""
-    size = float(np.vdot(v, v))
-    if size == 0.0:
-        return 0.0
-    return problem.smoothness * float(np.sum(problem.X.forward(v) ** 2)) / (problem.n * size)
-
-
-def is_smooth(problem, L, y, z_y, v, w, z):
-    """Whether f(w) <= f(y) - v.(w - y) + (L/2) ||w - y||^2 up to rounding; z = X w and z_y = X y."""
-    at_y, move = problem.mean_loss(z_y), w - y
-    allowed = 0.5 * L * float(np.vdot(move, move)) - float(np.vdot(v, move)) + ROUNDING * abs(at_y)
-    return problem.mean_loss(z) - at_y <= allowed

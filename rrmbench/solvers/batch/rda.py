@@ -9,7 +9,7 @@ import numpy as np
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.batch.fobos import steepest
+from rrmbench.solvers.batch.line_search import steepest
 
 
 @solver
@@ -31,6 +31,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
 
     b is the average of all phi'(X w), so -(1/n) X^T b = -g; for s > 0, (w, b) is a pair with w = grad Psi*(-g).
     """
+    problem = problem.counted()
     w0 = problem.start(start)
     w, average = w0, np.zeros(problem.shape)
     b, v = np.zeros(problem.output_shape), np.zeros(problem.shape)
@@ -42,7 +43,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
         if output == "average":
             average += (w - average) / k
         w = next_point(problem, w0, v, k, step_scale)
-        yield Iterate(w if output == "last" else average, b, passes=k)
+        yield Iterate(w if output == "last" else average, b, problem.X.passes)
 
 
 def next_point(problem, w0, v, k, step_scale):

@@ -20,6 +20,7 @@ def subgradient(problem, start, rng, *, step_scale: Positive = 1.0):
     Psi}(w))/t with t a millionth of eta: the least-norm one in the limit, exact at a point that is a
     millionth of a step away. [Nesterov 2004, 3.2.3]
     """
+    problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
     eta = step_scale
@@ -31,4 +32,4 @@ def subgradient(problem, start, rng, *, step_scale: Positive = 1.0):
         if norm > 0.0:
             eta = step_scale / (norm * sqrt(k))
             w = problem.prox(w - eta * g, 0.0)
-        yield Iterate(w, b, passes=k)
+        yield Iterate(w, b, problem.X.passes)

@@ -19,7 +19,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import lacking
+from rrmbench.registry import lacking, lookup
 
 
 def restarts(problem, needs, build, budgets, per_iteration=nan):
@@ -41,6 +41,11 @@ def restarts(problem, needs, build, budgets, per_iteration=nan):
         yield Iterate(w, passes=per_iteration * used, restarted=True)
         if isinstance(budget, int) and 2 * used < budget:  # cyanure ends in multiples of its interval
             return
+
+
+def known(name):
+    """The traits of problems that the library of the registered solver `name` knows: what this solver needs."""
+    return lookup("solver", name).needs
 
 
 def _check(problem, needs):

@@ -24,7 +24,11 @@ def _root(problem):
     return np.sqrt(min(own / (problem.R**2 + own), 0.99))
 
 
-@solver(needs={"smooth", "strongly_convex", "scalar", "coordinate", "rows"}, gives={"dual"}, quartering=apcg_quartering)
+@solver(
+    needs={"smooth", "strongly_convex", "scalar", "coordinate", "rows"},
+    gives={"dual"},
+    passes_to_quarter=apcg_quartering,
+)
 def apcg(problem, start, rng):
     """APCG for -D(b), with its default step lengths and independent uniform draws of the coordinates.
 

@@ -21,13 +21,17 @@ class Ascent:
     """b, and u = (v(b) + kappa center)/s, whose prox is w = grad Psi*(v(b))."""
 
     def __init__(self, problem, option, start):
-        self.problem = problem
+        self.problem = problem = problem.counted()
         self.b = np.zeros(problem.output_shape) if start is None or start.b is None else start.b.copy()
         warm = self.b.any()
-        self.checks = 0.5 if warm else 0.0  # the product X^T b, where the start is not zero
         self.u = self.shifted(problem.v(self.b)) if warm else problem.shift()
         self.fixed = (problem.X.rows, problem.y, option, problem.regularizer, problem.strong_convexity)
         self._w = np.empty(problem.shape)
+
+    @property
+    def checks(self):
+        """The products X^T b so far: one where the start is not zero, and one per report of an average."""
+        return self.problem.X.passes
 
     def run(self, order):
         steps(*self.fixed, order, self.b, self.u)
@@ -107,7 +111,6 @@ class Average:
             return ascent.point(ascent.b, ascent.u)
         mean = (self.before[0] + self.now[0]) * (INSIDE / length)
         mean = mean.reshape(ascent.b.shape)
-        ascent.checks += 0.5
         return ascent.point(mean, ascent.shifted(ascent.problem.v(mean)))
 
 

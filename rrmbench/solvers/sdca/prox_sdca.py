@@ -43,7 +43,7 @@ def prox_sdca_quartering(problem, **parameters):
     needs={"strongly_convex", "separable", "coordinate", "rows"},
     gives={"dual"},
     bound=prox_sdca_bound,
-    quartering=prox_sdca_quartering,
+    passes_to_quarter=prox_sdca_quartering,
 )
 def prox_sdca(
     problem,

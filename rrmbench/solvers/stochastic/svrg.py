@@ -57,7 +57,7 @@ def svrg_quartering(problem, *, step_scale=STEP_SCALE, snapshot="last"):
     needs={"smooth", "scalar", "coordinate", "rows"},
     gives={"gradient_norm"},
     bound=svrg_bound,
-    quartering=svrg_quartering,
+    passes_to_quarter=svrg_quartering,
 )
 def svrg(
     problem,
