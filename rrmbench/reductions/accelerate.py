@@ -1,4 +1,4 @@
-"""Acceleration of any solver (Shalev-Shwartz and Zhang 2014; "Catalyst", Lin, Mairal and Harchaoui 2015).
+"""Acceleration of any solver [Acc-SDCA; "Catalyst", Lin, Mairal and Harchaoui 2015].
 
 Outer iteration t minimizes P(w) + (kappa/2) ||w - y||^2, y = w_(t-1) + beta_(t-1) (w_(t-1) - w_(t-2)), from where the
 one before ended, up to the accuracy eps_t. A schedule (`StronglyConvex` or `Convex`) says what beta_t and eps_t are.
@@ -23,7 +23,7 @@ Inner = Literal["theory"] | PositiveInt
 
 @reduction(gives={"strongly_convex"})
 def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory"):
-    """minimize P(w) + (kappa/2) ||w - y||^2 again and again, y by Nesterov's momentum [Acc-SDCA, Figure 2; Catalyst]
+    """minimize P(w) + (kappa/2) ||w - y||^2 again and again, y by Nesterov's momentum [Acc-SDCA, Figure 2]
 
     kappa : "auto" is R^2/(gamma n) - s, made for solvers of n + R^2/(gamma s) steps on single samples (prox_sdca, svrg,
         saga); the solver then runs as it is if R^2/(gamma s) <= 10 n. Needs a smooth loss.

@@ -1,4 +1,4 @@
-"""Forward-backward splitting with subgradients, the baseline "fobos" of Pdprox (Duchi and Singer 2009)."""
+"""Forward-backward splitting with subgradients, the baseline "fobos" of Pdprox [Duchi and Singer 2009]."""
 
 from itertools import count
 from math import isfinite, sqrt

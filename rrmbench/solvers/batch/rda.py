@@ -1,4 +1,4 @@
-"""Regularized dual averaging, the baseline "rda" of Pdprox (Xiao 2010)."""
+"""Regularized dual averaging, the baseline "rda" of Pdprox [Xiao 2010]."""
 
 from itertools import count
 from math import isfinite, sqrt
