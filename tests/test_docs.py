@@ -176,6 +176,23 @@ def test_files_and_targets_exist(page):
         assert list(ROOT.glob(path.rstrip("/"))), path
 
 
+def test_architecture_names_every_wing():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    wings = {path.parent.name for path in (ROOT / "rrmbench").glob("*/__init__.py")}
+    assert wings >= {"problem", "solvers"}
+    assert {wing for wing in wings if f"`{wing}/`" not in text} == set()
+
+
+def test_notation_names_every_trait():
+    """The traits that solvers need; those with a capital are names of losses and regularizers."""
+    from rrmbench import registry
+
+    needed = frozenset().union(*(registry.lookup("solver", name).needs for name in registry.names("solver")))
+    traits = {need for need in needed if need == need.lower()}
+    assert traits >= {"smooth", "rows"}
+    assert {trait for trait in traits if f"\n| {trait} | " not in NOTATION} == set()
+
+
 def test_options_of_the_reference_exist():
     """Each command of the README's table has the options that it names."""
     from typer.main import get_command
