@@ -18,7 +18,7 @@ The rules, fixed before the runs:
 
 For Pdprox (pdprox.py). Its methods and rivals are deterministic: one seed, but for stochastic Pegasos, which has five.
 Seconds are CPU seconds of the solver alone. First trials changed the grid, the rivals and the levels of Figure 6, as
-the README says; what they concern was run again.
+docs/reproduction.md says; what they concern was run again.
 
 - *Figures 2, 3 and 5*. Every method has 21 settings: step scales 2^-2 .. 2^18 (2^-10 .. 2^10 on the matrix), or, for
   Pdprox with two steps, ratios 2^-10 .. 2^10. Budgets are a tenth and all of the passes, and T/10 and T, T being the

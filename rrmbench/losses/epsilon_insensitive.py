@@ -9,7 +9,7 @@ from rrmbench.registry import loss
 
 
 class EpsilonInsensitive(NamedTuple):
-    """phi(z) = max(|z - y| - epsilon, 0),  phi*(b) = y b + epsilon |b| for |b| <= 1 (Pdprox, section 3)."""
+    """phi(z) = max(|z - y| - epsilon, 0),  phi*(b) = y b + epsilon |b| for |b| <= 1 [Pdprox, section 3]."""
 
     epsilon: float
     convexity: float = 0.0

@@ -90,5 +90,5 @@ def hinge(budget: Positive | None = None):
 
 @loss(needs={"binary"})
 def smoothed_hinge(gamma: Positive = 1.0):
-    """the hinge smoothed by gamma (Accelerated Prox-SDCA, section 5.1)"""
+    """the hinge smoothed by gamma [Acc-SDCA, section 5.1]"""
     return Hinge(), gamma

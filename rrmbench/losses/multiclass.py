@@ -165,7 +165,7 @@ def excess(rho, z, c, gamma, mu, q, b):
 
 
 class SoftMaxOfHinge(NamedTuple):
-    """phi(z) = gamma log(1 + sum_j exp((c_j + a_j)/gamma)), c_j = 1 for j != y, c_y = a_y = 0 [Acc-SDCA, eq. 14].
+    """phi(z) = gamma log(1 + sum_j exp((c_j + a_j)/gamma)), c_j = 1 for j != y, c_y = a_y = 0 [Acc-SDCA, (14)].
 
     phi*(b) = -s + gamma (sum_{j != y} b_j log b_j + (1 - s) log((1 - s)/2)), s = sum_{j != y} b_j: eq. (15) minimized
     over the component of y, whose margin is always 0.

@@ -29,7 +29,7 @@ def kinks(loss, y):
 
 
 class OrdinalHinge(NamedTuple):
-    """phi(z) = sum_{r=1..4} max(0, 1 - T_r (z - theta_r)), T_r = 1 if y > r else -1;  y = 1, ..., 5 (Pdprox, 5.3).
+    """phi(z) = sum_{r=1..4} max(0, 1 - T_r (z - theta_r)), T_r = 1 if y > r else -1;  y = 1, ..., 5 [Pdprox, 5.3].
 
     With g the number of r < y, phi has the slopes -g, ..., 4 - g, and phi* is finite between them: its own slopes are
     the kinks theta_r + T_r of phi in increasing order, and phi*(-g) = -sum_{r < y} (theta_r + 1).

@@ -1,4 +1,4 @@
-"""The Euclidean projection on a box cut by a half-space, exactly (Pdprox, Lemma 13)."""
+"""The Euclidean projection on a box cut by a half-space, exactly [Pdprox, Lemma 13]."""
 
 import numpy as np
 

@@ -97,7 +97,7 @@ class OnArrays:
 class InBall:
     """psi(w) for ||w||_2 <= r and +inf elsewhere, where psi(c w) = c psi(w) for c >= 0.
 
-    prox: that of psi, then scaled into the ball [Yu, On decomposing the proximal map, 2013, Theorem 4].
+    prox: that of psi, then scaled into the ball [Yu 2013, Theorem 4].
     psi*(v) = max over ||w|| <= r of v.w - psi(w) = r ||prox of psi with step 1 at v||_2, finite everywhere.
     """
 

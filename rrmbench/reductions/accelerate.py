@@ -7,7 +7,7 @@ from rrmbench.stages.acceleration import Inner, around
 
 @reduction(gives={"strongly_convex"})
 def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory"):
-    """minimize P(w) + (kappa/2) ||w - y||^2 again and again, y by Nesterov's momentum [Acc-SDCA, Figure 2; Catalyst]
+    """minimize P(w) + (kappa/2) ||w - y||^2 again and again, y by Nesterov's momentum [Acc-SDCA, Figure 2]
 
     kappa : "auto" is R^2/(gamma n) - s, made for solvers of n + R^2/(gamma s) steps on single samples (prox_sdca, svrg,
         saga); the solver then runs as it is if R^2/(gamma s) <= 10 n. Needs a smooth loss.

@@ -1,10 +1,10 @@
-"""AdaptReg, AdaptSmooth and their joint form (Allen-Zhu and Hazan 2016), and the choice among them.
+"""AdaptReg, AdaptSmooth and their joint form [Reductions], and the choice among them.
 
 In epoch t = 0, 1, 2, ... the solver works on the problem plus (sigma_t/2) ||w - w0||^2, its losses smoothed by mu_t,
 from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
 
     inner    practice   an epoch ends when the duality gap has fallen to a quarter of the gap that closed the epoch
-                        before, or the norm of the prox-gradient map to a third [sections 6.1 and 6.2]
+                        before, or the norm of the prox-gradient map to a third [Reductions, sections 6.1 and 6.2]
              theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
     output   running: the solver's iterates as they are; epoch: the model that closed the last epoch, which is what the
@@ -31,17 +31,20 @@ Output = Literal["running", "epoch"]
 
 
 def adapt_reg_bound(constants, epochs, *, sigma):
-    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance. [(3.3)]"""
+    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance. [Reductions, (3.3)]"""
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * sigma * constants.distance
 
 
 def adapt_smooth_bound(constants, epochs, *, mu):
-    """4^-T (P(w0) - P(w*)) + 2.5 mu_T G^2 after T epochs that quarter the distance. [(A.2)]"""
+    """4^-T (P(w0) - P(w*)) + 2.5 mu_T G^2 after T epochs that quarter the distance. [Reductions, (A.2)]"""
     return _decayed(constants, epochs) + 2.5 * 0.5**epochs * mu * constants.G**2
 
 
 def joint_adapt_bound(constants, epochs, *, sigma, mu):
-    """4^-T (P(w0) - P(w*)) + 4.5 mu_T G^2 + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter it. [(C.1)]"""
+    """4^-T (P(w0) - P(w*)) + 4.5 mu_T G^2 + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter it
+
+    [Reductions, (C.1)].
+    """
     added = mu * constants.G**2 + sigma * constants.distance
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * added
 

@@ -84,7 +84,7 @@ class L2Norm(Norm):
 
 @dataclass(frozen=True)
 class LInfNorm(Norm):
-    """psi(w) = strength max_j |w_j|; its prox is what remains of w outside of the l1 ball [Duchi and Singer, 2009]."""
+    """psi(w) = strength max_j |w_j|; its prox is what remains of w outside of the l1 ball [Duchi and Singer 2009]."""
 
     strength: float
 

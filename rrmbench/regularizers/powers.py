@@ -38,9 +38,9 @@ class Power(NamedTuple):
 class OfNorm:
     """psi(w) = strength V(||w||),  psi*(v) = strength V_*(||v||_* / strength), V convex and increasing on z >= 0.
 
-    The prox of t psi is that of t strength eta ||.|| with eta = V'(z), where z is the norm of the result [Lemma 16]:
-    z - ||w(V'(z))|| rises in z from at most 0 at z = 0 to at least 0 at z = ||w||. (The paper seeks the same eta as the
-    root of ||w(eta)|| - V_*'(eta); V' and V_*' are inverse to each other.)
+    The prox of t psi is that of t strength eta ||.|| with eta = V'(z), where z is the norm of the result
+    [Pdprox, Lemma 16]: z - ||w(V'(z))|| rises in z from at most 0 at z = 0 to at least 0 at z = ||w||. (The paper seeks
+    the same eta as the root of ||w(eta)|| - V_*'(eta); V' and V_*' are inverse to each other.)
     """
 
     strength: float

@@ -37,7 +37,7 @@ class L1Inf(Norm):
 class ExclusiveLasso:
     """psi(W) = strength sum_j ||row j||_1^2,  psi*(V) = sum_j ||row j||_inf^2 / (4 strength).
 
-    The prox soft-thresholds row j by theta_j = 2 t strength ||row j of the result||_1 [Kowalski, 2009].
+    The prox soft-thresholds row j by theta_j = 2 t strength ||row j of the result||_1 [Kowalski 2009].
     """
 
     strength: float

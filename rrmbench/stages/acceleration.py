@@ -1,4 +1,4 @@
-"""The outer loop of acceleration (Shalev-Shwartz and Zhang 2014; "Catalyst", Lin, Mairal and Harchaoui 2015).
+"""The outer loop of acceleration [Acc-SDCA; "Catalyst", Lin, Mairal and Harchaoui 2015].
 
 Outer iteration t minimizes P(w) + (kappa/2) ||w - y||^2, y = w_(t-1) + beta_(t-1) (w_(t-1) - w_(t-2)), from where the
 one before ended, up to the accuracy eps_t. A schedule (`StronglyConvex` or `Convex`) says what beta_t and eps_t are.

@@ -1,4 +1,4 @@
-"""Forward-backward splitting with subgradients, the baseline "fobos" of Pdprox (Duchi and Singer 2009)."""
+"""Forward-backward splitting with subgradients, the baseline "fobos" of Pdprox [Duchi and Singer 2009]."""
 
 from itertools import count
 from math import isfinite, sqrt
@@ -22,7 +22,7 @@ def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
         1/(s k)           for s > 0: the regret is O((G R)^2 log(k) / s)
         1/(G R sqrt(k))   else, the best at distance 1 from the optimum, G R being a bound of ||g||
 
-    Pdprox, section 5, tunes step_scale over 2^[-10..10]. [Duchi and Singer 2009, (2) and (3); the theorems of its
+    Pdprox, section 5, tunes step_scale over 2^[-10..10]. [Duchi and Singer 2009, (2) and (3), the theorems of its
     section 4 on regret are with 1/sqrt(k), and with 1/(s k) for strong convexity, here that of Psi]
 
     b is the average of all phi'(X w): with the average of w, its gap is what falls as the theorems say.

@@ -39,7 +39,7 @@ def proven_L(method, theorem, constants, step_scale):
 def gd_bound(constants, passes, *, step_scale):
     """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound over step_scale <= 1.
 
-    [Beck and Teboulle 2009, Theorem 3.1; the second, Nesterov 2013, Theorem 5]
+    [Beck and Teboulle 2009, Theorem 3.1; Nesterov 2013, Theorem 5 for the second]
     """
     c, L = constants, proven_L("gd", "Theorem 3.1", constants, step_scale)
     k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - searched(c.n)), 0.0)

@@ -1,4 +1,4 @@
-"""Regularized dual averaging, the baseline "rda" of Pdprox (Xiao 2010)."""
+"""Regularized dual averaging, the baseline "rda" of Pdprox [Xiao 2010]."""
 
 from itertools import count
 from math import isfinite, sqrt
@@ -24,7 +24,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
         0                          for s > 0, so no step_scale: w = grad Psi*(-g)
         G R sqrt(k)/step_scale     else, the best at distance 1 from the optimum, G R being a bound of ||g||
 
-    [Xiao 2010, Algorithm 1; beta_k = gamma sqrt(k) and, for strongly convex Psi, beta_k = 0 as in its section 3]
+    [Xiao 2010, Algorithm 1, beta_k = gamma sqrt(k) and, for strongly convex Psi, beta_k = 0 as in its section 3]
 
     output : the theorems are for the average of the points at which the subgradients were taken. The last point is
         the default: it is the one with the zeros that this method is made for, and the one that is compared.

@@ -18,7 +18,7 @@ def subgradient(problem, start, rng, *, step_scale: Positive = 1.0):
     of Psi. This is the optimal step if step_scale is the distance of the start from the optimum; Pdprox,
     section 5, tunes it over 2^[-10..10]. Psi has its prox only, so its subgradient is (w - prox_{t
     Psi}(w))/t with t a millionth of eta: the least-norm one in the limit, exact at a point that is a
-    millionth of a step away. [Nesterov 2004, 3.2.3]
+    millionth of a step away. [Nesterov 2004, section 3.2.3]
     """
     problem = problem.counted()
     w = problem.start(start)

@@ -1,4 +1,4 @@
-"""Nesterov's excessive gap technique (2005), in composite form: the baseline "Pdexg" of Pdprox, section 5.4.
+"""Nesterov's excessive gap technique in composite form: the baseline "Pdexg" of [Pdprox, section 5.4].
 
 With A = X/n, conj(b) = (1/n) sum (phi^mu)*(b_i), a centre w0 and b0, and two smoothing parameters, let
 
@@ -36,9 +36,9 @@ def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step
     Which mu there is and falls depends on what is strongly convex already:
 
         phi smooth    mu2 = 0, mu1 falls: O(1/k^2), and faster for s > 0
-        s > 0         mu1 = 0, mu2 falls: O(1/k^2) [section 7]
+        s > 0         mu1 = 0, mu2 falls: O(1/k^2) [Nesterov 2005b, section 7]
         else          mu2 and mu1 fall in turn, from mu1 mu2 = ||A||^2 and mu1 D1 = mu2 D2:
-                      P(w) - P(w*) <= 4 ||A|| sqrt(D1 D2) / k about, after k steps [section 6]
+                      P(w) - P(w*) <= 4 ||A|| sqrt(D1 D2) / k about, after k steps [Nesterov 2005b, section 6]
 
     ||A||^2 is bounded by (1/n^2) sum ||x_i||^2 <= R^2/n; D2 = n G^2/2. In the last case a step and the product that it
     leaves to be made cost one and a half passes, else a step costs one.

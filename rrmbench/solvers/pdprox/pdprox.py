@@ -1,4 +1,4 @@
-"""Pdprox: the primal dual prox method (Yang, Mahdavi, Jin and Zhu 2012), where nothing needs to be smooth.
+"""Pdprox: the primal dual prox method [Pdprox], where nothing needs to be smooth.
 
 P(w) = max_b F(w, b), F(w, b) = (1/n) (b.X w - sum (phi^mu)*(b_i)) + Psi(w). The paper's alpha is b up to signs that it
 folds into X, its gradients are G_w = (1/n) X^T b = -v(b) and G_alpha = (1/n) X w, to which it adds the linear part of
@@ -9,7 +9,7 @@ steps of `pdprox_lengths`,
     pdprox_primal   w_t = primal(w_(t-1), 2 v_(t-1) - v_(t-2)),   b_t = dual(b_(t-1), z_t)
 
 where z_t = X w_t and v_t = -(1/n) X^T b_t, and z_(-1) = z_0, v_(-1) = v_0: equations (22) and (21). The first is
-Algorithm 1 of Chambolle and Pock (2011); the second is right where the end of section 4.4 is misprinted. An iteration
+[Chambolle and Pock 2011, Algorithm 1]; the second is right where the end of section 4.4 is misprinted. An iteration
 is one product with X and one with X^T, a pass; to start from w != 0 (dual) or b != 0 (primal) takes half a pass more.
 
     layout      double_dual: two copies of what has the length n (z or b) are kept and combined; double_primal: two
@@ -36,9 +36,10 @@ Output = Literal["last", "average"]
 
 
 def pdprox_bound(constants, passes, *, output, constant, step_scale, ratio):
-    """(||w0 - w*||^2 + D_2) sqrt(c/2) / T after T iterations, c = (R/step_scale)^2/n, D_2 >= ||b||^2. [Corollary 8]
+    """(||w0 - w*||^2 + D_2) sqrt(c/2) / T after T iterations, c = (R/step_scale)^2/n, D_2 >= ||b||^2
 
-    For the average with one step, step_scale <= 1, and losses whose conjugate has a bounded domain.
+    [Pdprox, Corollary 8] is for the average with one step, step_scale <= 1, and losses whose conjugate has a bounded
+    domain.
     """
 
     def unless(holds, reason, **given):
@@ -68,7 +69,7 @@ def pdprox_dual(
     output: Output = "last",
     beta: Literal["step", "prox"] = "step",
 ):
-    """Pdprox-dual: an extra-gradient in b, then a step in w. [Algorithms 3 and 1]
+    """Pdprox-dual: an extra-gradient in b, then a step in w. [Pdprox, Algorithms 3 and 1]
 
     beta : with b_t = dual(beta_(t-1), z_(t-1)), what beta_t is. step: b_t + (sigma/n) (z_t - z_(t-1)), Algorithm 3;
         prox: dual(beta_(t-1), z_t), Algorithm 1, which takes a second proximal step, and the layout double_dual.
@@ -97,7 +98,7 @@ def pdprox_primal(
     ratio: Positive | None = None,
     output: Output = "last",
 ):
-    """Pdprox-primal: an extra-gradient in w, then a step in b. [Algorithm 2]
+    """Pdprox-primal: an extra-gradient in w, then a step in b. [Pdprox, Algorithm 2]
 
     Its u_t is w_t + tau (v_t - v_(t-1)).
     """
@@ -123,7 +124,7 @@ def pdprox_accelerated(
 
     b_t = dual(b_(t-1), z_(t-1) + theta (z_(t-1) - z_(t-2))); after each iteration theta = 1/sqrt(1 + 2 s tau), tau is
     multiplied and sigma divided by it. `step_scale` and `ratio` are those of the first iteration.
-    [Section 5.7; Chambolle and Pock 2011, Algorithm 2]
+    [Pdprox, section 5.7; Chambolle and Pock 2011, Algorithm 2]
     """
     at, s = origin(problem, start), problem.strong_convexity
     yield at

@@ -1,4 +1,4 @@
-"""Pdprox-dual with a step length of its own for each coordinate of w and of b (Pock and Chambolle 2011)."""
+"""Pdprox-dual with a step length of its own for each coordinate of w and of b [Pock and Chambolle 2011]."""
 
 from math import sqrt
 from typing import Annotated

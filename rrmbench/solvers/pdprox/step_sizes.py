@@ -1,11 +1,11 @@
 """The step lengths of Pdprox, and the two proximal steps taken with them.
 
 With K = X/n, so that P(w) = max_b  b.K w - (1/n) sum (phi^mu)*(b_i) + Psi(w), all that Pdprox asks of the data is a
-c >= ||K||^2 [Lemma 3].
+c >= ||K||^2 [Pdprox, Lemma 3].
 
-    data      R^2/n, R = max ||x_i||. [Appendix A] There the generalized hinge has (a^2 + 1) R^2/n and 2 a^2 R^2/n,
-              since its conjugate is written with two variables per sample, one of which multiplies a x_i; the one
-              variable of a loss here multiplies x_i alone, so that R^2/n holds for every loss.
+    data      R^2/n, R = max ||x_i||. [Pdprox, Appendix A] There the generalized hinge has (a^2 + 1) R^2/n and
+              2 a^2 R^2/n, since its conjugate is written with two variables per sample, one of which multiplies
+              a x_i; the one variable of a loss here multiplies x_i alone, so that R^2/n holds for every loss.
     spectral  ||X||^2/n^2 by 20 steps of the Lanczos process, a pass each
 """
 
@@ -32,7 +32,7 @@ class Lengths:
         dual(b, z)    argmin_u  sigma/n sum (phi^mu)*(u_i) + ||u - b - sigma/n z||^2 / 2      z = X w
 
     One step gamma = step_scale sqrt(1/(2 c)) for both, or with `ratio` = tau/sigma two of them with sqrt(tau sigma) =
-    step_scale sqrt(1/c). [Section 4.4; Chambolle and Pock 2011]
+    step_scale sqrt(1/c). [Pdprox, section 4.4; Chambolle and Pock 2011]
 
     convexity : s > 0 makes `advance` change them as Algorithm 2 of Chambolle and Pock does
     guarded : whether c is an estimate, which `watch` corrects

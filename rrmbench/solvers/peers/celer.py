@@ -1,4 +1,4 @@
-"""celer: coordinate descent on working sets, with dual extrapolation (Massias, Gramfort and Salmon 2018)."""
+"""celer: coordinate descent on working sets, with dual extrapolation [Massias, Gramfort and Salmon 2018]."""
 
 from rrmbench.registry import solver
 from rrmbench.solvers.peers.black_box import elastic_net, imported, known, restarts, tolerances

@@ -1,4 +1,4 @@
-"""cyanure: accelerated variance reduction and quasi-Newton outer loops (Mairal 2019, arXiv:1912.08165)."""
+"""cyanure: accelerated variance reduction and quasi-Newton outer loops [Mairal 2019]."""
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import solver

@@ -1,4 +1,4 @@
-"""scikit-learn's solvers: liblinear (Fan et al. 2008), coordinate descent, SAGA, L-BFGS, Newton, LSQR.
+"""scikit-learn's solvers: liblinear [Fan et al. 2008], coordinate descent, SAGA, L-BFGS, Newton, LSQR.
 
 liblinear is asked for more and more iterations at a tolerance that it does not reach; on real data that was no slower
 to any accuracy than falling tolerances, and it gives more points. C multiplies the sum of the losses, beside

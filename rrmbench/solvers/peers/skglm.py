@@ -1,4 +1,4 @@
-"""skglm: coordinate descent on working sets with Anderson acceleration (Bertrand et al. 2022)."""
+"""skglm: coordinate descent on working sets with Anderson acceleration [Bertrand et al. 2022]."""
 
 from rrmbench.registry import solver
 from rrmbench.solvers.peers.black_box import elastic_net, imported, known, restarts, tolerances

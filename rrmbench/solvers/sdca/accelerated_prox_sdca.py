@@ -1,4 +1,4 @@
-"""Accelerated Prox-SDCA (Shalev-Shwartz and Zhang 2014)."""
+"""Accelerated Prox-SDCA [Acc-SDCA]."""
 
 from typing import Literal
 
@@ -52,7 +52,7 @@ def accelerated_prox_sdca(
     inner : when an outer iteration ends: "theory" tests the inner duality gap after each pass (half a check), a number
         is that many passes without a test; 5 is the paper's Remark 1
     eps : the accuracy for which a loss that is not smooth is smoothed, by mu = eps/G^2, which changes P by at most
-        eps/2 [section 3.3]; not used for a smooth loss, since a run is stopped from outside
+        eps/2 [Acc-SDCA, section 3.3]; not used for a smooth loss, since a run is stopped from outside
     sampling : that of prox_sdca
 
     w is that of the inner iterates; b is feasible for P as well.

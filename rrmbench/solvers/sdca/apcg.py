@@ -1,4 +1,4 @@
-"""Accelerated proximal coordinate gradient on the dual (Lin, Lu and Xiao 2014)."""
+"""Accelerated proximal coordinate gradient on the dual [Lin, Lu and Xiao 2014]."""
 
 from itertools import count, pairwise
 from math import log
@@ -13,7 +13,7 @@ from rrmbench.registry import solver
 def apcg_quartering(problem):
     """The passes k of 2 (1 - sqrt(sigma)/n)^(n k) = 1/4 for D(b*) - D(b), log 8 / sqrt(sigma), sigma as in `apcg`.
 
-    [Lin, Lu and Xiao, Theorem 1, with sigma/2 times the squared distance from b* at most D(b*) - D(b)]
+    [Lin, Lu and Xiao 2014, Theorem 1, with sigma/2 times the squared distance from b* at most D(b*) - D(b)]
     """
     return log(8.0) / _root(problem)
 
@@ -42,7 +42,7 @@ def apcg(problem, start, rng):
         x+ = y + n alpha (z+ - z) + n alpha^2 (z - y)
 
     Only sparse updates are left for x = r u + v and z = -r u + v, where each step multiplies r by
-    (1 - alpha)/(1 + alpha). [Lin, Lu and Xiao, sections 3.2 and 4]
+    (1 - alpha)/(1 + alpha). [Lin, Lu and Xiao 2014, sections 3.2 and 4]
 
     Yields three times per pass, where the reductions look at the gap. Checks are the product X^T b of a start that is
     not zero.

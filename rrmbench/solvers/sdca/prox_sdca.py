@@ -1,4 +1,4 @@
-"""Proximal stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2014)."""
+"""Proximal stochastic dual coordinate ascent [Acc-SDCA]."""
 
 from itertools import count, pairwise
 from math import log
@@ -34,7 +34,8 @@ def prox_sdca_bound(constants, passes, *, sampling, output):
 def prox_sdca_quartering(problem, **parameters):
     """(1 + R^2/(s gamma n)) log 4, the passes in which E[D(b*) - D(b)] falls to a quarter; P's distance follows it.
 
-    [(n + R^2/(s gamma)) steps per factor e in the proof of Theorem 1; Reductions, section 6.1: T = O(n + L/sigma_t)]
+    (n + R^2/(s gamma)) steps per factor e in the proof of [Acc-SDCA, Theorem 1]; T = O(n + L/sigma_t) in [Reductions,
+    section 6.1].
     """
     return (1.0 + problem.R**2 * problem.smoothness / (problem.strong_convexity * problem.n)) * log(4.0)
 
@@ -55,7 +56,7 @@ def prox_sdca(
     sampling: Literal["permutation", "uniform"] = "permutation",
     T0: NonNegative | Auto = "auto",
 ):
-    """Prox-SDCA: D is increased in one b_i per step. [Accelerated Prox-SDCA, Figure 1]
+    """Prox-SDCA: D is increased in one b_i per step. [Acc-SDCA, Figure 1]
 
     With p = x_i.w, q = ||x_i||^2 / (s n), s = l2 + kappa, u = phi'(p) and h = u - b_i, the new b_i is
 

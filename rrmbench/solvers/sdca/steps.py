@@ -202,7 +202,7 @@ def scalar_steps(rows, y, option, regularizer, s, order, b, u):
 
 @kernel
 def vector_steps(rows, y, option, regularizer, s, order, b, u):
-    """k outputs per sample: u is (d, k) and b (n, k). [Accelerated Prox-SDCA, section 5.7]"""
+    """k outputs per sample: u is (d, k) and b (n, k). [Acc-SDCA, section 5.7]"""
     scale, outputs = 1.0 / (s * y.shape[0]), b.shape[1]
     p, new = np.empty(outputs), np.empty(outputs)
     for i in order:

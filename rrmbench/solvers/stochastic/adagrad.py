@@ -1,4 +1,4 @@
-"""Diagonal AdaGrad as composite mirror descent (Duchi, Hazan and Singer 2011)."""
+"""Diagonal AdaGrad as composite mirror descent [Duchi, Hazan and Singer 2011]."""
 
 from itertools import count
 from typing import Literal
@@ -26,8 +26,8 @@ def adagrad(
 
     w = argmin_u eta (g.u + Psi(u)) + (u - w).H (u - w)/2, g = phi'(x_i.w) x_i, H including g, so in each coordinate
     w_j = prox_{eta/H_j Psi}(w_j - (eta/H_j) g_j); the least-norm subgradient where phi has a kink. eta = step_scale;
-    the regret bound [Theorem 5] is least at eta = max_t ||w_t - w*||_inf / sqrt(2), which is not known: tune it
-    (on text, tables and images in rows of norm 1, 0.1 or 1 was the best power of ten).
+    the regret bound [Duchi, Hazan and Singer 2011, Theorem 5] is least at eta = max_t ||w_t - w*||_inf / sqrt(2), which
+    is not known: tune it (on text, tables and images in rows of norm 1, 0.1 or 1 was the best power of ten).
 
     Coordinates that a row does not touch wait for a closed form where psi is a multiple of |w| on an interval
     (`rrmbench.numerics.lazy`), so a step costs the row's entries; other regularizers need all d coordinates in each.

@@ -1,4 +1,4 @@
-"""Pegasos (Shalev-Shwartz, Singer, Srebro and Cotter 2011), deterministic and stochastic."""
+"""Pegasos [Shalev-Shwartz et al. 2011], deterministic and stochastic."""
 
 from itertools import count
 from math import inf, sqrt
@@ -30,8 +30,8 @@ def pegasos(
     sampling : "all" is the deterministic method of Pdprox, footnote 2, a pass per step; "uniform" draws samples as
         Figure 1 of the paper does, "permutation" goes through all of them in a fresh order in each pass.
     projection : "ball" has the radius sqrt(mean phi(0) / s), 1/sqrt(s) for the hinge loss, in which w* lies since
-        s ||w*||^2 <= P(0) for losses >= 0 [Theorem 1, Figure 1]; it tames the first steps, which are long. "none"
-        leaves it out, as the paper allows.
+        s ||w*||^2 <= P(0) for losses >= 0 [Shalev-Shwartz et al. 2011, Theorem 1, Figure 1]; it tames the first
+        steps, which are long. "none" leaves it out, as the paper allows.
 
     As t starts at 1, the first step forgets the start. For Psi with a centre, all this is relative to the minimizer of
     Psi. A stochastic step costs the row's entries: w is a scalar times a vector, and ||w||^2 is updated with it.

@@ -1,4 +1,4 @@
-"""Stochastic average gradient, amélioré (Defazio, Bach and Lacoste-Julien 2014)."""
+"""Stochastic average gradient, amélioré [Defazio, Bach and Lacoste-Julien 2014]."""
 
 from itertools import count
 
@@ -14,7 +14,8 @@ def saga(problem, start, rng, *, step_scale: Positive = 1.0 / 3.0):
 
     w = prox_{eta Psi}(w - eta (g + (phi'(x_i.w) - theta_i) x_i)), then theta_i = phi'(x_i.w) and g = (1/n) X^T theta,
     with independent uniform draws; eta = step_scale / L_max, L_max = smoothness * max ||x_i||^2. The theory has
-    step_scale = 1/3 [section 2]. The table starts with the derivatives at the start, which costs one pass.
+    step_scale = 1/3 [Defazio, Bach and Lacoste-Julien 2014, section 2]. The table starts with the derivatives at the
+    start, which costs one pass.
     """
     return with_table(problem, start, rng, step_scale, 1.0)
 

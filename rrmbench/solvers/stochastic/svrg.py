@@ -1,4 +1,4 @@
-"""Proximal stochastic variance reduced gradient (Johnson and Zhang 2013; Xiao and Zhang 2014)."""
+"""Proximal stochastic variance reduced gradient [Johnson and Zhang 2013; Xiao and Zhang 2014]."""
 
 from math import ceil, log
 from typing import Literal
@@ -15,7 +15,7 @@ STEP_SCALE = 0.1
 
 
 def rate(condition, steps, step_scale):
-    """The factor by which a stage reduces E[P(w) - P(w*)]; condition = L_max / s. [Xiao and Zhang, Theorem 1]"""
+    """The factor by which a stage reduces E[P(w) - P(w*)]; condition = L_max / s. [Xiao and Zhang 2014, Theorem 1]"""
     free = 1.0 - 4.0 * step_scale
     return condition / (step_scale * free * steps) + 4.0 * step_scale * (steps + 1) / (free * steps)
 
@@ -72,8 +72,8 @@ def svrg(
     w = prox_{eta Psi}(w - eta (g + (phi'(x_i.w) - theta_i) x_i)), theta the derivatives at the snapshot and
     g = (1/n) X^T theta; eta = step_scale / L_max, L_max = smoothness * max ||x_i||^2.
 
-    step_scale : 0.1 is the theory's example [Xiao and Zhang, section 3], which asks for less than 1/4; greater ones, up
-        to 1/2, are as a rule several times faster.
+    step_scale : 0.1 is the theory's example [Xiao and Zhang 2014, section 3], which asks for less than 1/4; greater
+        ones, up to 1/2, are as a rule several times faster.
     snapshot : the last of the 2n inner iterates (Option I of Johnson and Zhang, as in the reductions paper), or a
         random one of them (Option II), which the theorem covers; the steps after it are not taken.
 
