@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rrmbench import Problem, RrmbenchError, registry
 from rrmbench.numerics import singular_values
 from rrmbench.numerics.thresholds import row_thresholds
+from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_regularizer
 from rrmbench.regularizers.powers import NORMS
 
@@ -414,3 +415,33 @@ def test_greatest_singular_value_is_never_underestimated(seed):
     a = normal(seed, (6, 9))
     exact = np.linalg.norm(a, 2)
     assert exact * (1.0 - 2e-16) <= singular_values.greatest(a) <= exact * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("name", ["l1", "none", "box"])
+def test_a_sum_over_coordinates_is_one_on_whole_models(name):
+    """`over_coordinates` has the sums and the entries of the scalar methods, on vectors and on matrices."""
+    psi, _ = build_regularizer(oracles.example("regularizer", name))
+    whole = over_coordinates(psi)
+    assert whole.separable and whole.psi is psi
+    for w in np.linspace(-0.4, 0.7, 12), np.linspace(-0.3, 0.6, 12).reshape(4, 3), np.linspace(0.0, 0.5, 24)[::2]:
+        assert whole.value(w) == pytest.approx(sum(map(psi.value, w.ravel().tolist())), rel=1e-14)
+        v = 0.05 * w
+        assert whole.conjugate(v) == pytest.approx(sum(map(psi.conjugate, v.ravel().tolist())), rel=1e-14)
+        entries = [psi.prox(u, 0.3) for u in w.ravel().tolist()]
+        np.testing.assert_array_equal(whole.prox(w, 0.3), np.reshape(entries, w.shape))
+
+
+def test_what_a_regularizer_does_not_say_is_decided_once():
+    class Silent:
+        separable = False
+
+        def prox(self, w, t):
+            return w
+
+    whole, w = over_coordinates(Silent()), np.arange(6.0).reshape(3, 2).T
+    assert not (whole.separable or whole.isotropic or whole.homogeneous or whole.soft_threshold)
+    whole.check((3,))
+    u = whole.prox(w, 1.0)
+    assert not np.shares_memory(u, w) and u.flags.c_contiguous
+    l1 = over_coordinates(build_regularizer({"name": "l1", "strength": 0.2})[0])
+    assert l1.separable and l1.soft_threshold and l1.homogeneous and not l1.isotropic

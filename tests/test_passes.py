@@ -170,3 +170,19 @@ def test_passes_and_checks_are_what_was_touched(solver, kind):
                 if counted > 9.0:
                     break
             assert counted > 5.0
+
+
+def test_the_counting_view_of_a_problem():
+    """Half a pass per product, none for X w at w = 0; the problem itself and its other views do not see it."""
+    p = problem("dense", {"name": "gd"}, 0.02)
+    view, other, w = p.counted(), p.counted(), np.linspace(-1.0, 1.0, 5)
+    np.testing.assert_array_equal(view.outputs(np.zeros(5)), np.zeros(N))
+    assert view.X.passes == 0.0
+    z = view.outputs(w)
+    np.testing.assert_array_equal(z, p.X.forward(w))
+    np.testing.assert_array_equal(view.v(z), p.v(z))
+    assert (view.X.passes, other.X.passes) == (1.0, 0.0)
+    inner = view.smoothed(0.1).counted()  # a view of a view counts for both
+    inner.primal(w)
+    assert (view.X.passes, inner.X.passes) == (1.5, 0.5)
+    assert view.traits == p.traits and view.X.rows is p.X.rows and not hasattr(p.X, "passes")

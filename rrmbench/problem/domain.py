@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, nearest
-from rrmbench.numerics import jit
+from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.regularizers.box import Box
 
 ALLOWED = "allowed is {box: [a, b]} with numbers a <= b, or {ball: r} with a number r > 0"
@@ -27,7 +27,7 @@ def within(regularizer, domain):
 def _in_box(psi, bounds):
     if not (isinstance(bounds, list | tuple) and len(bounds) == 2 and all(map(_is_number, bounds))):
         raise RrmbenchError(f"regularizer domain.box: found {short(bounds)}, {ALLOWED}")
-    if not getattr(psi, "soft_threshold", False):
+    if not over_coordinates(psi).soft_threshold:
         raise RrmbenchError(
             f"regularizer domain.box: found a regularizer of the kind {type(psi).__name__}, allowed are multiples of "
             "||w||_1, with bounds or without (none, l2, l1, elastic_net, box, nonneg)"
@@ -42,14 +42,13 @@ def _in_box(psi, bounds):
 def _in_ball(psi, r):
     if not (_is_number(r) and 0.0 < r < math.inf):
         raise RrmbenchError(f"regularizer domain.ball: found {short(r)}, {ALLOWED}")
-    if not getattr(psi, "homogeneous", False):
+    regularization = over_coordinates(psi)
+    if not regularization.homogeneous:
         raise RrmbenchError(
             f"regularizer domain.ball: found a regularizer of the kind {type(psi).__name__}, allowed are norms, nonneg "
             "and no regularizer but l2: psi(c w) = c psi(w) for c >= 0"
         )
-    if getattr(psi, "separable", True):
-        psi = OnArrays(psi)
-    return InBall(psi, float(r))
+    return InBall(regularization, float(r))
 
 
 def short(value):
@@ -69,36 +68,13 @@ def _is_number(x):
 
 
 @dataclass(frozen=True)
-class OnArrays:
-    """A regularizer over coordinates as one over arrays."""
-
-    psi: object
-
-    @property
-    def isotropic(self):
-        return getattr(self.psi, "isotropic", False)
-
-    def value(self, w):
-        return jit.psi_value(self.psi, w.reshape(-1))
-
-    def prox(self, w, t):
-        u = np.empty(w.size)
-        jit.psi_prox(self.psi, w.reshape(-1), t, u)
-        return u.reshape(w.shape)
-
-    def radius(self, value, shape):
-        return self.psi.radius(value, shape)
-
-    def check(self, shape):
-        """Fits every shape."""
-
-
-@dataclass(frozen=True)
 class InBall:
     """psi(w) for ||w||_2 <= r and +inf elsewhere, where psi(c w) = c psi(w) for c >= 0.
 
     prox: that of psi, then scaled into the ball [Yu 2013, Theorem 4].
     psi*(v) = max over ||w|| <= r of v.w - psi(w) = r ||prox of psi with step 1 at v||_2, finite everywhere.
+
+    psi : as of `over_coordinates`
     """
 
     psi: object
@@ -107,7 +83,7 @@ class InBall:
 
     @property
     def isotropic(self):
-        return getattr(self.psi, "isotropic", False)
+        return self.psi.isotropic
 
     def value(self, w):
         if np.linalg.norm(w) > self.r * (1.0 + 1e-12):  # the prox ends on the sphere up to rounding

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics import jit
+from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.operators import CSR, Counted
 from rrmbench.problem.samples import over_samples
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
@@ -73,13 +73,13 @@ class Problem:
         if self.y.shape[0] != self.n:
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {self.n} rows")
         put("losses", over_samples(self.loss, self.X, self.y))
+        put("regularization", over_coordinates(self.regularizer))
         if not np.isfinite(self.X.sqnorms.sum()):
             raise RrmbenchError(
                 f"the squared norms of the rows of X overflow, their greatest is {self.X.sqnorms.max():g}: scale the "
                 "data, so that entries are below 1e150"
             )
-        if hasattr(self.regularizer, "check"):
-            self.regularizer.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
+        self.regularization.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
 
     def _outputs(self):
         """k for a loss on vectors, whose labels are classes 0 .. k-1 or rows of k targets."""
@@ -207,10 +207,7 @@ class Problem:
 
     def psi(self, w):
         """psi(w), the part of Psi that is not quadratic."""
-        body = self._body(w)
-        if getattr(self.regularizer, "separable", True):
-            return jit.psi_value(self.regularizer, body.reshape(-1))
-        return self.regularizer.value(body)
+        return self.regularization.value(self._body(w))
 
     def Psi(self, w):
         """psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset."""
@@ -236,12 +233,10 @@ class Problem:
 
     def _psi_prox(self, x, t):
         """The prox of t psi; what a free bias becomes is left to the caller."""
+        if not self.free_bias:
+            return self.regularization.prox(x, t)
         w = np.empty(x.shape)
-        body = self._body(x)
-        if getattr(self.regularizer, "separable", True):
-            jit.psi_prox(self.regularizer, body.reshape(-1), t, self._body(w).reshape(-1))
-        else:
-            self._body(w)[...] = self.regularizer.prox(body, t)
+        w[:-1] = self.regularization.prox(x[:-1], t)
         return w
 
     def prox_gradient(self, w, z):
@@ -265,7 +260,7 @@ class Problem:
         if self.free_bias:
             return np.inf
         least = self.offset - self.mean_conjugate(np.zeros(self.output_shape))
-        return self.regularizer.radius(self.primal(w, z) - least, self.shape)
+        return self.regularization.radius(self.primal(w, z) - least, self.shape)
 
     # the dual
 
@@ -308,16 +303,11 @@ class Problem:
             w = self.primal_point(v)
             return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b
         body = self._body(v)
-        t = self.regularizer.feasible(body)
+        t = self.regularization.feasible(body)
         if t < 1.0:
             b = t * b
             return self.offset - self.mean_conjugate(b), b
-        return self.offset - self._psi_conjugate(body) - self.mean_conjugate(b), b
-
-    def _psi_conjugate(self, v):
-        if getattr(self.regularizer, "separable", True):
-            return jit.psi_conjugate(self.regularizer, v.reshape(-1))
-        return self.regularizer.conjugate(v)
+        return self.offset - self.regularization.conjugate(body) - self.mean_conjugate(b), b
 
     def dual(self, b):
         """D(b), b scaled into the domain first; a lower bound of P for every b."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem import labels
+from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.registry import from_mapping, needs_of
 
 
@@ -63,7 +64,7 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 
 
 def traits_of(loss, mu, regularizer, convexity, data):
-    outputs = getattr(loss, "outputs", "scalar")
+    outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
     tests = {
         type(loss).__name__: mu == 0.0,
         type(regularizer).__name__: True,
@@ -72,7 +73,7 @@ def traits_of(loss, mu, regularizer, convexity, data):
         "separable": outputs != "whole",
         "scalar": outputs == "scalar",
         "matrix": outputs == "vector" or "tasks" in data,
-        "coordinate": getattr(regularizer, "separable", True) and "free_bias" not in data,
-        "isotropic": getattr(regularizer, "isotropic", False),
+        "coordinate": regularization.separable and "free_bias" not in data,
+        "isotropic": regularization.isotropic,
     }
     return frozenset(name for name, holds in tests.items() if holds) | data

@@ -25,7 +25,8 @@ more things it may have: `check(shape)`, which raises RrmbenchError where the mo
 `@regularizer(needs={"matrix"})` where only matrices do.
 
 Attributes of both kinds: `isotropic = True` where psi depends on ||w||_2 only; `homogeneous = True` where psi(c w) =
-c psi(w) for all c >= 0, as for norms, so that it may be restricted to a ball. `domain.within` makes these restrictions.
+c psi(w) for all c >= 0, as for norms, so that it may be restricted to a ball. `problem.domain.within` makes these
+restrictions; `problem.coordinates.over_coordinates` has what is left out, and both kinds on whole models.
 """
 
 import importlib
