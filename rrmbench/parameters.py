@@ -1,12 +1,49 @@
 """The types of component parameters, with their bounds."""
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
 from annotated_types import Ge, Gt, Le, Lt
+
+from rrmbench.errors import RrmbenchError
+
+
+@dataclass(frozen=True)
+class File:
+    """Of a text: the path of a file, whose content is part of what a run is; the component gets read(path), if any."""
+
+    read: object = None
+
+
+class Sizes(NamedTuple):
+    """What a file of sizes holds."""
+
+    path: str
+    numbers: list
+
+
+def sizes_in(path):
+    """The Sizes in a file of whole numbers >= 1 separated by white space."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RrmbenchError(f"{path}: cannot be read as a file of group sizes: {error}") from None
+    sizes = []
+    for number, line in enumerate(lines, start=1):
+        for token in line.split():
+            if not (token.isascii() and token.isdigit() and int(token) > 0):
+                raise RrmbenchError(f"{path}:{number}: found '{token}', allowed are group sizes, whole numbers >= 1")
+            sizes.append(int(token))
+    if not sizes:
+        raise RrmbenchError(f"{path}: found no group sizes, needed is at least one whole number >= 1")
+    return Sizes(path, sizes)
+
 
 Positive = Annotated[float, Gt(0), Lt(float("inf"))]
 NonNegative = Annotated[float, Ge(0), Lt(float("inf"))]
 Fraction = Annotated[float, Ge(0), Le(1)]
 PositiveInt = Annotated[int, Ge(1)]
 Auto = Literal["auto"]
-InputFile = Annotated[str, "the path of a file"]  # its content is part of what a run is
+InputFile = Annotated[str, File()]
+SizesFile = Annotated[str, File(sizes_in)]

@@ -17,7 +17,7 @@ from typing import get_args
 
 from rrmbench import fingerprint
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.parameters import InputFile
+from rrmbench.parameters import File
 
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
 KINDS = {"loss": "losses", "regularizer": "regularizers", "solver": "solvers", "reduction": "reductions"}
@@ -37,9 +37,19 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
     @property
-    def is_file(self):
-        """Whether a text is the path of a file that is read, see `rrmbench.parameters.InputFile`."""
-        return InputFile in (self.annotation, *get_args(self.annotation))
+    def file(self):
+        """The `rrmbench.parameters.File` of the annotation or of one of its alternatives, or None."""
+        options = (self.annotation, *get_args(self.annotation))
+        marks = [mark for option in options for mark in getattr(option, "__metadata__", ())]
+        return next((mark for mark in marks if isinstance(mark, File)), None)
+
+    def is_path(self, value):
+        """Whether a value is the path of a file."""
+        return self.file is not None and isinstance(value, str)
+
+    def read(self, value):
+        """`value`, or what the annotation reads from the file of this path."""
+        return self.file.read(value) if self.is_path(value) and self.file.read else value
 
     def check(self, value, where):
         """Return `value` as the annotation wants it; `where` names the key in the message."""
@@ -133,6 +143,12 @@ class Solver:
 
     def __call__(self, problem, start, rng):
         return self.run(problem, start, rng)
+
+
+def built(kind, mapping):
+    """What the component of a mapping makes of its checked parameters, files read."""
+    component, values = from_mapping(kind, mapping)
+    return component.build(**{key: component.parameters[key].read(value) for key, value in values.items()})
 
 
 def lacking(needs, has):

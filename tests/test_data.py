@@ -346,10 +346,11 @@ def test_an_entry_with_mistakes_is_refused_by_file_and_key(folder):
         good + "file: {name: x}\ncolour: red\n": "colour",
         good + "file: {name: x, sha256: abc}\n": "sha256",
         good + "file: {name: x}\nlabels: {0: 1, 1: 1}\n": "'labels' maps",
-        "title: [": "not valid YAML",
+        "title: [": "expected the node content",
+        good + "n: 3\nfile: {name: x}\n": "duplicate key 'n'",
     }.items():
         (own / "mine.yaml").write_text(text)
-        with pytest.raises(RrmbenchError, match=rf"mine\.yaml: .*{message}"):
+        with pytest.raises(RrmbenchError, match=rf"mine\.yaml:.* .*{message}"):
             catalogue.get("mine")
 
 

@@ -38,7 +38,7 @@ def _files(spec):
     found = []
     for kind in ("loss", "regularizer"):
         component, values = registry.from_mapping(kind, spec[kind])
-        found += [v for key, v in values.items() if component.parameters[key].is_file and isinstance(v, str)]
+        found += [v for key, v in values.items() if component.parameters[key].is_path(v)]
     return {"files": [data.checksum_of(file) for file in found]} if found else {}
 
 

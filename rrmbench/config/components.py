@@ -27,7 +27,7 @@ def check(kind, mapping, path, places, folder):
     with places.located(path):
         component, parameters = registry.from_mapping(kind, mapping, where)
     for key, value in parameters.items():
-        if component.parameters[key].is_file and isinstance(value, str):
+        if component.parameters[key].is_path(value):
             parameters[key] = absolute(value, folder, places.where((*path, key)))
     checked = {"name": component.name} | _plugin(component) | parameters
     if around is not None:

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from rrmbench.data import places
 from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.yaml_reader import parse
 
 Count = Annotated[int, Field(ge=1, le=2**31)]
 Label = Annotated[int, Field(ge=-(2**53), le=2**53)]
@@ -127,13 +127,9 @@ def get(name, where="dataset"):
 @cache
 def _parsed(file, text):
     try:
-        return Entry.model_validate(yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        raise RrmbenchError(f"{file}: not valid YAML: {error}") from None
+        return Entry.model_validate(parse(text, str(file), has_lines=True).value)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc'])) or 'entry'}: found {e['input']!r}, {e['msg']}"[:300] for e in error.errors()
         )
         raise RrmbenchError(f"{file}: {problems}") from None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, thousands of brackets
-        raise RrmbenchError(f"{file}: not valid YAML: {error}") from None

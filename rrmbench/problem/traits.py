@@ -5,14 +5,13 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
-from rrmbench.registry import from_mapping, needs_of
+from rrmbench.registry import built, needs_of
 
 
 def build_loss(mapping):
     """Return (loss, mu) of a name or a mapping {"name": ..., parameter: value}."""
-    component, parameters = from_mapping("loss", mapping)
-    built = component.build(**parameters)
-    return built if type(built) is tuple else (built, 0.0)
+    loss = built("loss", mapping)
+    return loss if type(loss) is tuple else (loss, 0.0)
 
 
 def given_labels(y, loss):
@@ -39,9 +38,8 @@ def given_labels(y, loss):
 
 def build_regularizer(mapping):
     """Return (regularizer, l2) of a name or a mapping {"name": ..., parameter: value, "domain": ...}."""
-    component, parameters = from_mapping("regularizer", mapping)
-    built = component.build(**parameters)
-    regularizer, l2 = built if type(built) is tuple else (built, 0.0)
+    regularizer = built("regularizer", mapping)
+    regularizer, l2 = regularizer if type(regularizer) is tuple else (regularizer, 0.0)
     if isinstance(mapping, dict) and "domain" in mapping:
         from rrmbench.problem.domain import within
 

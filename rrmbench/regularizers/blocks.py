@@ -1,12 +1,11 @@
 """Sums of the Euclidean norms of blocks of w: groups of consecutive entries, rows or columns of a matrix."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.parameters import InputFile, NonNegative, PositiveInt
+from rrmbench.parameters import NonNegative, PositiveInt, Sizes, SizesFile
 from rrmbench.registry import regularizer
 from rrmbench.regularizers.norms import Norm, kept, matrix_only
 
@@ -44,15 +43,14 @@ class Columns:
 
 
 class Groups:
-    """Consecutive entries of w, row by row, make a block: `groups` of them each, or as many as a file says.
+    """Consecutive entries of w, row by row, make a block: `groups` of them each, or as many as the Sizes of a file say.
 
-    The file has the sizes of the groups in their order, separated by white space. With one size for all, the last
-    group may be shorter.
+    With one size for all, the last group may be shorter.
     """
 
     def __init__(self, groups):
         self.groups = groups
-        self.listed = read_sizes(Path(groups)) if isinstance(groups, str) else None
+        self.listed = np.array(groups.numbers) if isinstance(groups, Sizes) else None
         self._cut = None
 
     def norms(self, w):
@@ -78,25 +76,9 @@ class Groups:
         entries = np.prod(shape)
         if self.listed is not None and self.listed.sum() != entries:
             raise RrmbenchError(
-                f"the group sizes in {self.groups} sum to {self.listed.sum()}, found a model with {entries} entries"
+                f"the group sizes in {self.groups.path} sum to {self.listed.sum()}, found a model with {entries} "
+                "entries"
             )
-
-
-def read_sizes(path):
-    """The group sizes in a file of whole numbers >= 1 separated by white space; an array of integers."""
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RrmbenchError(f"{path}: cannot be read as a file of group sizes: {error}") from None
-    sizes = []
-    for number, line in enumerate(lines, start=1):
-        for token in line.split():
-            if not (token.isascii() and token.isdigit() and int(token) > 0):
-                raise RrmbenchError(f"{path}:{number}: found '{token}', allowed are group sizes, whole numbers >= 1")
-            sizes.append(int(token))
-    if not sizes:
-        raise RrmbenchError(f"{path}: found no group sizes, needed is at least one whole number >= 1")
-    return np.array(sizes)
 
 
 @dataclass(frozen=True)
@@ -132,7 +114,7 @@ class BlockNorm(Norm):
 
 
 @regularizer
-def group_lasso(strength: NonNegative, groups: PositiveInt | InputFile):
+def group_lasso(strength: NonNegative, groups: PositiveInt | SizesFile):
     """strength sum_g sqrt(d_g) ||w_g||_2, groups = the size d_g of all groups, or a file of their sizes in order"""
     return BlockNorm(strength, Groups(groups), weighted=True)
 

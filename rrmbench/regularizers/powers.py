@@ -7,7 +7,7 @@ import numpy as np
 from annotated_types import Gt, Lt
 
 from rrmbench.numerics.thresholds import row_thresholds
-from rrmbench.parameters import InputFile, Positive, PositiveInt
+from rrmbench.parameters import Positive, PositiveInt, SizesFile
 from rrmbench.registry import regularizer
 from rrmbench.regularizers.blocks import BlockNorm, Columns, Groups, Rows
 from rrmbench.regularizers.norms import L1Norm, L2Norm, LInfNorm
@@ -103,7 +103,7 @@ class SquaredSum(OfNorm):
 
 
 @regularizer
-def squared_group(strength: Positive, groups: PositiveInt | InputFile | None = None):
+def squared_group(strength: Positive, groups: PositiveInt | SizesFile | None = None):
     """strength (sum_k ||w_k||_2)^2 over the columns of W, or over groups given by their size or a file of sizes"""
     blocks = Columns() if groups is None else Groups(groups)
     return SquaredSum(strength, BlockNorm(1.0, blocks), Power(2.0))
