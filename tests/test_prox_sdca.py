@@ -11,7 +11,8 @@ from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.multiclass import threshold
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.problem import Problem, constants
+from rrmbench.problem.constants import constants
+from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss
 from rrmbench.solvers.sdca import output, prox_sdca_shrinking
 from rrmbench.solvers.sdca.output import Ascent
