@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrmbench import Problem, RrmbenchError, registry
+from rrmbench import Problem, RrmbenchError
 from rrmbench.numerics import singular_values
 from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.problem.traits import build_regularizer
@@ -20,7 +20,7 @@ VECTOR, MATRIX = (7,), (4, 3)
 
 def cases():
     """(mapping, shape) of all regularizers over arrays, by name and with other parameters."""
-    examples = [oracles.example("regularizer", name) for name in registry.names("regularizer")]
+    examples = [oracles.example("regularizer", name) for name in oracles.names("regularizer")]
     mappings = [m for m in examples if not getattr(build_regularizer(m)[0], "separable", True)]
     squared = {"name": "squared_group", "strength": 0.2}
     mappings += [squared | {"groups": size} for size in (1, 3)] + [

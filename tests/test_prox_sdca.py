@@ -13,7 +13,6 @@ from rrmbench.losses.multiclass import threshold
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import constants
 from rrmbench.problem.problem import Problem
-from rrmbench.problem.traits import build_loss
 from rrmbench.solvers.sdca import output, prox_sdca_shrinking
 from rrmbench.solvers.sdca.output import Ascent
 from rrmbench.solvers.sdca.steps import Exact, option_of, steps
@@ -139,7 +138,7 @@ def test_option_1_maximizes_the_dual_over_all_rows(loss):
 def loss_value(name, z, y):
     """phi itself: the smoothed hinge by equation (9)."""
     if name != "smoothed_hinge":
-        return build_loss(name)[0].value(z, y)
+        return oracles.loss_of(name).value(z, y)
     a = y * z
     return 0.0 if a >= 1.0 else 0.5 - a if a <= 0.0 else 0.5 * (1.0 - a) ** 2
 
@@ -516,7 +515,7 @@ def test_optimize_dual_is_the_projection(C):
 @pytest.mark.parametrize("name", MULTICLASS)
 @pytest.mark.parametrize(("mu", "q"), [(0.0, 0.3), (0.4, 0.0), (0.4, 1.1)])
 def test_dual_row_maximizes(name, mu, q):
-    loss, _ = build_loss(name)
+    loss = oracles.loss_of(name)
     rng, y = np.random.default_rng(0), 2.0
     others = [0, 1, 3, 4]
     for _ in range(15):
@@ -547,7 +546,7 @@ def test_dual_row_maximizes(name, mu, q):
 
 @pytest.mark.parametrize("name", MULTICLASS)
 def test_conjugate_row_is_the_supremum(name):
-    loss, _ = build_loss(name)
+    loss = oracles.loss_of(name)
     rng, y = np.random.default_rng(1), 0.0
     margins_of_0 = np.array([0.0, -1.0, -1.0, -1.0])  # where all slopes of max_of_hinge meet
     for _ in range(10):

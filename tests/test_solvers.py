@@ -19,32 +19,7 @@ from rrmbench.problem.problem import Problem
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 LOSSES = oracles.scalar_losses()
-SOLVERS = [  # other libraries are in test_peers
-    name
-    for name in registry.names("solver")
-    if not registry.lookup("solver", name).build.__module__.startswith("rrmbench.solvers.peers")
-]
-# Suboptimality relative to that of the start, after so many passes over 40 samples, for the worst problem.
-ACCURACY = dict.fromkeys(SOLVERS, (300, 0.5)) | {
-    "coordinate_descent": (300, 1e-6),
-    "apcg": (300, 1e-9),
-    "prox_sdca": (300, 1e-3),
-    "prox_sdca_shrinking": (300, 1e-3),
-    "agd": (300, 1e-5),
-    "fista": (300, 1e-2),
-    "gd": (300, 0.1),
-    "svrg": (300, 0.1),
-    "saga": (300, 0.1),
-    "sag": (300, 0.3),
-    "adagrad": (300, 0.1),
-    "sgd": (300, 0.2),  # far from the optimum of ordinal_hinge without a regularizer, at step_scale 1
-    "subgradient": (1000, 0.1),
-    "fobos": (1000, 0.5),
-    "rda": (1000, 0.6),
-    "agd_adaptive": (300, 0.1),
-    "excessive_gap": (300, 0.4),
-    "pegasos": (300, 0.01),
-}
+SOLVERS = oracles.OWN_SOLVERS
 ONE_PASS = ["subgradient", "svrg", "saga", "sag", "adagrad", "sgd"]
 
 
@@ -97,7 +72,7 @@ each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg"
 def test_reaches_the_optimum(solver, loss, regularizer):
     p = oracles.problem(loss, REGULARIZERS[regularizer])
     optimum, _ = oracles.cvxpy_optimum(loss, regularizer)
-    passes, accuracy = ACCURACY[solver]
+    accuracy, passes, *_ = oracles.SOLVERS[solver].oracle
     it = after(solver, p, passes)
     first = p.primal(np.zeros(p.shape)) - optimum
     assert -1e-7 <= p.primal(it.w) - optimum <= accuracy * first + 1e-7
@@ -378,7 +353,7 @@ def test_agd_is_nesterovs_scheme_with_the_quadratic_in_the_gradient():
     for it in iterates("agd", p, 60)[2:]:
         gradient = X.T @ oracles.derivatives(p, X @ y) / p.n + p.l2 * y + p.kappa * (y - p.center)
         u = y - step * gradient
-        w, old = np.sign(u) * np.maximum(np.abs(u) - step * oracles.EXAMPLES["l1"], 0.0), w
+        w, old = np.sign(u) * np.maximum(np.abs(u) - step * REGULARIZERS["elastic_net"]["l1"], 0.0), w
         y = w + (1 - q) / (1 + q) * (w - old)
         np.testing.assert_allclose(it.w, w, atol=1e-12)
 
