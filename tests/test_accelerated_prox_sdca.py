@@ -9,7 +9,7 @@ import rrmbench
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.constants import constants
+from rrmbench.problem import constants
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.reductions import accelerate as reduction

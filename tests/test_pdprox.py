@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.constants import constants
+from rrmbench.problem import constants
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Flattened
 from rrmbench.problem.problem import Problem

@@ -11,7 +11,7 @@ from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.multiclass import threshold
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.constants import constants
+from rrmbench.problem import constants
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import output, prox_sdca_shrinking
 from rrmbench.solvers.sdca.output import Ascent
