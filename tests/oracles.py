@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
+import pytest
 
 from rrmbench import registry
 from rrmbench.problem.problem import Problem
@@ -62,6 +63,11 @@ def coordinate_regularizers():
 def loss_of(name):
     """The loss of a name, with its example values."""
     return build_loss(example("loss", name))[0]
+
+
+def core(grid, kept):
+    """Parameters of a test: the cases that `kept` accepts, and the others, marked exhaustive."""
+    return [pytest.param(*case, marks=[] if kept(*case) else pytest.mark.exhaustive) for case in grid]
 
 
 def labels(loss, z):

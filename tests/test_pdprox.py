@@ -1,6 +1,6 @@
 """Pdprox against the paper's algorithms as printed, its theorem, and optima known from elsewhere."""
 
-from itertools import islice
+from itertools import islice, product
 from math import sqrt
 
 import numpy as np
@@ -257,8 +257,16 @@ CONVERGENT = [
 ]
 
 
-@pytest.mark.parametrize("regularizer", ["l1", "elastic_net", "l2", "box"])
-@pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_insensitive", "generalized_hinge", "logistic"])
+@pytest.mark.parametrize(
+    ("loss", "regularizer"),
+    oracles.core(
+        product(
+            ["hinge", "absolute", "epsilon_insensitive", "generalized_hinge", "logistic"],
+            ["l1", "elastic_net", "l2", "box"],
+        ),
+        lambda loss, regularizer: loss == "hinge" or regularizer == "elastic_net",
+    ),
+)
 def test_optimum_agrees_with_cvxpy(loss, regularizer):
     optimum, _ = oracles.cvxpy_optimum(loss, regularizer)
     p = oracles.problem(loss, oracles.example("regularizer", regularizer))

@@ -68,7 +68,10 @@ each_solver = pytest.mark.parametrize("solver", SOLVERS)
 each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg", "saga", "sag", "adagrad", "sgd"])
 
 
-@pytest.mark.parametrize(("solver", "loss", "regularizer"), list(valid_pairs()))
+@pytest.mark.parametrize(
+    ("solver", "loss", "regularizer"),
+    oracles.core(valid_pairs(), lambda *case: not {"pegasos", "elastic_net", "logistic"}.isdisjoint(case)),
+)
 def test_reaches_the_optimum(solver, loss, regularizer):
     p = oracles.problem(loss, REGULARIZERS[regularizer])
     optimum, _ = oracles.cvxpy_optimum(loss, regularizer)
