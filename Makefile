@@ -31,7 +31,7 @@ check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the com
 
 FUZZ ?= 50
 fuzz: $(VENV)/.test  ## many times the fuzzing of the tests (FUZZ times): configurations, options, data files, results
-	RRMBENCH_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_fuzz_config.py tests/test_fuzz_data.py tests/test_fuzz_results.py
+	RRMBENCH_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_config_fuzz.py tests/test_data_fuzz.py tests/test_report_fuzz.py
 
 reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about 90 minutes) and print the verdicts
 	$(BIN)/rrmbench run configs/reproduction/*.yaml -o $(RESULTS)
