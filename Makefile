@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check fuzz bench reproduction clean
+.PHONY: help demo test test-exhaustive lint check fuzz bench reproduction clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no data and no network beyond pip
 	$(BIN)/rrmbench run configs/quickstart.yaml -o $(RESULTS)
@@ -16,6 +16,9 @@ demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no
 
 test: lint check  ## lint, regression check and the whole test suite
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+test-exhaustive: $(VENV)/.test  ## what `make test` leaves out of its grids of tests
+	$(BIN)/python -m pytest -n auto --dist worksteal -m exhaustive
 
 lint: $(VENV)/.test  ## errors, layout, and which wing imports which
 	$(BIN)/ruff check .
@@ -29,7 +32,7 @@ check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the com
 
 FUZZ ?= 50
 fuzz: $(VENV)/.test  ## many times the fuzzing of the tests (FUZZ times): configurations, options, data files, results
-	RRMBENCH_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_fuzz_config.py tests/test_fuzz_data.py tests/test_fuzz_results.py
+	RRMBENCH_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_config_fuzz.py tests/test_data_fuzz.py tests/test_report_fuzz.py
 
 reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about 90 minutes) and print the verdicts
 	$(BIN)/rrmbench run configs/reproduction/*.yaml -o $(RESULTS)

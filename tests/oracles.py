@@ -1,40 +1,73 @@
 """Slow, plain restatements of the mathematics, that the tests compare the package with."""
 
 from functools import cache
+from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
+import pytest
 
 from rrmbench import registry
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss, build_regularizer
 
-# A value for each parameter that has no default.
-EXAMPLES = {"strength": 0.05, "l1": 0.03, "l2": 0.1, "lower": -0.4, "upper": 0.7, "groups": 2, "norm": "l2"}
+
+class Tested(NamedTuple):
+    """What a component is tested with: values for its parameters, and somebody else who knows the answer."""
+
+    example: dict
+    oracle: object
+
+
+class Reaches(NamedTuple):
+    """The oracle of a solver or a reduction: the minimum that cvxpy finds.
+
+    After `passes` P(w) - P(w*) is at most `accuracy` times that of the start; of other libraries, which count no
+    passes, at most `accuracy` itself, on the `problems` alone. A reduction that changes its problem ends at the
+    minimum of `instead`.
+    """
+
+    accuracy: float
+    passes: float = 300
+    problems: tuple = ()  # (loss, mapping of the regularizer); none: all that the solver takes
+    solver: str = ""  # that is reduced
+    instead: tuple = ()
+
+
+def names(kind):
+    """The names of all registered components that are in the table; `test_components` names the others."""
+    return [name for name in registry.names(kind) if name in TABLE[kind]]
 
 
 def example(kind, name):
-    """The mapping of a component with example values for the parameters that it must have."""
-    component = registry.lookup(kind, name)
-    required = [p.name for p in component.parameters.values() if p.required]
-    return {"name": name, **{key: EXAMPLES[key] for key in required}}
+    """The mapping of a component with the example values for its parameters."""
+    return {"name": name, **TABLE[kind][name].example}
 
 
 def scalar_losses():
     """The names of all losses over single outputs."""
-    return [n for n in registry.names("loss") if getattr(build_loss(n)[0], "outputs", "scalar") == "scalar"]
+    return [n for n in names("loss") if getattr(loss_of(n), "outputs", "scalar") == "scalar"]
+
+
+def vector_losses():
+    """The names of all losses over rows of outputs."""
+    return [n for n in names("loss") if getattr(loss_of(n), "outputs", "scalar") == "vector"]
 
 
 def coordinate_regularizers():
-    """The example mappings of all regularizers over single coordinates whose parameters are plain numbers."""
-    mappings = []
-    for name in registry.names("regularizer"):
-        required = [p.name for p in registry.lookup("regularizer", name).parameters.values() if p.required]
-        if all(key in EXAMPLES for key in required):
-            mapping = example("regularizer", name)
-            if getattr(build_regularizer(mapping)[0], "separable", True):
-                mappings.append(mapping)
-    return mappings
+    """The example mappings of all regularizers over single coordinates."""
+    mappings = [example("regularizer", name) for name in names("regularizer")]
+    return [m for m in mappings if getattr(build_regularizer(m)[0], "separable", True)]
+
+
+def loss_of(name):
+    """The loss of a name, with its example values."""
+    return build_loss(example("loss", name))[0]
+
+
+def core(grid, kept):
+    """Parameters of a test: the cases that `kept` accepts, and the others, marked exhaustive."""
+    return [pytest.param(*case, marks=[] if kept(*case) else pytest.mark.exhaustive) for case in grid]
 
 
 def labels(loss, z):
@@ -52,7 +85,7 @@ def data(n, d, density=1.0, seed=0, loss="squared"):
 
 def problem(loss, regularizer, n=40, d=12, density=0.5, seed=0):
     """A small random problem; `loss` a name, `regularizer` a mapping."""
-    return Problem(*data(n, d, density, seed, loss), loss, regularizer)
+    return Problem(*data(n, d, density, seed, loss), example("loss", loss), regularizer)
 
 
 class Counting:
@@ -78,76 +111,203 @@ class Counting:
 # cvxpy
 
 
-def cvxpy_loss(name, z, y):
-    """The sum of a loss over samples as a cvxpy expression, by its formula in the papers."""
-    margin, residual = cp.multiply(y, z), z - y
-    return {
-        "squared": lambda: cp.sum_squares(residual) / 2,
-        "logistic": lambda: cp.sum(cp.logistic(-margin)),
-        "hinge": lambda: cp.sum(cp.pos(1 - margin)),
-        "smoothed_hinge": lambda: cp.sum(cp.huber(cp.pos(1 - margin), 1)) / 2,
-        "squared_hinge": lambda: cp.sum_squares(cp.pos(1 - margin)) / 2,
-        "absolute": lambda: cp.norm1(residual),
-        "huber": lambda: cp.sum(cp.huber(residual, 1)) / 2,
-        "epsilon_insensitive": lambda: cp.sum(cp.pos(cp.abs(residual) - 0.1)),
-        "quantile": lambda: cp.sum(cp.abs(residual)) / 2,
-        "generalized_hinge": lambda: cp.sum(cp.maximum(0, 1 - margin, 1 - 2 * margin)),
-        "ordinal_hinge": lambda: sum(
-            cp.sum(cp.pos(1 - cp.multiply(np.where(y > r, 1.0, -1.0), z - theta)))
-            for r, theta in enumerate((0.0, 3.0, 6.0, 9.0), 1)
-        ),
-    }[name]()
+def cvxpy_loss(mapping, z, y):
+    """The sum of a loss (a mapping or a name) over samples as a cvxpy expression; z (n,) or (n, k)."""
+    mapping = {"name": mapping} if isinstance(mapping, str) else mapping
+    name, values = mapping["name"], {key: value for key, value in mapping.items() if key != "name"}
+    tested = LOSSES[name]
+    return tested.oracle(z, y, **tested.example | values)
 
 
 def cvxpy_regularizer(mapping, w):
     """(expression, constraints) of a regularizer's mapping for a variable w, a vector or a matrix."""
-    get = mapping.get
-    entries = cp.vec(w, order="C") if w.ndim == 2 else w
-
-    def groups(size):
-        return [entries[k : k + size] for k in range(0, w.size, size)]
-
-    def norm(name):
-        return {
-            "l1": lambda: cp.sum(cp.abs(w)),
-            "l2": lambda: cp.norm2(entries),
-            "linf": lambda: cp.max(cp.abs(w)),
-            "l21": lambda: cp.sum(cp.norm2(w, axis=1)),
-            "l1inf": lambda: cp.sum(cp.max(cp.abs(w), axis=1)),
-            "trace": lambda: cp.normNuc(w),
-            "columns": lambda: cp.sum(cp.norm2(w, axis=0)),
-            "groups": lambda: sum(cp.norm2(g) for g in groups(get("groups"))),
-            "weighted": lambda: sum(np.sqrt(g.size) * cp.norm2(g) for g in groups(get("groups"))),
-        }[name]()
-
-    square, strength = cp.sum_squares(w), get("strength")
-    psi, constraints = {
-        "none": lambda: (0, []),
-        "l1": lambda: (strength * norm("l1"), []),
-        "l2": lambda: (strength / 2 * square, []),
-        "elastic_net": lambda: (get("l1") * norm("l1") + get("l2") / 2 * square, []),
-        "box": lambda: (0, [w >= get("lower"), w <= get("upper")]),
-        "nonneg": lambda: (0, [w >= 0]),
-        "l2_norm": lambda: (strength * norm("l2"), []),
-        "linf_norm": lambda: (strength * norm("linf"), []),
-        "group_lasso": lambda: (strength * norm("weighted"), []),
-        "l21": lambda: (strength * norm("l21"), []),
-        "l1inf": lambda: (strength * norm("l1inf"), []),
-        "trace_norm": lambda: (strength * norm("trace"), []),
-        "exclusive_lasso": lambda: (strength * cp.sum_squares(cp.sum(cp.abs(w), axis=1)), []),
-        "squared_group": lambda: (strength * cp.square(norm("groups" if get("groups") else "columns")), []),
-        "norm_power": lambda: (strength * cp.power(norm(get("norm")), get("power", 2)), []),
-    }[mapping["name"]]()
-    domain = get("domain", {})
+    values = {key: value for key, value in mapping.items() if key not in ("name", "domain", "svd")}
+    psi = REGULARIZERS[mapping["name"]].oracle(w, **values)
+    psi, constraints = psi if isinstance(psi, tuple) else (psi, [])
+    domain = mapping.get("domain", {})
     if "box" in domain:
-        constraints += [
-            side
-            for side, end in zip((w >= domain["box"][0], w <= domain["box"][1]), domain["box"], strict=True)
-            if np.isfinite(end)
-        ]
+        low, high = domain["box"]
+        constraints = constraints + [w >= low] * bool(np.isfinite(low)) + [w <= high] * bool(np.isfinite(high))
     if "ball" in domain:
-        constraints += [cp.norm2(entries) <= domain["ball"]]
+        constraints = [*constraints, cp.norm2(entries(w)) <= domain["ball"]]
     return psi, constraints
+
+
+def hinges(z, y):
+    """The n losses max(0, 1 - y_i z_i)."""
+    return cp.pos(1 - cp.multiply(y, z))
+
+
+def largest(losses, m):
+    """The sum of the m largest of the losses, of the next one the fraction that m has."""
+    whole = int(m)
+    return (whole + 1 - m) * cp.sum_largest(losses, whole) + (m - whole) * cp.sum_largest(losses, whole + 1)
+
+
+def margins(z, y):
+    """The 1 + z_j - z_y of the classes j != y, (n, k - 1)."""
+    n, k = z.shape
+    own = np.eye(k)[y.astype(int)]
+    others = np.array([[j for j in range(k) if j != c] for c in y.astype(int)])
+    gaps = 1 + z - cp.reshape(cp.sum(cp.multiply(own, z), axis=1), (n, 1), order="C") @ np.ones((1, k))
+    return cp.vstack([cp.hstack([gaps[i, j] for j in others[i]]) for i in range(n)])
+
+
+def smoothed_max(a, gamma):
+    """max over b >= 0, sum b <= 1 of a.b - (gamma/2) ||b||^2: the infimal convolution of the maximum with a square."""
+    shift = cp.Variable(a.shape)
+    return cp.sum(cp.pos(cp.max(a - shift, axis=1))) + cp.sum_squares(shift) / (2 * gamma)
+
+
+def soft_max(a, gamma):
+    """gamma log(1 + exp(0) + sum_j exp(a_j/gamma)): the definition sums over all classes, y itself included."""
+    return gamma * cp.sum(cp.log_sum_exp(cp.hstack([a / gamma, np.zeros((a.shape[0], 2))]), axis=1))
+
+
+LOSSES = {
+    "squared": Tested({}, lambda z, y: cp.sum_squares(z - y) / 2),
+    "logistic": Tested({}, lambda z, y: cp.sum(cp.logistic(-cp.multiply(y, z)))),
+    "hinge": Tested({}, lambda z, y, budget=None: largest(hinges(z, y), budget) if budget else cp.sum(hinges(z, y))),
+    "smoothed_hinge": Tested({}, lambda z, y, gamma=1.0: cp.sum(cp.huber(hinges(z, y), gamma)) / (2 * gamma)),
+    "squared_hinge": Tested({}, lambda z, y: cp.sum_squares(hinges(z, y)) / 2),
+    "generalized_hinge": Tested({}, lambda z, y, a=2.0: cp.sum(cp.maximum(hinges(z, y), 1 - a * cp.multiply(y, z)))),
+    "absolute": Tested({}, lambda z, y: cp.norm1(z - y)),
+    "huber": Tested({}, lambda z, y, mu=1.0: cp.sum(cp.huber(z - y, mu)) / (2 * mu)),
+    "epsilon_insensitive": Tested({}, lambda z, y, epsilon=0.1: cp.sum(cp.pos(cp.abs(z - y) - epsilon))),
+    "quantile": Tested({}, lambda z, y, a=0.5: cp.sum(a * cp.pos(y - z) + (1 - a) * cp.pos(z - y))),
+    "ordinal_hinge": Tested(
+        {"theta_1": 0.0, "theta_2": 3.0, "theta_3": 6.0, "theta_4": 9.0},
+        lambda z, y, **theta: sum(
+            cp.sum(hinges(z - theta[f"theta_{r}"], np.where(y > r, 1.0, -1.0))) for r in (1, 2, 3, 4)
+        ),
+    ),
+    "l2_multi": Tested({}, lambda z, y: cp.sum(cp.norm(z - y, 2, axis=1))),
+    "max_of_hinge": Tested({}, lambda z, y: cp.sum(cp.pos(cp.max(margins(z, y), axis=1)))),
+    "smoothed_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: smoothed_max(margins(z, y), gamma)),
+    "soft_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: soft_max(margins(z, y), gamma)),
+}
+
+
+def entries(w):
+    """The entries of a vector or, row by row, of a matrix."""
+    return cp.vec(w, order="C") if w.ndim == 2 else w
+
+
+def group_norms(w, size):
+    """The Euclidean norms of groups of `size` consecutive entries, the last one may be shorter, and their sizes."""
+    groups = [entries(w)[k : k + size] for k in range(0, w.size, size)]
+    return [cp.norm2(g) for g in groups], [g.size for g in groups]
+
+
+NORMS = {
+    "l1": lambda w: cp.sum(cp.abs(w)),
+    "l2": lambda w: cp.norm2(entries(w)),
+    "linf": lambda w: cp.max(cp.abs(w)),
+    "l21": lambda w: cp.sum(cp.norm2(w, axis=1)),
+    "l1inf": lambda w: cp.sum(cp.max(cp.abs(w), axis=1)),
+    "trace": cp.normNuc,
+    "columns": lambda w: cp.sum(cp.norm2(w, axis=0)),
+}
+
+
+def norm_of(name):
+    return Tested({"strength": 0.05}, lambda w, strength: strength * NORMS[name](w))
+
+
+def weighted_groups(w, strength, groups):
+    return strength * sum(np.sqrt(size) * norm for norm, size in zip(*group_norms(w, groups), strict=True))
+
+
+def squared_groups(w, strength, groups=None):
+    return strength * cp.square(sum(group_norms(w, groups)[0]) if groups else NORMS["columns"](w))
+
+
+REGULARIZERS = {
+    "none": Tested({}, lambda w: 0),
+    "l1": norm_of("l1"),
+    "l2": Tested({"strength": 0.05}, lambda w, strength: strength / 2 * cp.sum_squares(w)),
+    "elastic_net": Tested({"l1": 0.03, "l2": 0.1}, lambda w, l1, l2: l1 * NORMS["l1"](w) + l2 / 2 * cp.sum_squares(w)),
+    "box": Tested({"lower": -0.4, "upper": 0.7}, lambda w, lower, upper: (0, [w >= lower, w <= upper])),
+    "nonneg": Tested({}, lambda w: (0, [w >= 0])),
+    "l2_norm": norm_of("l2"),
+    "linf_norm": norm_of("linf"),
+    "group_lasso": Tested({"strength": 0.05, "groups": 2}, weighted_groups),
+    "l21": norm_of("l21"),
+    "l1inf": norm_of("l1inf"),
+    "trace_norm": norm_of("trace"),
+    "exclusive_lasso": Tested(
+        {"strength": 0.05}, lambda w, strength: strength * cp.sum_squares(cp.sum(cp.abs(w), axis=1))
+    ),
+    "squared_group": Tested({"strength": 0.05}, squared_groups),
+    "norm_power": Tested(
+        {"strength": 0.05, "norm": "l2"},
+        lambda w, strength, norm, power=2: strength * cp.power(NORMS[norm](w), power),
+    ),
+}
+
+L1, L2 = {"name": "l1", "strength": 0.01}, {"name": "l2", "strength": 0.05}
+NET = {"name": "elastic_net", "l1": 0.01, "l2": 0.05}
+
+
+def peer(accuracy, *problems):
+    """A solver of another library."""
+    return Tested({}, Reaches(accuracy, problems=problems))
+
+
+SOLVERS = {
+    "accelerated_prox_sdca": Tested({}, Reaches(0.5)),
+    "adagrad": Tested({}, Reaches(0.1)),
+    "agd": Tested({}, Reaches(1e-5)),
+    "agd_adaptive": Tested({}, Reaches(0.1)),
+    "apcg": Tested({}, Reaches(1e-9)),
+    "coordinate_descent": Tested({}, Reaches(1e-6)),
+    "excessive_gap": Tested({}, Reaches(0.4)),
+    "fista": Tested({}, Reaches(1e-2)),
+    "fobos": Tested({}, Reaches(0.5, 1000)),
+    "gd": Tested({}, Reaches(0.1)),
+    "pdprox_accelerated": Tested({}, Reaches(0.5)),
+    "pdprox_dual": Tested({}, Reaches(0.5)),
+    "pdprox_preconditioned": Tested({}, Reaches(0.5)),
+    "pdprox_primal": Tested({}, Reaches(0.5)),
+    "pdprox_restarted": Tested({}, Reaches(0.5)),
+    "pegasos": Tested({}, Reaches(0.01)),
+    "prox_sdca": Tested({}, Reaches(1e-3)),
+    "prox_sdca_shrinking": Tested({}, Reaches(1e-3)),
+    "rda": Tested({}, Reaches(0.6, 1000)),
+    "sag": Tested({}, Reaches(0.3)),
+    "saga": Tested({}, Reaches(0.1)),
+    "sgd": Tested({}, Reaches(0.2)),  # far from the optimum of ordinal_hinge without a regularizer, at step_scale 1
+    "subgradient": Tested({}, Reaches(0.1, 1000)),
+    "svrg": Tested({}, Reaches(0.1)),
+    "celer": peer(1e-9, ("squared", L1), ("squared", NET)),
+    "cyanure": peer(1e-7, ("squared", L1), ("squared", L2), ("squared_hinge", L2), ("logistic", L1), ("logistic", L2)),
+    "liblinear": peer(1e-7, ("hinge", L2), ("squared_hinge", L2), ("logistic", L2)),
+    "liblinear_newton": peer(1e-9, ("squared_hinge", L2), ("logistic", L2)),
+    "skglm": peer(1e-9, ("squared", L1), ("squared", NET), ("logistic", L1), ("logistic", NET)),
+    "sklearn_cd": peer(1e-9, ("squared", L1), ("squared", NET)),
+    "sklearn_lbfgs": peer(1e-9, ("logistic", L2)),
+    "sklearn_lsqr": peer(1e-9, ("squared", L2)),
+    "sklearn_newton": peer(1e-9, ("logistic", L2)),
+    "sklearn_saga": peer(1e-6, ("logistic", L1), ("logistic", L2), ("logistic", NET)),
+}
+OWN_SOLVERS = [name for name, tested in SOLVERS.items() if not tested.oracle.problems]
+
+
+def reduced(accuracy, problem, instead=(), solver="prox_sdca", **example):
+    return Tested(example, Reaches(accuracy, 600, (problem,), solver, instead or problem))
+
+
+REDUCTIONS = {
+    "none": reduced(1e-3, ("squared", "l2")),
+    "adapt_reg": reduced(1e-3, ("squared", "l1"), sigma=0.3),
+    "adapt_smooth": reduced(5e-3, ("hinge", "l2"), mu=0.8, solver="apcg"),
+    "joint_adapt": reduced(0.03, ("absolute", "l1"), sigma=0.3, mu=0.8),
+    "auto": reduced(0.03, ("absolute", "l1")),
+    "accelerate": reduced(1e-3, ("logistic", "l2"), solver="saga"),
+    "regularize": reduced(1e-3, ("squared", {"name": "l1", "strength": 0.03}), ("squared", "elastic_net"), sigma=0.1),
+    "smooth": reduced(1e-3, ("hinge", "l2"), ("smoothed_hinge", "l2"), mu=1.0),
+}
+TABLE = {"loss": LOSSES, "regularizer": REGULARIZERS, "solver": SOLVERS, "reduction": REDUCTIONS}
 
 
 @cache

@@ -16,7 +16,7 @@ each_loss = pytest.mark.parametrize("name", LOSSES)
 
 
 def loss_and_label(name, y):
-    return build_loss(name)[0], float(oracles.labels(name, np.float64(y)))
+    return oracles.loss_of(name), float(oracles.labels(name, np.float64(y)))
 
 
 def smoothings(loss):
@@ -110,7 +110,7 @@ def test_declared_constants_are_reached(name):
 
 @each_loss
 def test_least_norm_subgradient_at_kinks(name):
-    loss, _ = build_loss(name)
+    loss = oracles.loss_of(name)
     kinks = 0
     for y in [-1.0, 1.0] if "binary" in oracles.registry.lookup("loss", name).needs else [-0.5, 0.0, 2.0]:
         for z in [0.0, y] if y != 0.0 else [0.0, 0.1, -0.1]:  # 0.1 is the default epsilon

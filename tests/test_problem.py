@@ -131,9 +131,9 @@ def test_certificate_is_the_formula(loss, regularizer, centred):
         if p.strong_convexity > 0.0:
             Psi_conjugate = sum(map(conjugate_by_search, [p] * 5, v, center))
         elif regularizer == "box":
-            Psi_conjugate = np.maximum(v * oracles.EXAMPLES["lower"], v * oracles.EXAMPLES["upper"]).sum()
+            Psi_conjugate = np.maximum(v * REGULARIZERS["box"]["lower"], v * REGULARIZERS["box"]["upper"]).sum()
         else:
-            assert np.abs(v).max() <= oracles.EXAMPLES["strength"]
+            assert np.abs(v).max() <= REGULARIZERS["l1"]["strength"]
             Psi_conjugate = 0.0
         assert value == pytest.approx(-conjugates - Psi_conjugate, rel=1e-9, abs=1e-9)
 

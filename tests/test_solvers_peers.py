@@ -11,38 +11,20 @@ import numpy as np
 import oracles
 import pytest
 from lab import make_lab  # noqa: F401
+from oracles import L1, L2, NET
 from rich.console import Console
 
 import rrmbench
 from rrmbench import Iterate, registry
+from rrmbench.bench import trace
 from rrmbench.bench.trace import Failure, Schedule, Stop, Trace
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.report.display import progress_on
 
-L1, L2, NET = (
-    {"name": "l1", "strength": 0.01},
-    {"name": "l2", "strength": 0.05},
-    {"name": "elastic_net", "l1": 0.01, "l2": 0.05},
-)
-# solver: the problems that it is tried on, and the suboptimality that it is to reach
-PEERS = {
-    "liblinear": ([("hinge", L2), ("squared_hinge", L2), ("logistic", L2)], 1e-7),
-    "liblinear_newton": ([("squared_hinge", L2), ("logistic", L2)], 1e-9),
-    "sklearn_cd": ([("squared", L1), ("squared", NET)], 1e-9),
-    "sklearn_saga": ([("logistic", L1), ("logistic", L2), ("logistic", NET)], 1e-6),
-    "sklearn_lbfgs": ([("logistic", L2)], 1e-9),
-    "sklearn_newton": ([("logistic", L2)], 1e-9),
-    "sklearn_lsqr": ([("squared", L2)], 1e-9),
-    "celer": ([("squared", L1), ("squared", NET)], 1e-9),
-    "skglm": ([("squared", L1), ("squared", NET), ("logistic", L1), ("logistic", NET)], 1e-9),
-    "cyanure": (
-        [("squared", L1), ("squared", L2), ("squared_hinge", L2), ("logistic", L1), ("logistic", L2)],
-        1e-7,
-    ),
-}
-CASES = [(name, loss, psi) for name, (problems, _) in PEERS.items() for loss, psi in problems]
+PEERS = [name for name in oracles.SOLVERS if name not in oracles.OWN_SOLVERS]
+CASES = [(name, *problem) for name in PEERS for problem in oracles.SOLVERS[name].oracle.problems]
 TOY = Problem(np.eye(3), np.ones(3), "squared", L2)
 
 
@@ -55,7 +37,7 @@ def needs_library(solver):
 @pytest.mark.parametrize(("solver", "loss", "psi"), CASES)
 def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     needs_library(solver)
-    p, accuracy = oracles.problem(loss, psi, n=60, d=12), PEERS[solver][1]
+    p, accuracy = oracles.problem(loss, psi, n=60, d=12), oracles.SOLVERS[solver].oracle.accuracy
     ours = rrmbench.solve(p, "prox_sdca" if loss == "hinge" else "coordinate_descent", gap=1e-10, passes=20_000)
     assert ours.gap <= 1e-9
     theirs = list(islice(registry.build_solver(solver)(p, None, Rng(0)), 30))
@@ -69,53 +51,94 @@ def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     assert all(np.isnan(x.passes) != counts for x in theirs)
 
 
-def sleeper(yields):
-    """A solver that sleeps and yields, for each (seconds, passes, restarted) of `yields`."""
+class Clock:
+    """Time that passes where a test says so: `work` takes wall time, and of that CPU time."""
+
+    wall = cpu = 0.0
+
+    def work(self, wall, cpu):
+        self.wall += wall
+        self.cpu += cpu
+
+    def perf_counter(self):
+        return self.wall
+
+    def thread_time(self):
+        return self.cpu
+
+
+@pytest.fixture(name="clock")
+def make_clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(trace, "time", clock)
+    return clock
+
+
+def worker(clock, yields):
+    """A solver that works and yields, for each (seconds, passes, restarted) of `yields`; a quarter on this CPU."""
     for seconds, passes, restarted in yields:
-        time.sleep(seconds)
+        clock.work(seconds, seconds / 4)
         yield Iterate(np.zeros(3), passes=passes, restarted=restarted)
 
 
-def traced(yields, stop=None, every=1.0):
-    trace = Trace(TOY, sleeper(yields), stop or Stop(), Schedule(every), counted=False)
-    return list(trace), trace
+def traced(clock, yields, stop=None, every=1.0):
+    """(rows, Trace); a metric that takes an hour at every row is in no clock."""
+
+    def slow(w):
+        clock.work(3600.0, 3600.0)
+        return {}
+
+    measured = Trace(TOY, worker(clock, yields), stop or Stop(), Schedule(every), metrics=slow, counted=False)
+    return list(measured), measured
 
 
-def test_the_time_of_a_restart_is_that_of_the_one_call():
-    rows, _ = traced([(0.0, np.nan, False), (0.1, np.nan, True), (0.2, np.nan, True), (0.3, np.nan, True)])
-    np.testing.assert_allclose([row["seconds"] for row in rows], [0.0, 0.1, 0.2, 0.3], atol=0.05)
-    assert max(row["cpu_seconds"] for row in rows) < 0.05
+def test_the_time_of_a_restart_is_that_of_the_one_call(clock):
+    rows, _ = traced(clock, [(0.0, np.nan, False), (0.1, np.nan, True), (0.2, np.nan, True), (0.3, np.nan, True)])
+    assert [row["seconds"] for row in rows] == pytest.approx([0.0, 0.1, 0.2, 0.3], abs=1e-9)
+    assert [row["cpu_seconds"] for row in rows] == pytest.approx([0.0, 0.025, 0.05, 0.075], abs=1e-9)
 
 
-def test_without_a_restart_times_add_up_also_after_one():
-    rows, _ = traced([(0.1, np.nan, False), (0.2, np.nan, False), (0.05, np.nan, True), (0.1, np.nan, False)])
-    np.testing.assert_allclose([row["seconds"] for row in rows], [0.1, 0.3, 0.05, 0.15], atol=0.04)
+def test_without_a_restart_times_add_up_also_after_one(clock):
+    yields = [(0.1, np.nan, False), (0.2, np.nan, False), (0.05, np.nan, True), (0.1, np.nan, False)]
+    rows, _ = traced(clock, yields)
+    assert [row["seconds"] for row in rows] == pytest.approx([0.1, 0.3, 0.05, 0.15], abs=1e-9)
 
 
-def test_the_seconds_of_a_stop_rule_are_those_of_one_call():
+def test_time_is_taken_from_the_clock_of_the_machine():
+    def sleeping():
+        time.sleep(0.05)
+        yield Iterate(np.zeros(3), passes=0.0)
+
+    (row,) = Trace(TOY, sleeping(), Stop(), Schedule())
+    assert row["seconds"] >= 0.05
+    assert row["cpu_seconds"] < row["seconds"]
+
+
+def test_the_seconds_of_a_stop_rule_are_those_of_one_call(clock):
     yields = [(0.05, np.nan, True)] * 6 + [(0.3, np.nan, True)] * 2
-    rows, trace = traced(yields, Stop(seconds=0.2))
-    assert (len(rows), trace.reason) == (7, "seconds")
+    rows, measured = traced(clock, yields, Stop(seconds=0.2))
+    assert (len(rows), measured.reason) == (7, "seconds")
 
 
-def test_where_passes_are_not_counted_every_iterate_is_a_point_and_no_number_of_passes_ends_the_run():
-    rows, trace = traced([(0.0, np.nan, False)] * 5, Stop(passes=2), every=100.0)
+def test_where_passes_are_not_counted_every_iterate_is_a_point_and_no_number_of_passes_ends_the_run(clock):
+    rows, measured = traced(clock, [(0.0, np.nan, False)] * 5, Stop(passes=2), every=100.0)
     assert len(rows) == 5
     assert np.isnan([row["passes"] for row in rows]).all()
-    assert trace.reason == "ended"
+    assert measured.reason == "ended"
 
 
-def test_negative_passes_are_still_refused():
+def test_negative_passes_are_still_refused(clock):
     with pytest.raises(Failure, match="counted -1"):
-        traced([(0.0, -1.0, False)])
+        traced(clock, [(0.0, -1.0, False)])
 
 
 def test_uncounted_work_that_diverges_is_reported_in_seconds():
-    trace = Trace(TOY, iter([Iterate(np.full(3, np.nan), passes=np.nan)]), Stop(), Schedule(), counted=False)
-    list(trace)
-    assert trace.status == "diverged"
-    assert trace.reason.startswith("the objective is nan after ")
-    assert trace.reason.endswith(" s")
+    diverging = iter([Iterate(np.full(3, np.nan), passes=np.nan)])
+    measured = Trace(TOY, diverging, Stop(), Schedule(), counted=False)
+    list(measured)
+    assert measured.status == "diverged"
+    assert measured.reason.startswith("the objective is nan after ")
+    assert measured.reason.endswith(" s")
 
 
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):

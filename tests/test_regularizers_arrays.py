@@ -8,9 +8,9 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_arrays import normal, seeds
 
-from rrmbench import Problem, RrmbenchError, registry
-from rrmbench.numerics import singular_values
+from rrmbench import Problem, RrmbenchError
 from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_regularizer
@@ -21,7 +21,7 @@ VECTOR, MATRIX = (7,), (4, 3)
 
 def cases():
     """(mapping, shape) of all regularizers over arrays, by name and with other parameters."""
-    examples = [oracles.example("regularizer", name) for name in registry.names("regularizer")]
+    examples = [oracles.example("regularizer", name) for name in oracles.names("regularizer")]
     mappings = [m for m in examples if not getattr(build_regularizer(m)[0], "separable", True)]
     squared = {"name": "squared_group", "strength": 0.2}
     mappings += [squared | {"groups": size} for size in (1, 3)] + [
@@ -53,15 +53,7 @@ each_case = pytest.mark.parametrize(
     ("mapping", "shape"), CASES, ids=[" ".join(map(str, [*m.values(), *s])) for m, s in CASES]
 )
 few = settings(max_examples=12)  # of each case
-seeds = st.integers(0, 10**6)
 steps = st.floats(-3.0, 2.0).map(lambda e: 10.0**e)
-
-
-def normal(seed, shape):
-    """A random array with entries of very different sizes, some of them 0."""
-    rng = np.random.default_rng(seed)
-    w = rng.standard_normal(shape) * 10.0 ** rng.uniform(-2.0, 1.0, shape)
-    return w * (rng.random(shape) < rng.choice([0.3, 1.0]))
 
 
 def test_all_kinds_are_here():
@@ -333,88 +325,6 @@ def test_bad_group_files(content, message, tmp_path):
 def test_bad_group_sizes(groups):
     with pytest.raises(RrmbenchError, match=r"regularizer\.groups"):
         build_regularizer({"name": "group_lasso", "strength": 0.1, "groups": groups})
-
-
-# singular values
-
-
-def with_values(values, rows, columns, seed=0):
-    rng = np.random.default_rng(seed)
-    U = np.linalg.qr(rng.standard_normal((rows, rows)))[0]
-    V = np.linalg.qr(rng.standard_normal((columns, rows)))[0]
-    return (U * values) @ V.T
-
-
-SPECTRA = {
-    "decaying": np.logspace(0.0, -6.0, 40),
-    "with a gap": np.concatenate((np.linspace(3.0, 2.0, 8), np.linspace(0.9, 0.0, 32))),
-    "equal": np.full(40, 2.0),
-    "pairs": np.repeat(np.linspace(3.0, 0.0, 20), 2),
-    "low rank": np.concatenate((np.linspace(3.0, 2.0, 5), np.zeros(35))),
-    "repeated of low rank": np.concatenate((np.full(5, 2.0), [1.0], np.zeros(34))),
-    "zero": np.zeros(40),
-    "large": 1e12 * np.linspace(3.0, 0.0, 40),
-}
-
-
-@pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("level", [0.003, 0.4, 0.6, 2.0])
-@pytest.mark.parametrize("columns", [40, 60])
-def test_every_way_to_the_leading_singular_values_agrees(spectrum, level, columns):
-    values = SPECTRA[spectrum]
-    tau = level * max(values.max(), 1e-3)
-    a = with_values(values, 40, columns)
-    wanted = with_values(np.maximum(values - tau, 0.0), 40, columns)
-    ways = [singular_values.by_svd(a, tau), singular_values.by_gram(a, tau), singular_values.by_lanczos(a, tau, 40)]
-    count = np.count_nonzero(values > tau)
-    if ways[-1] is None:
-        assert count > 20, "only many singular values make Lanczos give up"
-        ways.pop()
-    for U, s in ways:
-        assert len(s) == count
-        np.testing.assert_allclose((U * (1.0 - tau / s)) @ (U.T @ a), wanted, atol=1e-12 * max(values.max(), 1e-3))
-
-
-def test_fast_ways_refuse_what_they_cannot_do():
-    a = with_values(SPECTRA["decaying"], 40, 60)
-    assert singular_values.by_gram(a, 1e-5) is None
-    assert singular_values.by_lanczos(a, 1e-4, 12) is None
-    U, s = singular_values.leading(a, 1e-5)
-    np.testing.assert_allclose(np.sort(s), np.sort(SPECTRA["decaying"][SPECTRA["decaying"] > 1e-5]), rtol=1e-9)
-    np.testing.assert_allclose(U.T @ U, np.eye(len(s)), atol=1e-12)
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 12, 60])
-@pytest.mark.parametrize("copies", [1, 2, 3])
-def test_truncation_finds_all_singular_values_of_a_large_matrix(count, copies):
-    few = np.repeat(np.linspace(3.0, 1.1, count), copies)
-    a = with_values(np.concatenate((few, np.linspace(0.95, 0.0, 300 - len(few)))), 300, 310)
-    U, s = singular_values.leading(a, 1.0)
-    np.testing.assert_allclose(np.sort(s), np.sort(few), rtol=1e-12)
-    np.testing.assert_allclose(
-        U @ (U.T @ a), with_values(np.concatenate((few, np.zeros(300 - len(few)))), 300, 310), atol=1e-10
-    )
-
-
-def test_truncation_is_lanczos_where_few_steps_are_enough(monkeypatch):
-    monkeypatch.setattr(singular_values, "by_gram", lambda a, tau: pytest.fail("Lanczos was enough"))
-    a = with_values(np.concatenate((np.linspace(3.0, 2.0, 5), np.linspace(0.9, 0.0, 295))), 300, 310)
-    assert len(singular_values.leading(a, 1.2)[1]) == 5
-
-
-@pytest.mark.parametrize("rank", [3, 31, 100, 150])
-def test_sum_and_greatest_singular_value(rank):
-    values = np.concatenate((np.linspace(3.0, 1e-6, rank), np.zeros(150 - rank)))
-    a = with_values(values, 150, 160)
-    assert singular_values.total(a) == pytest.approx(values.sum(), rel=1e-13)
-    assert 3.0 * (1.0 - 1e-15) <= singular_values.greatest(a) <= 3.0 * (1.0 + 1e-12)
-
-
-@given(seed=seeds)
-def test_greatest_singular_value_is_never_underestimated(seed):
-    a = normal(seed, (6, 9))
-    exact = np.linalg.norm(a, 2)
-    assert exact * (1.0 - 2e-16) <= singular_values.greatest(a) <= exact * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("name", ["l1", "none", "box"])

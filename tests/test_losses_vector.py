@@ -13,7 +13,7 @@ from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss
 
 K = 4
-LOSSES = [n for n in registry.names("loss") if getattr(build_loss(n)[0], "outputs", "scalar") == "vector"]
+LOSSES = oracles.vector_losses()
 each_loss = pytest.mark.parametrize("name", LOSSES)
 seeds = st.integers(0, 10**6)
 STRENGTHS = [(0.0, 0.0), (0.3, 0.0), (0.0, 0.7), (0.2, 1.5), (1e3, 0.0), (0.0, 1e3)]  # of mu and q
@@ -21,7 +21,7 @@ STRENGTHS = [(0.0, 0.0), (0.3, 0.0), (0.0, 0.7), (0.2, 1.5), (1e3, 0.0), (0.0, 1
 
 def loss_and_label(name, rng):
     classes = "classes" in registry.lookup("loss", name).needs
-    return build_loss(name)[0], float(rng.integers(K)) if classes else rng.standard_normal(K)
+    return oracles.loss_of(name), float(rng.integers(K)) if classes else rng.standard_normal(K)
 
 
 def maximizer(loss, z, y, mu=0.0, q=0.0):
@@ -59,7 +59,9 @@ def test_fenchel_young_at_the_maximizer(name, seed):
 def test_no_dual_row_is_longer_than_the_dual_radius(name, seed):
     rng = np.random.default_rng(seed)
     loss, y = loss_and_label(name, rng)
-    p = Problem(np.ones((4, 2)), np.arange(4.0) if np.ndim(y) == 0 else np.tile(y, (4, 1)), name)
+    p = Problem(
+        np.ones((4, 2)), np.arange(4.0) if np.ndim(y) == 0 else np.tile(y, (4, 1)), oracles.example("loss", name)
+    )
     assert np.linalg.norm(domain(loss, y, rng)) <= p.dual_radius * (1 + 1e-12)
 
 

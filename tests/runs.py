@@ -1,0 +1,33 @@
+"""Runs of a solver by hand."""
+
+from itertools import islice
+
+import numpy as np
+import oracles
+
+from rrmbench import registry
+from rrmbench.numerics.random import Rng
+
+REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
+
+
+def dense(p):
+    return p.X.forward(np.eye(p.shape[0]))
+
+
+def iterates(solver, p, count, start=None, seed=0):
+    """Copies of the first iterates of a solver (a mapping or a name)."""
+    solve = registry.build_solver(solver)
+    return [copied(it) for it in islice(solve(p, start, Rng(seed)), count)]
+
+
+def copied(it):
+    return it._replace(w=it.w.copy(), b=None if it.b is None else it.b.copy())
+
+
+def after(solver, p, passes, start=None, seed=0):
+    """The first iterate at or after `passes`."""
+    for it in registry.build_solver(solver)(p, start, Rng(seed)):
+        if it.passes >= passes:
+            return it
+    raise AssertionError("the solver ended")

@@ -1,0 +1,117 @@
+"""Mistakes on the command line: one message, exit code 2."""
+
+import bz2
+import gzip
+
+import pytest
+from lab import make_lab, odd, rows  # noqa: F401
+
+# mistakes: one message, exit code 2
+
+
+def good_rows():
+    return rows(n=6, d=3)
+
+
+FILES = {
+    "truncated.gz": lambda: gzip.compress(rows().encode())[:-20],
+    "corrupt.bz2": lambda: bz2.compress(rows().encode())[:20] + bytes(200),
+    "nan.txt": lambda: good_rows().encode() + b"1 1:nan\n",
+    "duplicate.txt": lambda: good_rows().encode() + b"1 2:1 2:1\n",
+    "unsorted.txt": lambda: good_rows().encode() + b"1 2:1 1:1\n",
+    "token.txt": lambda: good_rows().encode() + b"1 2=1\n",
+    "empty.txt": lambda: b"",
+    "three.txt": lambda: rows(labels=(1, 2, 3)).encode(),
+}
+CONFIGURATIONS = {
+    "unknown key": ({"solvr": "agd"}, (), ["toy.yaml:", "solvr", "did you mean 'solver'"]),
+    "unknown solver": ({"solver": "agdd"}, (), ["toy.yaml:", "solver", "'agdd'", "did you mean 'agd'"]),
+    "unknown parameter": (
+        {"solver": {"name": "agd", "step_scal": 1}},
+        (),
+        ["solver.step_scal", "did you mean 'step_scale'"],
+    ),
+    "unknown data": ({"dataset": "rcv1_trainn"}, (), ["dataset", "did you mean 'rcv1_train'"]),
+    "missing data": ({"dataset": "./none.txt"}, (), ["dataset", "none.txt"]),
+    "list for a number": ({"stop": {"passes": [1, 2]}}, (), ["stop.passes", "[1, 2]", "a number"]),
+    "text for a number": ({"stop": {"passes": "many"}}, (), ["stop.passes", "'many'"]),
+    "negative strength": (
+        {"regularizer": {"name": "l2", "strength": -1.0}},
+        (),
+        ["regularizer.strength", "-1.0"],
+    ),
+    "empty grid": ({"regularizer": {"name": "l2", "strength": []}}, (), ["regularizer.strength", "empty"]),
+    "empty list": ({"solver": []}, (), ["solver", "empty"]),
+    "all skipped": (
+        {"solver": "agd", "loss": "hinge"},
+        (),
+        ["every combination is skipped", "agd", "smooth"],
+    ),
+    "bad set": ({}, ("--set", "stop.pases=3"), ["--set stop.pases=3", "did you mean 'passes'"]),
+    "bad only": ({}, ("--only", "solver=gd"), ["--only", "solver=gd"]),
+    "backend": ({}, ("--backend", "locall"), ["--backend: found 'locall'", "did you mean 'local'"]),
+    "retry": ({}, ("--retry", "time"), ["--retry: found 'time'", "did you mean 'timeout'"]),
+    "plug-in": ({"solver": {"path": "./mine.py", "name": "mine"}}, (), ["solver.path", "mine.py"]),
+}
+
+
+def assert_one_message(ran, parts):
+    assert ran.code == 2, ran
+    assert ran.out == ""
+    assert ran.err.startswith("rrmbench: ")
+    assert "Traceback" not in ran.err
+    for part in parts:
+        assert part in ran.err
+
+
+@pytest.mark.parametrize("mistake", CONFIGURATIONS)
+def test_mistakes_in_configurations_and_options(lab, mistake):
+    keys, options, parts = CONFIGURATIONS[mistake]
+    assert_one_message(lab.run(lab.config(**keys), *options), parts)
+    assert not lab.out.exists()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_mistakes_in_data(lab, file):
+    (lab.folder / file).write_bytes(FILES[file]())
+    loss = "smoothed_hinge" if file == "three.txt" else "squared"
+    ran = lab.run(lab.config(dataset=f"./{file}", loss=loss))
+    assert_one_message(ran, [str(lab.folder / file)])
+    assert not lab.out.exists()
+
+
+def test_mistakes_elsewhere(lab):
+    config = lab.config()
+    assert lab.run(config).code == 0
+    (lab.folder / "nothing").mkdir()
+    for arguments, parts in [
+        (("run", lab.folder / "none.yaml"), ["none.yaml: no such file"]),
+        (("show", lab.folder / "nothing"), ["no experiment found in", "nothing"]),
+        (("export", lab.folder / "none", "--to", "t.csv"), ["none: no such directory of results"]),
+        (("export", lab.out, "--to", "t.xls"), ["t.xls", ".csv", ".parquet"]),
+        (("plot", lab.out, "--y", "gapp"), ["--y", "gapp", "did you mean 'gap'"]),
+        (("plot", lab.out, "--format", "gif"), ["--format", "gif", "png"]),
+        (("check", lab.out, "--baseline", lab.folder / "none.json"), ["none.json"]),
+        (("list", "solver"), ["found 'solver'", "did you mean 'solvers'"]),
+        (("data", "info", "a9b"), ["a9b", "did you mean 'a9a'"]),
+        (("data", "get", "a9b"), ["a9b", "did you mean 'a9a'"]),
+        (("run", config, config, "-o", lab.out), ["the name 'toy' is that of", "rename one"]),
+    ]:
+        assert_one_message(lab.cli(*arguments), parts)
+
+
+def test_mistakes_from_outside(lab):
+    """The same through a process of its own: nothing but the message is written to the terminal."""
+    ran = lab.command("run", lab.config(solver="agdd"))
+    assert_one_message(ran, ["did you mean 'agd'"])
+    (lab.folder / "broken.py").write_text("import sys\nsys.exit(3)\n")
+    ran = lab.command("run", lab.config(solver={"path": "broken.py", "name": "mine"}))
+    assert_one_message(ran, ["broken.py", "cannot be imported: SystemExit"])
+    ran = lab.command("rum")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Did you mean 'run'?" in ran.err
+
+
+def test_a_data_set_that_cannot_be_had_is_not_a_traceback(lab):
+    ran = lab.run(lab.config(dataset="astro_ph", loss="hinge", solver="sgd"))
+    assert_one_message(ran, ["astro_ph", "RRMBENCH_DATA"])

@@ -1,0 +1,145 @@
+"""What `--set` and `--only` change, and `--only` leaves out."""
+
+import pytest
+from plans import (
+    BASE,
+    CASES,
+    CONTRACT,
+    make_folder,  # noqa: F401
+    make_message,  # noqa: F401
+    make_plan,  # noqa: F401
+    values,
+)
+
+from rrmbench.config import select
+from rrmbench.errors import RrmbenchError
+
+
+def test_set_a_bare_name_keeps_the_parameters_also_in_cases(plan):
+    made = plan(CASES, "dataset=registered")
+    assert values(made, "dataset") == [
+        {"name": "registered", "scale": "unit_rows"},
+        {"name": "registered", "scale": "mean_norm"},
+        {"name": "registered"},
+    ]
+
+
+def test_set_a_mapping_replaces_all(plan, folder):
+    made = plan(CASES, "dataset={path: other.txt}", "regularizer={name: l2, strength: 3}")
+    assert values(made, "dataset") == [{"path": str(folder / "other.txt")}]
+    assert values(made, "regularizer") == [{"name": "l2", "strength": 3.0}]
+
+
+def test_set_reaches_the_top_level_and_the_cases_that_override_it(plan):
+    made = plan(CASES, "regularizer.strength=[7, 8]", "stop.passes=2", "seed=[3, 4]", "stop.seconds=null")
+    assert values(made, "regularizer", "strength") == [7.0, 8.0]
+    assert values(made, "stop") == [{"passes": 2.0}]
+    assert values(made, "seed") == [3, 4]
+
+
+def test_set_inside_a_nested_reduction_and_every_entry_of_a_list(plan):
+    text = BASE + "reduction: [{name: adapt_reg, inside: smooth}, {name: auto, inside: {name: smooth, mu: 1}}]\n"
+    made = plan(text, "reduction.inside.mu=[1e-2, 1e-3]")
+    assert [spec["reduction"]["inside"]["mu"] for spec in made.runs] == [1e-2, 1e-3] * 2
+    renamed = plan(text, "reduction.inside=none", "reduction.inside={name: smooth, mu: 5}", "reduction.inside=smooth")
+    assert [spec["reduction"]["inside"] for spec in renamed.runs] == [{"name": "smooth", "mu": 5.0}] * 2
+
+
+def test_only(plan):
+    made = plan(CONTRACT)
+    only = ["reduction=adapt_reg", "seed=0", "seed=2", "regularizer.strength=1e-4", "dataset=rcv1_train"]
+    [kept] = select([made], only)
+    found = [(spec["solver"]["name"], spec["reduction"]["name"], spec["seed"]) for spec in kept.runs]
+    assert found == [(solver, "adapt_reg", seed) for solver in ("apcg", "prox_sdca") for seed in (0, 2)]
+    assert select([made], []) == [made]
+
+
+def test_only_finds_files_by_stem_name_and_path(plan, folder):
+    made = plan(CASES)
+    for spelling in ("tiny", "tiny.txt", folder / "tiny.txt"):
+        [kept] = select([made], [f"dataset={spelling}"])
+        assert len(kept.runs) == 2
+
+
+def test_only_looks_at_all_files_and_drops_those_without_runs(plan):
+    first, second = plan(BASE, name="a.yaml"), plan(BASE, "seed=5", name="b.yaml")
+    [kept] = select([first, second], ["seed=5"])
+    assert kept.name == "b"
+
+
+@pytest.mark.parametrize(
+    ("only", "expected"),
+    [
+        (["seed=9"], "--only seed=9: no combination matches (the values are: 0, 1, 2)"),
+        (["seed=true"], "--only seed=true: no combination matches"),
+        (["reduction=adapt_rg"], "did you mean 'adapt_reg'? (the values are: regularize, adapt_reg)"),
+        (["loss.gamma=1"], "--only loss.gamma=1: no combination sets that key"),
+        (["solver={name: gd}"], "no combination matches (the values are: apcg, prox_sdca)"),
+        (["sed=1"], "--only sed=1: unknown key 'sed'; did you mean 'seed'?"),
+        (["seed"], "--only seed: found 'seed', allowed is KEY=VALUE"),
+        (["reduction=adapt_reg", "reduction.sigma=1e-3"], "no run is left"),
+    ],
+)
+def test_only_that_matches_nothing(plan, only, expected):
+    made = plan(CONTRACT)
+    with pytest.raises(RrmbenchError) as error:
+        select([made], only)
+    assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        ("stop.pases=3", "--set stop.pases=3: stop.pases: unknown key; did you mean 'passes'?"),
+        (
+            "stop.passes=many",
+            "--set stop.passes=many: stop.passes: found 'many', allowed is a number greater than 0",
+        ),
+        ("stpo.passes=3", "--set stpo.passes=3: unknown key 'stpo'; did you mean 'stop'?"),
+        ("stop", "--set stop: found 'stop', allowed is KEY=VALUE"),
+        ("=3", "--set =3: found '=3', allowed is KEY=VALUE"),
+        ("loss=hing", "--set loss=hing: loss: unknown loss 'hing'; did you mean 'hinge'?"),
+        ("regularizer.strength=-1", "--set regularizer.strength=-1: regularizer.strength: found -1"),
+        ("seed=[0, 1", "--set seed=[0, 1: expected ',' or ']'"),
+        ("limit.x=3", "config.yaml: limit: found {'x': 3}"),
+        (
+            "regularizer.strength.x=3",
+            "--set regularizer.strength.x=3: regularizer.strength is 0.1 and has no key 'x'",
+        ),
+        ("a..b=3", "--set a..b=3: found 'a..b=3', allowed is KEY=VALUE"),
+        ("seed=" + "1" * 400, "--set seed=" + "1" * 145 + " ... "),
+        ("dataset=" + "a" * 300, "--set dataset=" + "a" * 142 + " ... "),
+        ('name="\\0"', "--set name=\"\\0\": found the character '\\x00'"),
+        ("stop" + ".a" * 100 + "=1", "--set stop.a.a"),
+        ("loss.inside=3", "--set loss.inside=3: loss.inside: loss 'squared' has no such parameter"),
+        ("cases=[]", "--set cases=[]: cases: found [], allowed is a list of mappings"),
+    ],
+)
+def test_bad_overrides_say_which(message, option, expected):
+    assert message(BASE, option).startswith(expected)
+
+
+def test_only_compares_lists_as_wholes(plan):
+    made = plan(BASE, "regularizer={name: l2, strength: [1, 2], domain: [{box: [0, 1]}, {box: [-1, 1.5]}]}")
+    [kept] = select([made], ["regularizer.domain.box=[[-1.0, 1.5]]"])
+    assert [spec["regularizer"]["domain"] for spec in kept.runs] == [{"box": [-1, 1.5]}] * 2
+    with pytest.raises(RrmbenchError, match=r"the values are: \[0, 1\], \[-1, 1.5\]"):
+        select([made], ["regularizer.domain.box=[-1, 1.5]"])
+
+
+def test_only_with_many_values_looks_each_up(plan):
+    made = plan(BASE, f"seed={list(range(20_000))}")
+    [kept] = select([made], [f"seed={list(range(0, 20_000, 2))}"])
+    assert len(kept.runs) == 10_000
+    with pytest.raises(RrmbenchError) as error:
+        select([made], ["seed=-1"])
+    assert str(error.value).endswith("17, 18, 19, ... (20000 in all))")
+
+
+def test_the_place_of_an_override_is_that_of_the_newest(message):
+    text = BASE.replace("prox_sdca", "[svrg, {name: svrg, step_scale: -1}]")
+    assert message(text, "solver=[{name: svrg, step_scale: -2}]").startswith(
+        "--set solver=[{name: svrg, step_scale: -2}]: "
+    )
+    assert message(text, "solver=[{name: svrg}]", "solver.step_scale=-3").startswith("--set solver.step_scale=-3: ")
+    assert message(text, "solver.step_scale=3", "solver=[a]").startswith("--set solver=[a]: ")

@@ -1,0 +1,236 @@
+"""Configuration files to runs: the contract's example, grids, cases, plug-ins."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from plans import (
+    BASE,
+    CASES,
+    CONTRACT,
+    make_folder,  # noqa: F401
+    make_message,  # noqa: F401
+    make_plan,  # noqa: F401
+    values,
+)
+
+from rrmbench.config import select, validate
+
+PLUGIN = '''
+from rrmbench import registry
+from rrmbench.parameters import Positive
+
+@registry.solver(needs={"smooth"}, aliases=("%(prefix)s_alias",))
+def %(prefix)s_solver(problem, start, rng, *, step_scale: Positive = 1.0):
+    """A solver for smooth losses."""
+    yield
+
+@registry.solver(needs={"%(prefix)s_trait"})
+def %(prefix)s_odd(problem, start, rng):
+    """A solver that needs what nothing gives."""
+    yield
+
+@registry.regularizer
+def %(prefix)s_regularizer(*, strength: Positive):
+    """Never built here."""
+'''
+
+
+@pytest.fixture(scope="session")
+def plugin(tmp_path_factory):
+    """The text of the plug-in file and its path; it can be loaded once per process only."""
+    path = tmp_path_factory.mktemp("plugins") / "config_test_plugin.py"
+    path.write_text(PLUGIN % {"prefix": "cfg"})
+    return path
+
+
+def test_defaults(plan, folder):
+    made = plan(BASE, name="my file.yaml")
+    assert made.runs == [
+        {
+            "dataset": {"path": str(folder / "tiny.txt")},
+            "loss": {"name": "squared"},
+            "regularizer": {"name": "l2", "strength": 0.1},
+            "solver": {"name": "prox_sdca"},
+            "reduction": {"name": "none"},
+            "seed": 0,
+            "stop": {"passes": 100.0},
+            "trace": {"every": 1.0, "growth": 1.0},
+        }
+    ]
+    assert made.skipped == []
+    assert made.name == "my_file"
+    assert made.reference == {"seconds": 60.0}
+    assert made.limit == 3600.0
+    assert made.plot == {"x": "passes", "y": "suboptimality"}
+    assert not made.serial
+
+
+def test_product_of_the_contract(plan):
+    made = plan(CONTRACT)
+    assert len(made.runs) == 3 * 2 * 4 * 3
+    assert made.skipped == []
+    assert [spec["seed"] for spec in made.runs[:4]] == [
+        0,
+        1,
+        2,
+        0,
+    ]  # the seed runs fastest, the data set slowest
+    assert values(made, "regularizer", "strength") == [1e-4, 1e-5, 1e-6]
+    assert values(made, "reduction", "sigma") == [1e-3, 1e-4, 1e-5, "auto"]
+    assert made.limit == 3 * 600 + 60
+    assert made.serial
+    assert json.loads(json.dumps(made.config)) == made.config
+
+
+def test_skipped_combinations_say_why_and_what_would_help(plan):
+    made = plan(BASE + "reduction: [none, {name: regularize, sigma: 1e-3}]\n", "regularizer={name: l1, strength: 1}")
+    assert values(made, "reduction", "name") == ["regularize"]
+    [(spec, reason)] = made.skipped
+    assert spec["reduction"] == {"name": "none"}
+    assert reason.startswith(
+        "prox_sdca needs a strongly convex regularizer; l1 is not strongly convex "
+        "and reduction 'none' does not make it so (try "
+    )
+    assert "adapt_reg" in reason
+    assert "smooth" not in reason.split("(try")[1]
+
+
+def test_every_combination_skipped(message):
+    text = message(BASE + "reduction: none\n", "regularizer={name: l1, strength: [1, 2]}")
+    assert text.startswith("config.yaml: every combination is skipped:\n  prox_sdca needs")
+    assert text.count("prox_sdca needs") == 1
+
+
+def test_nested_reductions_are_grids_and_give_together(plan):
+    made = plan(
+        BASE + "reduction: {name: adapt_reg, inside: {name: smooth, mu: [1e-2, 1e-3]}}\n",
+        "regularizer={name: l1, strength: 1}",
+    )
+    assert [spec["reduction"] for spec in made.runs] == [
+        {"name": "adapt_reg", "inside": {"name": "smooth", "mu": mu}} for mu in (1e-2, 1e-3)
+    ]
+    swapped = plan(
+        BASE + "reduction: {name: smooth, mu: 1, inside: adapt_reg}\n", "regularizer={name: l1, strength: 1}"
+    )
+    assert len(swapped.runs) == 1  # what the inner one gives counts
+
+
+def test_duplicates_are_removed(plan):
+    made = plan(BASE + "seed: [0, 1, 0]\n", "loss=[squared, {name: squared}]", "regularizer.strength=[0.1, 1e-1]")
+    assert [spec["seed"] for spec in made.runs] == [0, 1]
+
+
+def test_an_int_and_a_float_are_one_run(plan):
+    assert plan(BASE, "stop.passes=20", "regularizer.strength=1").runs == (
+        plan(BASE, "stop.passes=2e1", "regularizer.strength=1.0").runs
+    )
+
+
+def test_a_data_set_called_no(plan, folder):
+    assert values(plan(BASE, "dataset=no"), "dataset") == [{"path": str(folder / "no")}]
+
+
+def test_files_are_sought_beside_the_configuration_then_in_the_working_directory(plan, folder, monkeypatch):
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("tiny.txt", "mine.txt"):
+        (elsewhere / name).write_text("1 1:1\n-1 1:2\n")
+    monkeypatch.chdir(elsewhere)
+    made = plan(
+        BASE,
+        "dataset=[tiny.txt, {path: mine.txt, test: tiny.txt}, {name: registered, test: registered_test}]",
+    )
+    assert values(made, "dataset") == [
+        {"path": str(folder / "tiny.txt")},
+        {"path": str(elsewhere / "mine.txt"), "test": str(folder / "tiny.txt")},
+        {"name": "registered", "test": "registered_test"},
+    ]
+
+
+def test_cases_are_a_union_of_overrides(plan):
+    made = plan(CASES)
+    found = [(list(s["dataset"].values())[-1], s["regularizer"]["strength"], s["stop"]) for s in made.runs]
+    assert found == [
+        ("unit_rows", 0.1, {"passes": 100.0}),
+        ("unit_rows", 0.01, {"passes": 100.0}),
+        ("mean_norm", 1.0, {"passes": 5.0, "seconds": 10.0}),
+        ("registered", 1.0, {"passes": 5.0, "seconds": 10.0}),
+    ]
+    assert made.limit == 3600.0  # one case has no limit in seconds
+
+
+def test_a_plugin_is_a_python_file_without_a_colon_in_its_path(message, folder):
+    (folder / "a:b.py").write_text("")
+    for name in ("tiny.txt", "a:b.py"):
+        text = message(BASE.replace("prox_sdca", f"{{path: '{name}', name: a}}"))
+        assert (
+            text
+            == f"config.yaml:4: solver.path: found '{name}', allowed is a Python file (.py) without ':' in its path"
+        )
+
+
+def test_a_great_label_stays_one(plan):
+    made = plan(BASE, "dataset={path: tiny.txt, positive: [1e300, 1e18, 1.0, 1]}")
+    assert [repr(value) for value in values(made, "dataset", "positive")] == ["1e+300", "1e+18", "1"]
+
+
+def test_a_grid_of_test_parts_is_sought_like_one(plan, folder):
+    made = plan(BASE, "dataset={path: tiny.txt, test: [other.txt, no]}")
+    assert values(made, "dataset", "test") == [str(folder / "other.txt"), str(folder / "no")]
+
+
+@pytest.mark.parametrize("off", ["false", "none", "~"])
+def test_no_reference(plan, off):
+    assert plan(BASE + f"reference: {off}\n").reference is None
+
+
+def test_plugin_in_a_list_by_path_and_by_name(plan, message, plugin):
+    text = BASE.replace("prox_sdca", f"[{{path: {plugin}, name: cfg_alias, step_scale: [1, 2]}}, cfg_odd]")
+    made = plan(text)
+    assert [spec["solver"] for spec in made.runs] == [
+        {"name": "cfg_solver", "path": str(plugin), "step_scale": scale} for scale in (1.0, 2.0)
+    ]
+    assert made.plugins == (str(plugin),)
+    [(spec, reason)] = made.skipped
+    assert spec["solver"] == {"name": "cfg_odd", "path": str(plugin)}  # a worker must know the file here too
+    assert "needs the trait 'cfg_trait'" in reason
+    assert "try" not in reason
+    [kept] = select([made], ["solver=cfg_alias"])
+    assert len(kept.runs) == 2
+
+
+def test_plugin_name_may_be_left_out_if_it_is_the_only_one(plugin, message):
+    text = BASE.replace("{name: l2, strength: 0.1}", f"{{path: {plugin}, strengt: 1}}")
+    assert "regularizer 'cfg_regularizer' has no such parameter" in message(text)
+    text = BASE.replace("prox_sdca", f"{{path: {plugin}}}")
+    assert message(text).endswith("registers the solver cfg_odd, cfg_solver; needed is the name of one")
+    assert "registers no loss" in message(BASE.replace("squared", f"{{path: {plugin}, name: hinge}}"))
+
+
+def test_reading_tells_the_plugins_without_importing_the_mathematics(folder):
+    (folder / "mine.py").write_text("raise SystemError('must not be imported')")
+    (folder / "config.yaml").write_text(
+        "dataset: tiny.txt\nloss: squared\nsolver: a\ncases:\n"
+        "  - reduction: {name: b, inside: [{path: mine.py}]}\n  - solver: {path: ./mine.py}\n"
+    )
+    code = (
+        "import sys; from rrmbench.config import read; print(read('config.yaml').plugins, "
+        "[m for m in ('numpy', 'numba', 'scipy', 'sklearn', 'pandas') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True).stdout
+    assert out.strip() == f"({str(folder / 'mine.py')!r},) []"
+
+
+def test_validate_counts(folder):
+    (folder / "a.yaml").write_text(BASE)
+    (folder / "b.yaml").write_text(
+        CASES + "  - {dataset: no, regularizer: [{name: l1, strength: 1}, {name: l2, strength: 9}]}\n"
+    )
+    assert [
+        (count.path.name, count.runs, count.skipped) for count in validate([folder / "a.yaml", folder / "b.yaml"])
+    ] == [
+        ("a.yaml", 1, 0),
+        ("b.yaml", 5, 1),
+    ]

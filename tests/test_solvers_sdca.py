@@ -1,0 +1,191 @@
+"""Prox-SDCA: shrinking, warm starts, the multiclass hinge, the lasso."""
+
+import numpy as np
+import oracles
+import pytest
+from runs import iterates
+from scipy.optimize import LinearConstraint, minimize
+from sdca_runs import MULTICLASS, REGULARIZERS, multiclass
+
+import rrmbench
+from rrmbench import registry
+from rrmbench.losses.multiclass import threshold
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.solvers.sdca import prox_sdca_shrinking
+from rrmbench.solvers.sdca.output import Ascent
+from rrmbench.solvers.sdca.steps import Exact
+
+# shrinking
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "absolute", "quantile", "max_of_hinge"])
+def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
+    if loss == "max_of_hinge":
+        p = multiclass(loss, n=60, l2=0.02)
+    else:
+        p = oracles.problem(loss, {"name": "l2", "strength": 0.005}, n=300)
+    plain, shrunk = (
+        rrmbench.solve(p, name, gap=1e-6, passes=5000, every=0.3) for name in ("prox_sdca", "prox_sdca_shrinking")
+    )
+    assert plain.reason == shrunk.reason == "gap"
+    assert p.primal(shrunk.w) == pytest.approx(p.primal(plain.w), abs=1e-6)
+    assert shrunk.trace["passes"].iloc[-1] < 0.8 * plain.trace["passes"].iloc[-1]
+
+
+def test_shrinking_comes_back_to_all_rows():
+    p = oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
+    ascent, longest_rest = Ascent(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST
+    calendar, state, last = prox_sdca_shrinking.Calendar.of(ascent.b), Rng(0).state, np.zeros(200, dtype=int)
+    now = visits = longest = 0
+    while now < 4 * longest_rest:
+        seen, after = prox_sdca_shrinking.rounds(*ascent.fixed, ascent.b, ascent.u, calendar, state, now, 1)
+        order = calendar.order[:seen]  # of the last round, the only one with rows
+        assert len(set(order.tolist())) == seen
+        now, visits = after, visits + seen
+        longest = max(longest, np.max(now - last[order]))
+        last[order] = now
+    assert longest_rest / 4 < longest <= longest_rest
+    assert (now - last).max() <= longest_rest
+    assert visits < 0.3 * 200 * now
+    np.testing.assert_allclose(ascent.u, p.v(ascent.b) / p.strong_convexity, atol=1e-12)
+
+
+def test_shrinking_counts_the_rows_that_it_visits(monkeypatch):
+    seen = []
+
+    def recorded(*arguments):
+        found = rounds(*arguments)
+        seen.append(found[0])
+        return found
+
+    rounds = prox_sdca_shrinking.rounds
+    monkeypatch.setattr(prox_sdca_shrinking, "rounds", recorded)
+    its = iterates("prox_sdca_shrinking", oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200), 60)
+    assert its[-1].passes == sum(seen) / 200
+    assert min(seen) >= 200 / 3
+
+
+def test_shrinking_leaves_no_row_out_while_all_move():
+    p = oracles.problem("squared", REGULARIZERS["l2"], density=1.0)
+    its = iterates("prox_sdca_shrinking", p, 6)
+    assert [it.passes for it in its] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert np.diff([p.gap(it.w, it.b) for it in its]).max() < 0.0
+
+
+# warm starts
+
+
+def test_a_warm_start_counts_its_product():
+    p = oracles.problem("logistic", REGULARIZERS["elastic_net"])
+    start = iterates("prox_sdca", p, 4)[-1]
+    its = iterates("prox_sdca", p, 3, start)
+    assert [it.checks for it in its] == [0.5, 0.5, 0.5]
+    np.testing.assert_allclose(its[0].w, start.w, atol=1e-12)
+    assert {it.checks for it in iterates("prox_sdca", p, 3)} == {0.0}
+
+
+# multiclass
+
+
+@pytest.mark.parametrize("C", [0.0, 0.05, 0.5, 0.95])
+def test_optimize_dual_is_the_projection(C):
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        m = 0.7 * rng.standard_normal(5)
+        a = np.maximum(m - threshold(m, -1, C), 0.0)
+        a /= max(a.sum(), 1.0)
+        found = minimize(
+            lambda t, m=m: np.sum((t - m) ** 2) + C * t.sum() ** 2,
+            np.full(5, 0.1),
+            jac=lambda t, m=m: 2 * (t - m) + 2 * C * t.sum(),
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * 5,
+            constraints=LinearConstraint(np.ones(5), 0.0, 1.0),
+            options={"ftol": 1e-16, "maxiter": 500},
+        )
+        np.testing.assert_allclose(a, found.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+@pytest.mark.parametrize(("mu", "q"), [(0.0, 0.3), (0.4, 0.0), (0.4, 1.1)])
+def test_dual_row_maximizes(name, mu, q):
+    loss = oracles.loss_of(name)
+    rng, y = np.random.default_rng(0), 2.0
+    others = [0, 1, 3, 4]
+    for _ in range(15):
+        z, b = 1.5 * rng.standard_normal(5), np.empty(5)
+        loss.dual_row(z, y, mu, q, b)
+
+        def lost(t, z=z):
+            row = np.zeros(5)
+            row[others], row[2] = t, -np.sum(t)
+            value = loss.conjugate_row(row, y) + mu / 2 * loss.penalty_row(row, y) + q / 2 * row @ row - row @ z
+            return value if np.isfinite(value) else 1e6
+
+        starts = [np.full(4, 0.1), np.clip(b[others], 1e-9, 1.0) * 0.9]
+        best = min(
+            minimize(
+                lost,
+                first,
+                method="SLSQP",
+                bounds=[(1e-13, 1.0)] * 4,
+                constraints=LinearConstraint(np.ones(4), 0.0, 1.0 - 1e-13),
+                options={"ftol": 1e-15, "maxiter": 500},
+            ).fun
+            for first in starts
+        )
+        assert b[2] == pytest.approx(-b[others].sum(), abs=1e-14)
+        assert lost(b[others]) <= best + 1e-9
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_conjugate_row_is_the_supremum(name):
+    loss = oracles.loss_of(name)
+    rng, y = np.random.default_rng(1), 0.0
+    margins_of_0 = np.array([0.0, -1.0, -1.0, -1.0])  # where all slopes of max_of_hinge meet
+    for _ in range(10):
+        b = rng.dirichlet(np.ones(4))[:3] * 0.9
+        row = np.concatenate(([-b.sum()], b))
+        found = minimize(lambda z, row=row: loss.value_row(z, y) - row @ z, margins_of_0, options={"gtol": 1e-9})
+        largest = max(-found.fun, row @ margins_of_0 - loss.value_row(margins_of_0, y))
+        assert loss.conjugate_row(row, y) == pytest.approx(largest, abs=1e-7)
+        for z in rng.standard_normal((50, 4)) * rng.uniform(0.1, 5.0):
+            assert loss.value_row(z, y) + loss.conjugate_row(row, y) >= row @ z - 1e-12
+    assert loss.conjugate_row(np.array([-1.2, 0.6, 0.6, 0.0]), y) == np.inf
+    assert loss.conjugate_row(np.array([0.1, -0.1, 0.0, 0.0]), y) == np.inf
+
+
+@pytest.mark.parametrize("data", ["iris", "digits"])
+def test_multiclass_hinge_agrees_with_liblinear(data):
+    from sklearn import datasets
+    from sklearn.svm import LinearSVC
+
+    X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
+    X, y = X[::3] / np.linalg.norm(X, axis=1).max(), y[::3]
+    n, l2 = len(y), 0.01
+    p = Problem(X, y.astype(float), "max_of_hinge", {"name": "l2", "strength": l2})
+    # scikit-learn: 1/2 ||W||^2 + C sum of losses
+    theirs = LinearSVC(multi_class="crammer_singer", C=1.0 / (n * l2), fit_intercept=False, tol=1e-9, max_iter=200_000)
+    expected = p.primal(theirs.fit(X, y).coef_.T.copy())
+    ours = rrmbench.solve(p, "prox_sdca_shrinking", relative_gap=1e-7, passes=20_000, growth=1.05)
+    assert ours.reason == "relative_gap"
+    assert p.primal(ours.w) == pytest.approx(expected, rel=1e-6)
+
+
+# the lasso, section 5.5
+
+
+def test_lasso_by_regularization_has_at_most_the_stated_bias():
+    sigma, p = 0.05, oracles.problem("squared", {"name": "l1", "strength": 0.05})
+    optimum, _ = oracles.cvxpy_optimum("squared", "l1")
+    mean = float(p.y @ p.y) / (2 * p.n)
+    for epsilon in 1.0, 0.1:
+        added = epsilon * (sigma / mean) ** 2
+        reduction = {"name": "regularize", "sigma": added}
+        solve = registry.build_solver("apcg", reduction)
+        it = next(it for it in solve(p, None, Rng(0)) if it.passes >= 3000)
+        stage = p.regularized(added)
+        reached = stage.gap(it.w, it.b)
+        assert reached <= epsilon / 2
+        assert -1e-9 <= p.primal(it.w) - optimum <= epsilon / 2 + reached <= epsilon
