@@ -30,8 +30,8 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
 from rrmbench.report.theory import proven
-from rrmbench.solvers.pdprox.pdprox_restarted import LONGEST, NECESSARY, SUFFICIENT
-from rrmbench.solvers.pdprox.step_sizes import LANCZOS_STEPS, Lengths, norm_bounds, normal
+from rrmbench.solvers.pdprox.pdprox_restarted import LONGEST_SHARE, NECESSARY, SUFFICIENT
+from rrmbench.solvers.pdprox.step_sizes import LANCZOS_STEPS, StepSizes, norm_bounds, normal
 
 # theory
 
@@ -117,10 +117,10 @@ def test_an_estimate_that_is_too_small_does_no_harm():
 def test_watched_moves_shorten_the_steps():
     p = oracles.problem("absolute", {"name": "l1", "strength": 0.1})
     X = dense(p)
-    lengths, given = (Lengths(p, 1e-4, ratio=4.0, guarded=guarded) for guarded in (True, False))
+    lengths, given = (StepSizes(p, 1e-4, ratio=4.0, guarded=guarded) for guarded in (True, False))
     for x in np.zeros(12), X[0], X[3]:
-        lengths.watch(x, X @ x, 1.0 / p.n)
-        given.watch(x, X @ x, 1.0 / p.n)
+        lengths.shorten_if_unsafe(x, X @ x, 1.0 / p.n)
+        given.shorten_if_unsafe(x, X @ x, 1.0 / p.n)
     assert lengths.c >= max(np.sum((X @ u) ** 2) / p.n**2 / (u @ u) for u in (X[0], X[3] - X[0]))
     assert lengths.tau * lengths.sigma == pytest.approx(1.0 / lengths.c)
     assert lengths.tau / lengths.sigma == pytest.approx(4.0)
@@ -157,7 +157,7 @@ def restarted(p, c):
             residuals.append(sqrt((x - new) @ M @ (x - new)))
             k, r, first = len(residuals) - 1, residuals[-1], residuals[0]
             grows = k > 0 and r > residuals[-2]
-            if k > 0 and (r <= SUFFICIENT * first or (r <= NECESSARY * first and grows) or k >= LONGEST * total):
+            if k > 0 and (r <= SUFFICIENT * first or (r <= NECESSARY * first and grows) or k >= LONGEST_SHARE * total):
                 break
             x = (k + 1) / (k + 2) * (2.0 * new - x) + anchor / (k + 2)
         ways = np.linalg.norm(w - anchor[:d]), np.linalg.norm(b - anchor[d:])

@@ -35,7 +35,7 @@ def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
 
 def test_shrinking_comes_back_to_all_rows():
     p = oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
-    ascent, longest_rest = Ascent(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST
+    ascent, longest_rest = Ascent(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST_REST
     calendar, state, last = prox_sdca_shrinking.Calendar.of(ascent.b), Rng(0).state, np.zeros(200, dtype=int)
     now = visits = longest = 0
     while now < 4 * longest_rest:

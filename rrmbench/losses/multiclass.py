@@ -16,7 +16,7 @@ from rrmbench.numerics.circulation import balanced
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 
-ROUNDING = 1e-12
+DOMAIN_ROUNDING = 1e-12
 
 
 @register_jitable
@@ -28,7 +28,7 @@ def total_of(b, y):
             if b[j] < 0.0:
                 return math.nan
             total += b[j]
-    if total > 1.0 + ROUNDING or abs(total + b[y]) > ROUNDING:
+    if total > 1.0 + DOMAIN_ROUNDING or abs(total + b[y]) > DOMAIN_ROUNDING:
         return math.nan
     return min(total, 1.0)
 

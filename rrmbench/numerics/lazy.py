@@ -13,57 +13,92 @@ direction, and where they leave the interval the projected ones stay at its end.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from rrmbench.numerics.jit import axpy, dot, kernel, prefetch, prefetch_rows, psi_prox
+from rrmbench.numerics.jit import dot, kernel, prefetch, prefetch_rows, psi_prox
 
 
 class StochasticSteps:
     """The steps above for one problem and one step length eta.
 
-    Dense rows (with more than a fifth of all columns) and regularizers without `soft_threshold` take the kernels that
-    move all coordinates.
+    Dense rows (with more than a fifth of all columns) and regularizers without `soft_threshold` take the kernel that
+    moves all coordinates.
     """
 
     def __init__(self, problem, eta):
-        self.problem, self.eta = problem, eta
+        self.samples = Samples(problem.X.rows, problem.y, problem.loss, problem.mu)
+        self.regularizer, self.eta = problem.regularizer, eta
         self.a = 1.0 / (1.0 + eta * problem.strong_convexity)
-        self.pull = problem.strong_convexity * problem.shift()  # kappa center
+        self.center_term = problem.strong_convexity * problem.shift()  # kappa center
         n, d = problem.X.shape
         self.lazy = getattr(problem.regularizer, "soft_threshold", False) and 5 * problem.X.nnz < n * d
         if self.lazy:
             self.powers = powers(eta * problem.strong_convexity, n)
             self.last = np.zeros(d, dtype=np.int64)
 
-    def run(self, order, w, g, theta):
-        """Take one step for each of at most n samples of `order`, changing w."""
-        p, B = self.problem, self.linear(g)
-        fixed = (p.X.rows, p.y, p.loss, p.mu, p.regularizer, order, theta, self.eta)
-        if self.lazy:
-            psi_prox(p.regularizer, w, 0.0, w)  # the closed form starts inside the interval
-            lazy_steps(*fixed, self.powers, B, w, self.last)
-        else:
-            dense_steps(*fixed, self.a, B, w)
-
     def linear(self, g):
-        """B for the constant part g of the gradient."""
-        return (self.a * self.eta) * (g - self.pull)
+        """B (d,) for the constant part g (d,) of the gradient."""
+        return (self.a * self.eta) * (g - self.center_term)
 
-    def run_table(self, order, w, B, theta, weight):
-        """As `run` with delta times `weight`, while theta_i += delta and g += delta x_i / n.
-
-        B is `linear(g)` of g = (1/n) X^T theta at first; theta and B are changed. [SAGA: weight 1; SAG: 1/n]
-        """
-        p = self.problem
-        fixed = (p.X.rows, p.y, p.loss, p.mu, p.regularizer, order, theta, weight, self.eta)
+    def run(self, order, w, memory):
+        """Take one step for each of at most n samples of `order` (m,), changing w (d,) and a `Table`."""
         if self.lazy:
-            psi_prox(p.regularizer, w, 0.0, w)
-            lazy_table_steps(*fixed, self.powers, B, w, self.last)
+            psi_prox(self.regularizer, w, 0.0, w)  # the closed form starts inside the interval
+            lazy_steps(self.samples, memory, self.regularizer, self.eta, self.powers, order, w, self.last)
         else:
-            dense_table_steps(*fixed, self.a, B, w)
+            dense_steps(self.samples, memory, self.regularizer, self.eta, self.a, order, w)
+
+
+class Samples(NamedTuple):
+    """The losses phi^mu(x_i.w), i = 0 .. n-1, as kernels take them.
+
+    rows : the rows x_i of X (n, d) in CSR form: indptr (n + 1,), indices and data (nnz,), sqnorms (n,)
+    y : (n,)
+    """
+
+    rows: tuple
+    y: np.ndarray
+    loss: tuple
+    mu: float
+
+
+class Snapshot(NamedTuple):
+    """Derivatives that stay as they are: the steps above. [Prox-SVRG; SGD with theta = 0 and g = 0]
+
+    B : (d,) a eta (g - kappa center), see `StochasticSteps.linear`
+    theta : (n,)
+    """
+
+    B: np.ndarray
+    theta: np.ndarray
+    weight: float = 1.0
+
+
+class Table(NamedTuple):
+    """As `Snapshot` with delta times `weight` in the step, after which theta_i += delta and g += delta x_i / n.
+
+    With g = (1/n) X^T theta at first it stays so; theta and B are changed. [SAGA: weight 1; SAG: 1/n]
+    """
+
+    B: np.ndarray
+    theta: np.ndarray
+    weight: float
+
+
+def is_table(memory):
+    """Whether the memory changes with the steps, known to the compiler; for kernels only."""
+    raise NotImplementedError
+
+
+@overload(is_table)
+def _is_table(memory):
+    if memory.instance_class is Table:
+        return lambda memory: True
+    return lambda memory: False
 
 
 @register_jitable
@@ -102,7 +137,7 @@ def soft(x, threshold):
 
 
 @kernel
-def repeated(w, B, threshold, k, powers):
+def closed_form_steps(w, B, threshold, k, powers):
     """T^k(w), T(w) = soft(a w - B, threshold); `powers` as in `power_of`."""
     power, total = power_of(powers, k)
     if threshold == 0.0:
@@ -134,91 +169,65 @@ def through_zero(w, B, threshold, k, powers):
 
 
 @kernel
-def lazy_steps(rows, y, loss, mu, regularizer, order, theta, eta, powers, B, w, last):
-    """One step for each sample of `order`; last[j] counts the steps that w_j has made, 0 before and after."""
+def lazy_steps(samples, memory, regularizer, eta, powers, order, w, last):
+    """One step for each sample of `order` (m,) on w (d,).
+
+    powers : (n + 1, 2) or a float, see `power_of`
+    last : (d,) the steps that w_j has made, 0 before and after
+    """
+    rows, y, loss, mu = samples
+    B, theta, weight = memory
     a = powers[1, 0]
     threshold = a * eta * regularizer.strength
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
+        if is_table(memory):
+            prefetch(theta, order[min(t + 8, order.shape[0] - 1)])
         i = order[t]
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         z = 0.0
         for e in range(begin, end):
             j = rows.indices[e]
-            w[j] = regularizer.prox(repeated(w[j], B[j], threshold, t - last[j], powers), 0.0)
-            z += rows.data[e] * w[j]
-        move = a * eta * (loss.dual(z, y[i], mu) - theta[i])
-        for e in range(begin, end):
-            j = rows.indices[e]
-            w[j] = regularizer.prox(a * w[j] - B[j] - move * rows.data[e], a * eta)
-            last[j] = t + 1
-    catch_up(regularizer, threshold, order.shape[0], powers, B, w, last)
-
-
-@kernel
-def lazy_table_steps(rows, y, loss, mu, regularizer, order, theta, weight, eta, powers, B, w, last):
-    """As `lazy_steps`, for `StochasticSteps.run_table`."""
-    a = powers[1, 0]
-    threshold = a * eta * regularizer.strength
-    for t in range(order.shape[0]):
-        prefetch_rows(rows, y, order, t)
-        prefetch(theta, order[min(t + 8, order.shape[0] - 1)])
-        i = order[t]
-        begin, end = rows.indptr[i], rows.indptr[i + 1]
-        z = 0.0
-        for e in range(begin, end):
-            j = rows.indices[e]
-            w[j] = regularizer.prox(repeated(w[j], B[j], threshold, t - last[j], powers), 0.0)
+            w[j] = regularizer.prox(closed_form_steps(w[j], B[j], threshold, t - last[j], powers), 0.0)
             z += rows.data[e] * w[j]
         delta = loss.dual(z, y[i], mu) - theta[i]
-        theta[i] += delta
+        if is_table(memory):
+            theta[i] += delta
         move, change = a * eta * delta * weight, a * eta * delta / theta.shape[0]
         for e in range(begin, end):
             j, x = rows.indices[e], rows.data[e]
             w[j] = regularizer.prox(a * w[j] - B[j] - move * x, a * eta)
-            B[j] += change * x
+            if is_table(memory):
+                B[j] += change * x
             last[j] = t + 1
-    catch_up(regularizer, threshold, order.shape[0], powers, B, w, last)
-
-
-@kernel
-def catch_up(regularizer, threshold, steps, powers, B, w, last):
-    """Let every coordinate have made `steps` steps, and set last to 0."""
     for j in range(w.shape[0]):
-        w[j] = regularizer.prox(repeated(w[j], B[j], threshold, steps - last[j], powers), 0.0)
+        w[j] = regularizer.prox(closed_form_steps(w[j], B[j], threshold, order.shape[0] - last[j], powers), 0.0)
         last[j] = 0
 
 
 @kernel
-def dense_steps(rows, y, loss, mu, regularizer, order, theta, eta, a, B, w):
-    """One step for each sample of `order`, with all coordinates in each."""
-    for t in range(order.shape[0]):
-        prefetch_rows(rows, y, order, t)
-        i = order[t]
-        begin, end = rows.indptr[i], rows.indptr[i + 1]
-        delta = loss.dual(dot(rows.indices, rows.data, begin, end, w), y[i], mu) - theta[i]
-        axpy(rows.indices, rows.data, begin, end, -eta * delta, w)
-        for j in range(w.shape[0]):
-            w[j] = regularizer.prox(a * w[j] - B[j], a * eta)
+def dense_steps(samples, memory, regularizer, eta, a, order, w):
+    """One step for each sample of `order` (m,) on w (d,), with all coordinates in each.
 
-
-@kernel
-def dense_table_steps(rows, y, loss, mu, regularizer, order, theta, weight, eta, a, B, w):
-    """As `dense_steps`, for `StochasticSteps.run_table`.
-
-    One loop over the row changes w and B, so that the row is read no more often than without a table: with `change`
-    in B already, which the step must not see, w moves by so much more.
+    One loop over the row changes w and the B of a table, so that the row is read no more often than with a snapshot:
+    with `change` in B already, which the step must not see, w moves by so much more.
     """
+    rows, y, loss, mu = samples
+    B, theta, weight = memory
+    if is_table(memory):
+        weight -= 1.0 / theta.shape[0]
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
         i = order[t]
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         delta = loss.dual(dot(rows.indices, rows.data, begin, end, w), y[i], mu) - theta[i]
-        theta[i] += delta
-        move, change = eta * delta * (weight - 1.0 / theta.shape[0]), a * eta * delta / theta.shape[0]
+        if is_table(memory):
+            theta[i] += delta
+        move, change = eta * delta * weight, a * eta * delta / theta.shape[0]
         for e in range(begin, end):
             j, x = rows.indices[e], rows.data[e]
             w[j] -= move * x
-            B[j] += change * x
+            if is_table(memory):
+                B[j] += change * x
         for j in range(w.shape[0]):
             w[j] = regularizer.prox(a * w[j] - B[j], a * eta)

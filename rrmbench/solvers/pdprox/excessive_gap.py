@@ -26,7 +26,7 @@ from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
-LONGEST = 1e150  # a bound of ||w*|| that says something, and whose square is finite
+GREATEST_RADIUS = 1e150  # a bound of ||w*|| that says something, and whose square is finite
 
 
 @solver(aliases=["pdexg"])
@@ -107,7 +107,7 @@ class Pair:
             return 0.5 * self.radius**2, D2
         w = problem.prox(self.w0, 0.0)
         r = problem.radius(w, self.forward(w))
-        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < LONGEST else 0.5, D2
+        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < GREATEST_RADIUS else 0.5, D2
 
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""

@@ -3,7 +3,7 @@
 P(w) = max_b F(w, b), F(w, b) = (1/n) (b.X w - sum (phi^mu)*(b_i)) + Psi(w). The paper's alpha is b up to signs that it
 folds into X, its gradients are G_w = (1/n) X^T b = -v(b) and G_alpha = (1/n) X w, to which it adds the linear part of
 the conjugate; here phi* is in the proximal step as a whole, so that smooth losses are served too. With the proximal
-steps of `pdprox_lengths`,
+steps of `step_sizes`,
 
     pdprox_dual     b_t = dual(b_(t-1), 2 z_(t-1) - z_(t-2)),   w_t = primal(w_(t-1), v_t)
     pdprox_primal   w_t = primal(w_(t-1), 2 v_(t-1) - v_(t-2)),   b_t = dual(b_(t-1), z_t)
@@ -14,8 +14,8 @@ is one product with X and one with X^T, a pass; to start from w != 0 (dual) or b
 
     layout      double_dual: two copies of what has the length n (z or b) are kept and combined; double_primal: two
                 of what has the length d (w or v). The iterates are the same up to rounding, their cost is not.
-    constant    what bounds ||X/n||^2, see `pdprox_lengths`
-    step_scale, ratio    see `pdprox_lengths.Lengths`; the theory is for step_scale <= 1
+    constant    what bounds ||X/n||^2, see `step_sizes`
+    step_scale, ratio    see `step_sizes.StepSizes`; the theory is for step_scale <= 1
     output      the last (w_t, b_t), or the averages of w and b over all iterations, which the theorem is about
 """
 
@@ -29,7 +29,7 @@ from rrmbench.parameters import Positive
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.pdprox.step_sizes import Constant, lengths_of
+from rrmbench.solvers.pdprox.step_sizes import Constant, step_sizes_for
 
 Layout = Literal["double_dual", "double_primal"]
 Output = Literal["last", "average"]
@@ -81,9 +81,10 @@ def pdprox_dual(
         )
     at = origin(problem, start)
     yield at
-    lengths, passes = yield from lengths_of(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
+    sizes, passes = yield from step_sizes_for(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
     z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
-    yield from reported(output, dual_steps(problem, at, z, lengths, passes, layout, beta))
+    advance = DUAL_STEPS[layout] if beta == "step" else dual_steps_prox
+    yield from reported(output, advance(problem, at, z, sizes, passes))
 
 
 @solver(bound=pdprox_bound)
@@ -104,9 +105,9 @@ def pdprox_primal(
     """
     at = origin(problem, start)
     yield at
-    lengths, passes = yield from lengths_of(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
+    sizes, passes = yield from step_sizes_for(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
     v, passes = yield from product(problem.v, at.b, problem.shape, at, passes)
-    yield from reported(output, primal_steps(problem, at, v, lengths, passes, layout))
+    yield from reported(output, PRIMAL_STEPS[layout](problem, at, v, sizes, passes))
 
 
 @solver(needs={"strongly_convex"})
@@ -128,9 +129,11 @@ def pdprox_accelerated(
     """
     at, s = origin(problem, start), problem.strong_convexity
     yield at
-    lengths, passes = yield from lengths_of(problem, at, rng, constant, step_scale=step_scale, ratio=ratio, convexity=s)
+    sizes, passes = yield from step_sizes_for(
+        problem, at, rng, constant, step_scale=step_scale, ratio=ratio, convexity=s
+    )
     z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
-    yield from dual_steps(problem, at, z, lengths, passes, layout)
+    yield from DUAL_STEPS[layout](problem, at, z, sizes, passes)
 
 
 def origin(problem, start):
@@ -157,44 +160,81 @@ def beyond(x, old, theta=1.0):
     return ahead
 
 
-def dual_steps(problem, at, z, lengths, passes, layout="double_dual", beta="step"):
-    """The iterates of `pdprox_dual` after `at`, z = X w there; `passes` are spent already."""
+def dual_steps(problem, at, z, sizes, passes):
+    """The iterates of `pdprox_dual` after `at`, z = X w there; two products z, combined, are kept.
+
+    `passes` are spent already, here as in the generators below.
+    """
+    w, b, ahead = at.w, at.b, z
+    while True:
+        w, b, _, theta = dual_step(problem, sizes, w, b, ahead)
+        before, z = z, problem.X.forward(w)
+        ahead = beyond(z, before, theta)
+        passes += 1.0
+        yield Iterate(w, b, passes)
+
+
+def dual_steps_double_primal(problem, at, z, sizes, passes):
+    """As `dual_steps`, keeping two w instead of two z."""
+    w, b, ahead = at.w, at.b, z
+    while True:
+        w, b, old, theta = dual_step(problem, sizes, w, b, ahead)
+        ahead = problem.X.forward(beyond(w, old, theta))
+        passes += 1.0
+        yield Iterate(w, b, passes)
+
+
+def dual_steps_prox(problem, at, z, sizes, passes):
+    """Algorithm 1, `beta: prox`: beta_t = dual(beta_(t-1), z_t) beside b_t = dual(beta_(t-1), z_(t-1))."""
     w, base = at.w, at.b
-    ahead = z
     while True:
-        b = lengths.dual(base, ahead)
-        v = problem.v(b)
-        lengths.watch(b, v)
-        old, w = w, lengths.primal(w, v)
-        theta, base = lengths.advance(), b if beta == "step" else base
-        if layout == "double_primal":
-            ahead = problem.X.forward(beyond(w, old, theta))
-        else:
-            before, z = z, problem.X.forward(w)
-            if beta == "step":
-                ahead = beyond(z, before, theta)
-            else:
-                base, ahead = lengths.dual(base, z), z
-        passes += 1.0
-        yield Iterate(w, b, passes)
-
-
-def primal_steps(problem, at, v, lengths, passes, layout):
-    """The iterates of `pdprox_primal` after `at`, v = -X^T b/n there; `passes` are spent already."""
-    w, b = at.w, at.b
-    ahead = v
-    while True:
-        w = lengths.primal(w, ahead)
+        w, b, *_ = dual_step(problem, sizes, w, base, z)
         z = problem.X.forward(w)
-        lengths.watch(w, z, 1.0 / problem.n)
-        old, b = b, lengths.dual(b, z)
-        if layout == "double_dual":
-            ahead = problem.v(beyond(b, old))
-        else:
-            before, v = v, problem.v(b)
-            ahead = beyond(v, before)
+        base = sizes.dual(base, z)
         passes += 1.0
         yield Iterate(w, b, passes)
+
+
+def dual_step(problem, sizes, w, base, ahead):
+    """Return (new w, new b, old w, theta) from b = dual(base, ahead)."""
+    b = sizes.dual(base, ahead)
+    v = problem.v(b)
+    sizes.shorten_if_unsafe(b, v)
+    new = sizes.primal(w, v)
+    return new, b, w, sizes.advance()
+
+
+def primal_steps(problem, at, v, sizes, passes):
+    """The iterates of `pdprox_primal` after `at`, v = -X^T b/n there; two products v, combined, are kept."""
+    w, b, ahead = at.w, at.b, v
+    while True:
+        w, b, _ = primal_step(problem, sizes, w, b, ahead)
+        before, v = v, problem.v(b)
+        ahead = beyond(v, before)
+        passes += 1.0
+        yield Iterate(w, b, passes)
+
+
+def primal_steps_double_dual(problem, at, v, sizes, passes):
+    """As `primal_steps`, keeping two b instead of two v."""
+    w, b, ahead = at.w, at.b, v
+    while True:
+        w, b, old = primal_step(problem, sizes, w, b, ahead)
+        ahead = problem.v(beyond(b, old))
+        passes += 1.0
+        yield Iterate(w, b, passes)
+
+
+def primal_step(problem, sizes, w, b, ahead):
+    """Return (new w, new b, old b) from w = primal(w, ahead)."""
+    w = sizes.primal(w, ahead)
+    z = problem.X.forward(w)
+    sizes.shorten_if_unsafe(w, z, 1.0 / problem.n)
+    return w, sizes.dual(b, z), b
+
+
+DUAL_STEPS = {"double_dual": dual_steps, "double_primal": dual_steps_double_primal}
+PRIMAL_STEPS = {"double_dual": primal_steps_double_dual, "double_primal": primal_steps}
 
 
 def reported(output, iterates):

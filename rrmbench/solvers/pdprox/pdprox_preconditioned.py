@@ -30,7 +30,7 @@ def pdprox_preconditioned(
 
 
 class Diagonal:
-    """As `pdprox_lengths.Lengths`, with arrays tau (d,) and sigma (n,) that stay as they are."""
+    """As `step_sizes.StepSizes`, with arrays tau (d,) and sigma (n,) that stay as they are."""
 
     def __init__(self, problem, exponent, step_scale, ratio):
         self.problem = problem
@@ -51,7 +51,7 @@ class Diagonal:
     def advance(self):
         return 1.0
 
-    def watch(self, x, image):
+    def shorten_if_unsafe(self, x, image):
         pass
 
 

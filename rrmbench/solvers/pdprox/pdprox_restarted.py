@@ -29,9 +29,9 @@ import numpy as np
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.pdprox.pdprox import origin, product
-from rrmbench.solvers.pdprox.step_sizes import Constant, lengths_of
+from rrmbench.solvers.pdprox.step_sizes import Constant, step_sizes_for
 
-SUFFICIENT, NECESSARY, LONGEST = 0.2, 0.8, 0.36
+SUFFICIENT, NECESSARY, LONGEST_SHARE = 0.2, 0.8, 0.36
 
 
 @solver
@@ -42,18 +42,18 @@ def pdprox_restarted(problem, start, rng, *, constant: Constant = "spectral"):
     """
     at = origin(problem, start)
     yield at
-    lengths, passes = yield from lengths_of(problem, at, rng, constant, ratio=1.0)
+    sizes, passes = yield from step_sizes_for(problem, at, rng, constant, ratio=1.0)
     z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
     v, passes = yield from product(problem.v, at.b, problem.shape, at, passes)
     anchor = (at.w, z, at.b, v)
     x, epoch, total = copies(anchor), Epoch(), 0
     while True:
-        new = mapped(problem, lengths, x)
+        new = mapped(problem, sizes, x)
         passes, total = passes + 1.0, total + 1
         yield Iterate(new[0], new[2], passes)
-        lengths.watch(new[2], new[3])
-        if epoch.is_over(residual(problem, lengths, x, new), total):
-            lengths.rebalance(distance(new[0], anchor[0]), distance(new[2], anchor[2]))
+        sizes.shorten_if_unsafe(new[2], new[3])
+        if epoch.is_over(residual(problem, sizes, x, new), total):
+            sizes.rebalance(distance(new[0], anchor[0]), distance(new[2], anchor[2]))
             anchor, x, epoch = new, copies(new), Epoch()
         else:
             reflect(x, new, anchor, epoch.steps)
@@ -72,27 +72,27 @@ class Epoch:
         over = self.steps > 0 and (
             r <= SUFFICIENT * self.first
             or (r <= NECESSARY * self.first and r > self.last)
-            or self.steps >= LONGEST * total
+            or self.steps >= LONGEST_SHARE * total
         )
         self.steps, self.last = self.steps + 1, r
         return over
 
 
-def mapped(problem, lengths, x):
+def mapped(problem, sizes, x):
     """T(x) with its products; points are (w, z = X w, b, v = -X^T b/n)."""
     w, z, b, v = x
-    new = lengths.primal(w, v)
+    new = sizes.primal(w, v)
     z_new = problem.X.forward(new)
     ahead = 2.0 * z_new
     ahead -= z
-    b_new = lengths.dual(b, ahead)
+    b_new = sizes.dual(b, ahead)
     return new, z_new, b_new, problem.v(b_new)
 
 
-def residual(problem, lengths, x, new):
+def residual(problem, sizes, x, new):
     """||x - T(x)||_M."""
     w, z, b = (x[i] - new[i] for i in range(3))
-    square = float(np.vdot(w, w)) / lengths.tau + float(np.vdot(b, b)) / lengths.sigma
+    square = float(np.vdot(w, w)) / sizes.tau + float(np.vdot(b, b)) / sizes.sigma
     return sqrt(max(square - 2.0 * float(np.vdot(b, z)) / problem.n, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""The step lengths of Pdprox, and the two proximal steps taken with them.
+"""The step sizes of Pdprox, and the two proximal steps taken with them.
 
 With K = X/n, so that P(w) = max_b  b.K w - (1/n) sum (phi^mu)*(b_i) + Psi(w), all that Pdprox asks of the data is a
 c >= ||K||^2 [Pdprox, Lemma 3].
@@ -20,12 +20,12 @@ FAILURE = 1e-3  # the probability that ||X|| is more than the bound
 ENDED = 1e-12  # relative to s, the beta with which the Lanczos process has seen all that X does to its start
 MARGIN = 1.1  # of a c that has been found too small
 GREATEST = 1e300  # of 2 s tau, where more would make theta 0
-ROUNDING = 1e-8  # moves of X w or X^T b less than this, relative to their size, prove nothing
+MOVE_ROUNDING = 1e-8  # moves of X w or X^T b less than this, relative to their size, prove nothing
 
 Constant = Literal["data", "spectral"]
 
 
-class Lengths:
+class StepSizes:
     """tau for w, sigma for b, and the proximal steps
 
         primal(w, v)  argmin_u  tau Psi(u) + ||u - w - tau v||^2 / 2              v = -K^T b
@@ -35,7 +35,7 @@ class Lengths:
     step_scale sqrt(1/c). [Pdprox, section 4.4; Chambolle and Pock 2011]
 
     convexity : s > 0 makes `advance` change them as Algorithm 2 of Chambolle and Pock does
-    guarded : whether c is an estimate, which `watch` corrects
+    guarded : whether c is an estimate, which `shorten_if_unsafe` corrects
     """
 
     def __init__(self, problem, c, step_scale=1.0, ratio=None, convexity=0.0, guarded=False):
@@ -69,7 +69,7 @@ class Lengths:
             length = sqrt(self.tau * self.sigma)
             self.tau, self.sigma = length / geometric, length * geometric
 
-    def watch(self, x, image, scale=1.0):
+    def shorten_if_unsafe(self, x, image, scale=1.0):
         """Shorten the steps if `scale * image` = K x (or -K^T x) moved by more than sqrt(c) times as much as x.
 
         The proofs need c for the moves of the iterates only, so that with this an estimate of ||K||^2 that is too small
@@ -80,20 +80,20 @@ class Lengths:
         if self._last is not None:
             moved = float(np.sum((x - self._last[0]) ** 2))
             seen = scale**2 * float(np.sum((image - self._last[1]) ** 2))
-            if seen > self.c * moved and seen > (ROUNDING * scale) ** 2 * float(np.sum(image**2)):
+            if seen > self.c * moved and seen > (MOVE_ROUNDING * scale) ** 2 * float(np.sum(image**2)):
                 shorter = sqrt(self.c * moved / (MARGIN * seen))
                 self.tau, self.sigma, self.c = shorter * self.tau, shorter * self.sigma, self.c / shorter**2
         self._last = x, image
 
 
-def lengths_of(problem, at, rng, constant, **options):
-    """Return (Lengths, passes spent); yields the Iterate `at` after each of these passes."""
+def step_sizes_for(problem, at, rng, constant, **options):
+    """Return (StepSizes, passes spent); yields the Iterate `at` after each of these passes."""
     c, passes = problem.R**2 / problem.n or 1.0, 0.0
     if constant == "spectral":
         for passes, bound in enumerate(norm_bounds(problem.X, rng), 1):  # noqa: B007, the last are used
             yield at._replace(passes=float(passes))
         c = min(c, (bound / problem.n) ** 2) or 1.0
-    return Lengths(problem, c, guarded=constant == "spectral", **options), float(passes)
+    return StepSizes(problem, c, guarded=constant == "spectral", **options), float(passes)
 
 
 def norm_bounds(X, rng):

@@ -10,7 +10,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.sdca.output import Ascent
 from rrmbench.solvers.sdca.steps import Exact, steps
 
-GROWTH, LONGEST = 4, 256  # of the rounds that a row rests
+REST_GROWTH, LONGEST_REST = 4, 256  # of the rounds that a row rests
 
 
 @solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
@@ -19,8 +19,8 @@ def prox_sdca_shrinking(problem, start, rng):
 
     Where phi* has a bounded domain (hinge, smoothed hinge, absolute, ...) most b_i end at a bound, and the exact step
     then gives b_i itself, bit for bit; no formula or margin per loss is needed to see that. A row that moves is back in
-    every round. No row rests for longer than LONGEST rounds, which makes this Prox-SDCA in another order: all rows are
-    looked at again and again, and the certificate is over all rows. Where nothing gets stuck, this is `prox_sdca`.
+    every round. No row rests for longer than LONGEST_REST rounds, which makes this Prox-SDCA in another order: all rows
+    are looked at again and again, and the certificate is over all rows. Where nothing gets stuck, this is `prox_sdca`.
 
     A round visits the rows that are due in random order. Passes count the rows visited, over n. Yields after at least a
     third of a pass.
@@ -36,9 +36,9 @@ def prox_sdca_shrinking(problem, start, rng):
 
 
 class Calendar(NamedTuple):
-    """When rows are due, as a linked list for each of the LONGEST + 1 rounds to come.
+    """When rows are due, as a linked list for each of the LONGEST_REST + 1 rounds to come.
 
-    first : (LONGEST + 1,) the first row that is due in round number r, at r modulo LONGEST + 1; -1 for none
+    first : (LONGEST_REST + 1,) the first row that is due in round number r, at r modulo LONGEST_REST + 1; -1 for none
     following : (n,) the row that is due in the same round after this one, or -1
     rest : (n,) the rounds that this row last had to wait
     order, before : (n,) and (n, outputs), the rows of the present round and their b before it
@@ -54,7 +54,7 @@ class Calendar(NamedTuple):
     def of(cls, b):
         """All rows of b are due in round 0."""
         n = b.shape[0]
-        first, following = np.full(LONGEST + 1, -1), np.arange(1, n + 1)
+        first, following = np.full(LONGEST_REST + 1, -1), np.arange(1, n + 1)
         first[0], following[-1] = 0, -1
         return cls(first, following, np.ones(n, dtype=np.int64), np.empty(n, np.int32), np.empty((n, b.size // n)))
 
@@ -94,9 +94,9 @@ def take(calendar, now):
 
 @kernel
 def postpone(calendar, i, moved, now):
-    """Enter row i again: into the next round if it has moved, else after GROWTH times the rest that it had."""
+    """Enter row i again: into the next round if it has moved, else after REST_GROWTH times the rest that it had."""
     longest = calendar.first.shape[0] - 1
-    calendar.rest[i] = 1 if moved else min(GROWTH * calendar.rest[i], longest)
+    calendar.rest[i] = 1 if moved else min(REST_GROWTH * calendar.rest[i], longest)
     slot = (now + calendar.rest[i]) % calendar.first.shape[0]
     calendar.following[i] = calendar.first[slot]
     calendar.first[slot] = i

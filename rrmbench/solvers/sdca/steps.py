@@ -20,7 +20,7 @@ from numba.extending import register_jitable
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit import axpy, kernel, prefetch_rows
 
-GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)
 
 
 def option_of(problem, name):
@@ -70,7 +70,7 @@ class LineSearch(NamedTuple):
         self.loss.dual_row(p, y, self.mu, 0.0, new)
         u, low, high = new.copy(), 0.0, 1.0
         while high - low > 1e-8:
-            left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+            left, right = high - GOLDEN_SECTION * (high - low), low + GOLDEN_SECTION * (high - low)
             if bound_at(self.loss, self.mu, p, b, u, left, y, q, new) < bound_at(
                 self.loss, self.mu, p, b, u, right, y, q, new
             ):

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from rrmbench.numerics.jit import dot, kernel, prefetch_rows, psi_prox
-from rrmbench.numerics.lazy import repeated
+from rrmbench.numerics.lazy import closed_form_steps
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -59,7 +59,7 @@ def waited(regularizer, s, pull, step, k, w):
     if k == 0:
         return w
     weight = step / (1.0 + step * s)
-    return regularizer.prox(repeated(w, -weight * pull, weight * regularizer.strength, k, step * s), 0.0)
+    return regularizer.prox(closed_form_steps(w, -weight * pull, weight * regularizer.strength, k, step * s), 0.0)
 
 
 @kernel

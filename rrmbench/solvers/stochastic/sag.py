@@ -2,7 +2,7 @@
 
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
-from rrmbench.solvers.stochastic.saga import with_table
+from rrmbench.solvers.stochastic.gradient_table import with_gradient_table
 
 
 @solver(needs={"smooth", "scalar", "coordinate", "rows"})
@@ -15,4 +15,4 @@ def sag(problem, start, rng, *, step_scale: Positive = 1.0 / 16.0):
     authors advise 1 in practice [Schmidt, Le Roux and Bach 2017, section 4.5], which diverges on some squared losses.
     The table starts with the derivatives at the start: one pass.
     """
-    return with_table(problem, start, rng, step_scale, 1.0 / problem.n)
+    return with_gradient_table(problem, start, rng, step_scale, 1.0 / problem.n)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from rrmbench.numerics.lazy import StochasticSteps
+from rrmbench.numerics.lazy import Snapshot, StochasticSteps
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -39,7 +39,7 @@ def sgd(
     yield Iterate(w)
     for k in count(1):
         steps = StochasticSteps(problem, step_scale * step(problem, k))
-        steps.run(draw(n), w, none, zeros)
+        steps.run(draw(n), w, Snapshot(steps.linear(none), zeros))
         yield Iterate(w, passes=k)
 
 

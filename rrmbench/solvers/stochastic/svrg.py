@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from rrmbench.numerics.lazy import StochasticSteps
+from rrmbench.numerics.lazy import Snapshot, StochasticSteps
 from rrmbench.parameters import Positive
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
@@ -87,13 +87,14 @@ def svrg(
     while True:
         theta = problem.loss_dual(problem.X.forward(w))
         g = -problem.v(theta)
+        memory = Snapshot(steps.linear(g), theta)
         passes += 1.0
         norm = float(np.linalg.norm(problem.prox_gradient_from(w, g)))
         yield Iterate(w, theta, passes, gradient_norm=norm)
         left = 2 * n if snapshot == "last" else 1 + int(rng.integers(2 * n, 1)[0])
         while left > 0:
             order = rng.integers(n, min(n, left))
-            steps.run(order, w, g, theta)
+            steps.run(order, w, memory)
             left -= order.size
             passes += order.size / n
             yield Iterate(w, passes=passes)
