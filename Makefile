@@ -20,10 +20,11 @@ test: lint check  ## lint, regression check and the whole test suite
 test-exhaustive: $(VENV)/.test  ## what `make test` leaves out of its grids of tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -m exhaustive
 
-lint: $(VENV)/.test  ## errors, layout, and which wing imports which
+lint: $(VENV)/.test  ## errors, layout, which wing imports which, types of the public names
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/mypy
 
 check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the committed baseline
 	rm -rf build/check

@@ -1,6 +1,16 @@
 """Benchmark first-order solvers on regularized empirical risk minimization, with certified duality gaps."""
 
+from typing import TYPE_CHECKING, Any
+
 from rrmbench.numerics import kernel_folder
+
+if TYPE_CHECKING:
+    from rrmbench.errors import RrmbenchError
+    from rrmbench.notebook import solve
+    from rrmbench.problem.iterate import Iterate
+    from rrmbench.problem.problem import Problem
+    from rrmbench.registry import loss, reduction, regularizer, solver
+    from rrmbench.report.results import load_results
 
 __version__ = "0.1.0"
 
@@ -15,10 +25,20 @@ _HOMES = {
     "load_results": "report.results",
     "RrmbenchError": "errors",
 }
-__all__ = sorted(_HOMES)
+__all__ = [
+    "Iterate",
+    "Problem",
+    "RrmbenchError",
+    "load_results",
+    "loss",
+    "reduction",
+    "regularizer",
+    "solve",
+    "solver",
+]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Import public names at their first use: `rrmbench --help` needs none of them."""
     if name not in _HOMES:
         raise AttributeError(f"module 'rrmbench' has no attribute '{name}'")
@@ -28,12 +48,12 @@ def __getattr__(name):
 
 
 @kernel_folder.use_by_default
-def _by_the_code():
+def _by_the_code() -> None:
     """Machine code of kernels is kept by the code that it comes from, in notebooks and scripts too."""
     from rrmbench.fingerprint import use_kernel_cache
 
     use_kernel_cache()
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return [*__all__, "__version__"]

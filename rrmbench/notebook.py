@@ -1,12 +1,15 @@
 """Solving one problem in this process, for notebooks and scripts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rrmbench import registry
 from rrmbench.bench.trace import Schedule, Stop, Trace, warm_up
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
 
 
 @dataclass(eq=False)
@@ -23,22 +26,22 @@ class Solution:
     gap: float
     status: str
     reason: str
-    trace: object
+    trace: Any
 
 
 def solve(
-    problem,
-    solver,
+    problem: Problem,
+    solver: str | dict | Callable,
     *,
-    reduction="auto",
-    seed=0,
-    passes=np.inf,
-    gap=-np.inf,
-    relative_gap=-np.inf,
-    seconds=np.inf,
-    every=1.0,
-    growth=1.0,
-):
+    reduction: str | dict = "auto",
+    seed: int = 0,
+    passes: float = np.inf,
+    gap: float = -np.inf,
+    relative_gap: float = -np.inf,
+    seconds: float = np.inf,
+    every: float = 1.0,
+    growth: float = 1.0,
+) -> Solution:
     """Run a solver on a Problem until a stopping rule is met; return a Solution.
 
     solver, reduction : a name, or a mapping such as {"name": "svrg", "step_scale": 0.1}, as in the YAML file; or

@@ -10,10 +10,11 @@ import importlib.util
 import inspect
 import sys
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from rrmbench import fingerprint
 from rrmbench.errors import RrmbenchError, nearest, shown
@@ -185,16 +186,16 @@ def _add(kind, function, needs, gives, aliases, bound, passes_to_quarter, counts
 
 def _decorator(kind, keyword_only):
     def decorate(
-        function=None,
+        function: Callable | None = None,
         *,
-        needs=(),
-        gives=(),
-        aliases=(),
-        bound=None,
-        passes_to_quarter=None,
-        counts_passes=True,
-        quartering=None,
-    ):
+        needs: Iterable[str] = (),
+        gives: Iterable[str] = (),
+        aliases: Iterable[str] = (),
+        bound: Callable | None = None,
+        passes_to_quarter: Callable | None = None,
+        counts_passes: bool = True,
+        quartering: Callable | None = None,
+    ) -> Any:
         if quartering is not None:
             warnings.warn("quartering= is now called passes_to_quarter=", DeprecationWarning, stacklevel=2)
             passes_to_quarter = quartering

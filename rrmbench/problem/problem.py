@@ -11,13 +11,15 @@ last entry of w (of a matrix, the last row), and D is finite only where its v va
 """
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.coordinates import over_coordinates
+from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Counted
 from rrmbench.problem.samples import over_samples
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
@@ -41,19 +43,21 @@ class Problem:
     Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend.
     """
 
-    X: object
+    X: Any
     y: np.ndarray
-    loss: object
-    regularizer: object = "none"
+    loss: Any
+    regularizer: Any = "none"
     l2: float = 0.0
     mu: float = 0.0
     kappa: float = 0.0
     center: np.ndarray | None = None
     offset: float = 0.0
     free_bias: bool = False
+    losses: Any = field(init=False, repr=False)  # the loss over all samples, see `rrmbench.problem.samples`
+    regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
 
-    def __post_init__(self):
-        def put(name, value):
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
         for mapping in self.loss, self.regularizer:
@@ -81,7 +85,7 @@ class Problem:
             )
         self.regularization.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
 
-    def _outputs(self):
+    def _outputs(self) -> int | None:
         """k for a loss on vectors, whose labels are classes 0 .. k-1 or rows of k targets."""
         if getattr(self.loss, "outputs", "scalar") != "vector":
             return None
@@ -90,53 +94,53 @@ class Problem:
     # sizes, constants, traits
 
     @property
-    def n(self):
+    def n(self) -> int:
         """The number of samples."""
         return self.X.shape[0]
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """The shape of the model w."""
         return self.X.shape[1:]
 
     @property
-    def output_shape(self):
+    def output_shape(self) -> tuple[int, ...]:
         """The shape of z = X w and of b."""
         return self.losses.shape
 
     @property
-    def strong_convexity(self):
+    def strong_convexity(self) -> float:
         """s = l2 + kappa; kappa alone with a free bias."""
         return self.kappa + (0.0 if self.free_bias else self.l2)
 
     @property
-    def smoothness(self):
+    def smoothness(self) -> float:
         """The smoothness of one loss phi^mu as a function of z: 1/(convexity + mu) for scalar z; inf if not smooth."""
         curvature = self.loss.convexity + self.mu / self.losses.spread
         return 1.0 / curvature if curvature > 0.0 else np.inf
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """G, so that smoothing by mu lowers a loss by at most mu G^2/2: for scalar z its Lipschitz constant."""
         return self.loss.lipschitz
 
     @property
-    def dual_radius(self):
+    def dual_radius(self) -> float:
         """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z: G sqrt(spread)."""
         return self.loss.lipschitz * float(np.sqrt(self.losses.spread))
 
     @property
-    def R(self):
+    def R(self) -> float:
         """max_i ||x_i||."""
         return float(np.sqrt(self.X.sqnorms.max(initial=0.0)))
 
     @property
-    def L(self):
+    def L(self) -> float:
         """A bound of the smoothness of (1/n) sum phi^mu(x_i.w): smoothness * (1/n) sum ||x_i||^2; 1 for X = 0."""
         return self.smoothness * (float(self.X.sqnorms.mean()) or 1.0)
 
     @cached_property
-    def traits(self):
+    def traits(self) -> frozenset[str]:
         """What this problem has, as in `rrmbench.problem.traits.traits`."""
         tests = {
             "rows": hasattr(self.X, "rows") and not self.free_bias,
@@ -146,15 +150,15 @@ class Problem:
         data = frozenset(name for name, holds in tests.items() if holds)
         return traits_of(self.loss, self.mu, self.regularizer, self.strong_convexity, data)
 
-    def start(self, given=None):
+    def start(self, given: Iterate | None = None) -> np.ndarray:
         """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""
         return self.prox(np.zeros(self.shape), 0.0) if given is None else given.w.copy()
 
-    def outputs(self, w):
+    def outputs(self, w: np.ndarray) -> np.ndarray:
         """z = X w, a new array; for w = 0 there is no product."""
         return self.X.forward(w) if w.any() else np.zeros(self.output_shape)
 
-    def counted(self):
+    def counted(self) -> "Problem":
         """This problem with a view of X that counts: `X.passes` are the products made through it so far."""
         view = copy(self)
         object.__setattr__(view, "X", Counted(self.X))
@@ -162,11 +166,11 @@ class Problem:
 
     # the two transformations
 
-    def smoothed(self, mu):
+    def smoothed(self, mu: float) -> "Problem":
         """The problem with every loss smoothed by `mu` more; P falls by at most mu G^2 / 2."""
         return replace(self, mu=self.mu + mu)
 
-    def regularized(self, kappa, center=None):
+    def regularized(self, kappa: float, center: np.ndarray | None = None) -> "Problem":
         """The problem plus (kappa/2) ||w - center||^2; a copy of the centre is kept."""
         if kappa == 0.0:
             return self
@@ -185,35 +189,35 @@ class Problem:
 
     # the primal
 
-    def primal(self, w, z=None):
+    def primal(self, w: np.ndarray, z: np.ndarray | None = None) -> float:
         """P(w); pass z = X w where it is known."""
         return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
 
-    def mean_loss(self, z):
+    def mean_loss(self, z: np.ndarray) -> float:
         """(1/n) sum phi^mu(z_i)."""
         return self.losses.mean_loss(self.mu, z)
 
-    def loss_dual(self, z, mu=None):
+    def loss_dual(self, z: np.ndarray, mu: float | None = None) -> np.ndarray:
         """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; shaped like z."""
         return self.losses.dual(self.mu if mu is None else mu, z)
 
-    def loss_prox(self, u, t):
+    def loss_prox(self, u: np.ndarray, t: float) -> np.ndarray:
         """argmin_b  t sum (phi^mu)*(b_i) + ||b - u||^2 / 2, for t > 0; shaped like z."""
         return self.losses.dual(self.mu, u / t, 1.0 / t)
 
-    def _body(self, w):
+    def _body(self, w: np.ndarray) -> np.ndarray:
         """The part of w (a view) that psi and l2 see."""
         return w[:-1] if self.free_bias else w
 
-    def psi(self, w):
+    def psi(self, w: np.ndarray) -> float:
         """psi(w), the part of Psi that is not quadratic."""
         return self.regularization.value(self._body(w))
 
-    def Psi(self, w):
+    def Psi(self, w: np.ndarray) -> float:
         """psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset."""
         return self.psi(w) + self._quadratic(w)
 
-    def _quadratic(self, w):
+    def _quadratic(self, w: np.ndarray) -> float:
         body = self._body(w)
         value = self.offset + 0.5 * self.l2 * float(np.vdot(body, body))
         if self.kappa > 0.0:
@@ -221,7 +225,7 @@ class Problem:
             value += 0.5 * self.kappa * float(np.vdot(away, away))
         return value
 
-    def prox(self, x, t):
+    def prox(self, x: np.ndarray, t: float) -> np.ndarray:
         """argmin_u  t Psi(u) + ||u - x||^2 / 2, a new array."""
         if self.kappa > 0.0 and self.center is not None:
             x = x + (t * self.kappa) * self.center
@@ -231,7 +235,7 @@ class Problem:
             w[-1] = x[-1] / (1.0 + t * self.kappa)
         return w
 
-    def _psi_prox(self, x, t):
+    def _psi_prox(self, x: np.ndarray, t: float) -> np.ndarray:
         """The prox of t psi; what a free bias becomes is left to the caller."""
         if not self.free_bias:
             return self.regularization.prox(x, t)
@@ -239,7 +243,7 @@ class Problem:
         w[:-1] = self.regularization.prox(x[:-1], t)
         return w
 
-    def prox_gradient(self, w, z):
+    def prox_gradient(self, w: np.ndarray, z: np.ndarray) -> np.ndarray:
         """The prox-gradient map (w - prox(w - g/L, 1/L)) L with g the gradient of the losses at z = X w.
 
         It vanishes at the optimum, and is the gradient itself where Psi = 0. Where the losses are not smooth, g is a
@@ -247,12 +251,12 @@ class Problem:
         """
         return self.prox_gradient_from(w, self.X.adjoint(self.loss_dual(z)) / self.n)
 
-    def prox_gradient_from(self, w, g):
+    def prox_gradient_from(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
         """As `prox_gradient`, with g = (1/n) X^T phi'(X w) known."""
         L = self.L if np.isfinite(self.L) else self.smoothed(1.0).L
         return (w - self.prox(w - g / L, 1.0 / L)) * L
 
-    def radius(self, w, z):
+    def radius(self, w: np.ndarray, z: np.ndarray) -> float:
         """r >= ||w*||, as psi(w*) is at most P(w) less the least value of the losses; inf where psi bounds no w.
 
         z = X w; w is in the domain of psi.
@@ -264,21 +268,21 @@ class Problem:
 
     # the dual
 
-    def mean_conjugate(self, b):
+    def mean_conjugate(self, b: np.ndarray) -> float:
         """(1/n) sum (phi^mu)*(b_i)."""
         return self.losses.mean_conjugate(self.mu, b)
 
-    def v(self, b):
+    def v(self, b: np.ndarray) -> np.ndarray:
         """-(1/n) X^T b."""
         return self.X.adjoint(b) / -self.n
 
-    def shift(self):
+    def shift(self) -> np.ndarray:
         """kappa center / (l2 + kappa), what the centre adds in the map from the dual to the primal; an array."""
         if self.kappa == 0.0 or self.center is None:
             return np.zeros(self.shape)
         return (self.kappa / (self.l2 + self.kappa)) * self.center
 
-    def primal_point(self, v):
+    def primal_point(self, v: np.ndarray) -> np.ndarray:
         """grad Psi*(v) = prox_{psi/s}((v + kappa center)/s), s = l2 + kappa > 0; a bias that nothing bounds is 0."""
         s = self.l2 + self.kappa
         w = self._psi_prox(v / s + self.shift(), 1.0 / s)
@@ -287,7 +291,7 @@ class Problem:
             w[-1] = v[-1] / self.kappa + center if self.kappa > 0.0 else 0.0
         return w
 
-    def certificate(self, b):
+    def certificate(self, b: np.ndarray) -> tuple[float, np.ndarray]:
         """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
 
         D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
@@ -297,7 +301,7 @@ class Problem:
             b = self.losses.balanced(b)
         return self.dual_at(self.v(b), b)
 
-    def dual_at(self, v, b):
+    def dual_at(self, v: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
         """As `certificate`, with v = -(1/n) X^T b known and 0 for a free bias."""
         if self.l2 + self.kappa > 0.0:
             w = self.primal_point(v)
@@ -309,15 +313,15 @@ class Problem:
             return self.offset - self.mean_conjugate(b), b
         return self.offset - self.regularization.conjugate(body) - self.mean_conjugate(b), b
 
-    def dual(self, b):
+    def dual(self, b: np.ndarray) -> float:
         """D(b), b scaled into the domain first; a lower bound of P for every b."""
         return self.certificate(b)[0]
 
-    def gap(self, w, b):
+    def gap(self, w: np.ndarray, b: np.ndarray) -> float:
         """P(w) - D(b) >= P(w) - P(w*)."""
         return self.primal(w) - self.dual(b)
 
-    def consistent_gap(self, z, b):
+    def consistent_gap(self, z: np.ndarray, b: np.ndarray) -> float:
         """P(w) - D(b) for w = primal_point(v(b)) and z = X w: (1/n) sum phi(z_i) + phi*(b_i) - b_i z_i.
 
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
@@ -325,5 +329,5 @@ class Problem:
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
 
 
-def _is_frozen(y):
+def _is_frozen(y: object) -> bool:
     return isinstance(y, np.ndarray) and type(y) is np.ndarray and y.dtype == np.float64 and not y.flags.writeable

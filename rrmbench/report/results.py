@@ -6,6 +6,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
 from rrmbench.registry import COMPONENTS
 from rrmbench.report import naming
+
+if TYPE_CHECKING:
+    import pandas
 
 LEVELS = tuple(float(f"1e-{k}") for k in range(2, 9))  # the gaps that show and check report passes to
 
@@ -193,7 +197,7 @@ def _path_of(run, kind):
     return path and _line(path)
 
 
-def load_results(path):
+def load_results(path: str | Path) -> "pandas.DataFrame":
     """Return the results at `path` as a tidy pandas DataFrame: one row per trace point.
 
     `path` is an experiment's folder or a folder of experiments. Columns, in this order: run, status, reason,
