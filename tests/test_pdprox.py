@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
+from rrmbench.problem import constants
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Flattened
-from rrmbench.problem.problem import Problem, constants
+from rrmbench.problem.problem import Problem
 from rrmbench.report.theory import proven
 from rrmbench.solvers.pdprox.pdprox_preconditioned import powers
 from rrmbench.solvers.pdprox.pdprox_restarted import LONGEST_SHARE, NECESSARY, SUFFICIENT
