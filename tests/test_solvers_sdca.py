@@ -9,7 +9,7 @@ from sdca_runs import MULTICLASS, REGULARIZERS, multiclass
 
 import rrmbench
 from rrmbench import registry
-from rrmbench.losses.multiclass import threshold
+from rrmbench.losses.multiclass import margin_threshold
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import prox_sdca_shrinking
@@ -93,7 +93,7 @@ def test_optimize_dual_is_the_projection(C):
     rng = np.random.default_rng(3)
     for _ in range(40):
         m = 0.7 * rng.standard_normal(5)
-        a = np.maximum(m - threshold(m, -1, C), 0.0)
+        a = np.maximum(m - margin_threshold(m, C), 0.0)
         a /= max(a.sum(), 1.0)
         found = minimize(
             lambda t, m=m: np.sum((t - m) ** 2) + C * t.sum() ** 2,

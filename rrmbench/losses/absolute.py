@@ -8,7 +8,10 @@ from rrmbench.registry import loss
 
 
 class Absolute(NamedTuple):
-    """phi(z) = |z - y|,  phi*(b) = y b for |b| <= 1."""
+    """phi(z) = |z - y|,  phi*(b) = y b for |b| <= 1.
+
+    The step of SDCA, option I, is b = clip(b + (p - y - mu b)/(mu + q), -1, 1) with p = x_i.w, q = ||x_i||^2/(s n).
+    """
 
     convexity: float = 0.0
     lipschitz: float = 1.0

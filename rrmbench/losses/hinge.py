@@ -13,7 +13,11 @@ ROUNDING = 1e-12
 
 
 class Hinge(NamedTuple):
-    """phi(z) = max(0, 1 - y z),  phi*(b) = -s for s = -y b in [0, 1];  y = -1 or +1."""
+    """phi(z) = max(0, 1 - y z),  phi*(b) = -s for s = -y b in [0, 1];  y = -1 or +1.
+
+    The step of SDCA, option I, is s = clip(s + (1 - y p - mu s)/(mu + q), 0, 1) with p = x_i.w, q = ||x_i||^2/(s' n),
+    s' the strong convexity of Psi.
+    """
 
     convexity: float = 0.0
     lipschitz: float = 1.0

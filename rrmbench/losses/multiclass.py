@@ -13,6 +13,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced
+from rrmbench.numerics.thresholds import threshold
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 
@@ -58,31 +59,17 @@ def close_row(b, y):
 
 
 @register_jitable
-def threshold(m, y, C):
-    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1, b_y = 0.
+def margin_threshold(m, C):
+    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1; m is (k,).
 
-    With m+ sorted in decreasing order and its partial sums S_r, theta_r = C S_r / (1 + r C) for the largest r with
-    m_(r) > theta_r; if the sum exceeds 1, the threshold of the projection on the unit simplex instead. This is
-    [Acc-SDCA, OptimizeDual] with its printed else-branch corrected.
+    theta = C beta, so sum (m_j - theta)+ = theta/C; if the sum exceeds 1, the threshold of the projection on the unit
+    simplex instead, sum (m_j - theta)+ = 1. This is [Acc-SDCA, OptimizeDual] with its printed else-branch corrected.
     """
-    order = np.sort(np.maximum(m, 0.0))[::-1]
-    partial, theta, size = 0.0, 0.0, 0.0
-    for r in range(order.shape[0]):
-        partial += order[r]
-        candidate = C * partial / (1.0 + (r + 1) * C)
-        if order[r] <= candidate:
-            break
-        theta, size = candidate, partial - (r + 1) * candidate
-    if size <= 1.0:
-        return theta
-    partial = 0.0
-    for r in range(order.shape[0]):
-        partial += order[r]
-        candidate = (partial - 1.0) / (r + 1)
-        if order[r] <= candidate:
-            break
-        theta = candidate
-    return theta
+    positive, work = np.maximum(m, 0.0), np.empty(m.shape[0])
+    theta, beta = threshold(positive, 0.0, 1.0 / C if C > 0.0 else math.inf, work), 0.0
+    for x in positive:
+        beta += max(x - theta, 0.0)
+    return theta if beta <= 1.0 else threshold(positive, 1.0, 0.0, work)
 
 
 class MaxOfHinge(NamedTuple):
@@ -128,7 +115,7 @@ class MaxOfHinge(NamedTuple):
         else:
             for j in range(z.shape[0]):
                 b[j] /= mu + q
-            theta = threshold(b, c, q / (mu + q))
+            theta = margin_threshold(b, q / (mu + q))
             for j in range(z.shape[0]):
                 b[j] = max(b[j] - theta, 0.0)
             b[c] = 0.0

@@ -6,7 +6,10 @@ from rrmbench.registry import loss
 
 
 class Squared(NamedTuple):
-    """phi(z) = (z - y)^2 / 2,  phi*(b) = b^2/2 + y b."""
+    """phi(z) = (z - y)^2 / 2,  phi*(b) = b^2/2 + y b.
+
+    The step of SDCA, option I, is b = b + (p - y - (1 + mu) b)/(1 + mu + q) with p = x_i.w, q = ||x_i||^2/(s n).
+    """
 
     convexity: float = 1.0
     lipschitz: float = float("inf")

@@ -6,7 +6,11 @@ from rrmbench.registry import loss
 
 
 class SquaredHinge(NamedTuple):
-    """phi(z) = max(0, 1 - y z)^2 / 2,  phi*(b) = -s + s^2/2 for s = -y b >= 0;  y = -1 or +1."""
+    """phi(z) = max(0, 1 - y z)^2 / 2,  phi*(b) = -s + s^2/2 for s = -y b >= 0;  y = -1 or +1.
+
+    The step of SDCA, option I, is s = max(0, s + (1 - y p - (1 + mu) s)/(1 + mu + q)) with p = x_i.w,
+    q = ||x_i||^2/(s' n), s' the strong convexity of Psi.
+    """
 
     convexity: float = 1.0
     lipschitz: float = float("inf")
