@@ -140,9 +140,9 @@ def listing(kind, console):
     """Print the components of one kind, or of all, with their parameters; or the data sets."""
     from rich.table import Table
 
-    from rrmbench import registry
+    from rrmbench.kinds import KINDS
 
-    kinds = {plural: singular for singular, plural in registry.KINDS.items()}
+    kinds = {plural: singular for singular, plural in KINDS.items()}
     allowed = ["datasets", *kinds]
     if kind is not None and kind not in allowed:
         raise RrmbenchError(f"list: found '{kind}', allowed is {', '.join(allowed)}{nearest(kind, allowed)}")

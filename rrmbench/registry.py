@@ -18,11 +18,10 @@ from typing import Any, get_args
 
 from rrmbench import fingerprint
 from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.kinds import KINDS
 from rrmbench.parameters import File
 
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
-KINDS = {"loss": "losses", "regularizer": "regularizers", "solver": "solvers", "reduction": "reductions"}
-COMPONENTS = ("dataset", *KINDS)  # the parts of a run
 
 
 @dataclass(frozen=True)

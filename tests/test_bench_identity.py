@@ -12,6 +12,7 @@ from lab import make_lab  # noqa: F401
 
 from rrmbench import fingerprint, registry
 from rrmbench.bench import identity
+from rrmbench.kinds import KINDS
 
 
 def modules_of(kind):
@@ -38,9 +39,9 @@ print(json.dumps([f for f in files if f]))
     return set(json.loads(ran.stdout))
 
 
-@pytest.mark.parametrize("module", sorted({m for kind in registry.KINDS for m in modules_of(kind).values()}))
+@pytest.mark.parametrize("module", sorted({m for kind in KINDS for m in modules_of(kind).values()}))
 def test_the_digest_covers_every_file_that_a_fresh_process_loads(module):
-    kind, name = next((k, n) for k in registry.KINDS for n, m in modules_of(k).items() if m == module)
+    kind, name = next((k, n) for k in KINDS for n, m in modules_of(k).items() if m == module)
     mappings = {"loss": "squared", "regularizer": "none", "solver": "gd", "reduction": "none"}
     spec = {k: {"name": n} for k, n in mappings.items()} | {kind: oracles.example(kind, name)}
     covered = {str(file) for file in identity.files_of(spec)}

@@ -99,7 +99,7 @@ def test_lazy_steps_in_a_box_equal_dense_ones(bounds, centred):
         assert steps.lazy
         order, w = rng.integers(30, size=30), np.full(25, 0.02)
         wanted = oracles.stochastic_steps(p, X, w.copy(), order, eta, g, theta)
-        steps.run(order, w, g, theta)
+        steps.run(order, w, lazy.Snapshot(steps.linear(g), theta))
         np.testing.assert_allclose(w, wanted, atol=1e-12)
         assert len(set(np.round(w, 10))) > 2 or bounds[0] > 0.0
 

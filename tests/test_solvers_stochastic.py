@@ -202,7 +202,7 @@ def test_closed_form_of_repeated_steps(w, B, threshold, growth, k):
         x = expected / (1.0 + growth) - B
         expected = x - min(max(x, -threshold), threshold)
     for powers in lazy.powers(growth, 400), growth:
-        found = lazy.repeated(w, B, threshold, k, powers)
+        found = lazy.closed_form_steps(w, B, threshold, k, powers)
         assert found == pytest.approx(expected, abs=1e-12 * (1.0 + abs(w) + k * abs(B)))
 
 

@@ -12,7 +12,7 @@ import re
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, printable
-from rrmbench.registry import COMPONENTS
+from rrmbench.kinds import COMPONENTS
 
 SCHEMA_VERSION = 1
 STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")

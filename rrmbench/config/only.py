@@ -8,6 +8,7 @@ from rrmbench import registry
 from rrmbench.config.overrides import split
 from rrmbench.config.schema import CASE_KEYS
 from rrmbench.errors import RrmbenchError, listed, nearest, shortened
+from rrmbench.kinds import KINDS
 
 
 def select(plans, only):
@@ -54,7 +55,7 @@ def _check(option, keys, values, specs):
 
 def _meant(keys, value):
     """A value of `--only` in the form of `_held`; of a component by its real name."""
-    if isinstance(value, str) and keys[0] in registry.KINDS and set(keys[1:]) <= {"inside"}:
+    if isinstance(value, str) and keys[0] in KINDS and set(keys[1:]) <= {"inside"}:
         value = _real_name(keys[0], value)
     return _key(value)
 

@@ -15,6 +15,7 @@ from rrmbench.config.raw import DEFAULTS, read
 from rrmbench.config.tune import Tuner
 from rrmbench.config.validity import reason
 from rrmbench.errors import RrmbenchError, shown
+from rrmbench.kinds import COMPONENTS
 
 MAX_RUNS = 100_000  # of a file, the skipped included
 MOST_REASONS = 20  # that a message tells
@@ -113,13 +114,13 @@ def _combinations(block, at, raw, tuner, room):
 
     places = raw.places
     seeds = _seeds(block["seed"], at["seed"], places)
-    sizes = {kind: count(kind, block[kind]) for kind in registry.COMPONENTS} | {"seed": len(seeds)}
+    sizes = {kind: count(kind, block[kind]) for kind in COMPONENTS} | {"seed": len(seeds)}
     room.check(at, sizes)
     checked = {
         kind: [
             components.check(kind, *found, places, raw.folder) for found in expand(kind, block[kind], at[kind], places)
         ]
-        for kind in registry.COMPONENTS
+        for kind in COMPONENTS
     }
     sizes |= {kind: sum(tuner.count(kind, mapping) for mapping in checked[kind]) for kind in checked}
     room.taken += room.check(at, sizes)
@@ -132,7 +133,7 @@ def _combinations(block, at, raw, tuner, room):
             has = traits(loss, regularizer, data.traits_of(dataset))
         for method in product(*axes[3:]):
             parts = (*problem, *method)
-            spec = {kind: mapping for kind, (mapping, _) in zip(registry.COMPONENTS, parts, strict=True)}
+            spec = {kind: mapping for kind, (mapping, _) in zip(COMPONENTS, parts, strict=True)}
             tuned = [key for _, keys in parts for key in keys]
             why = reason(spec, has, stop)
             for seed in seeds:

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from rrmbench.bench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.registry import COMPONENTS
+from rrmbench.kinds import COMPONENTS
 
 AXES = (*COMPONENTS, "seed")
 CASE_KEYS = (*AXES, "stop", "trace")

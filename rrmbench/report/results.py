@@ -14,7 +14,7 @@ from rrmbench.bench.columns import METRICS
 from rrmbench.bench.store import Result, experiments
 from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
-from rrmbench.registry import COMPONENTS
+from rrmbench.kinds import COMPONENTS
 from rrmbench.report import naming
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from rrmbench.bench import identity
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError
+from rrmbench.kinds import COMPONENTS
 from rrmbench.problem.certificate import contradict
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.traits import build_loss
-from rrmbench.registry import COMPONENTS
 from rrmbench.report import claims, naming, recompute
 from rrmbench.report.recompute import TOLERANCE
 from rrmbench.report.results import Run, keys, runs_of

@@ -12,7 +12,7 @@ from rrmbench.bench.columns import MEASURES
 from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
-from rrmbench.registry import COMPONENTS
+from rrmbench.kinds import COMPONENTS
 from rrmbench.report import naming
 from rrmbench.report.plots import curves, layout, style
 from rrmbench.report.plots.notes import notes

@@ -1,0 +1,4 @@
+"""The kinds of components, and the parts of a run, by the keys of a configuration."""
+
+KINDS = {"loss": "losses", "regularizer": "regularizers", "solver": "solvers", "reduction": "reductions"}
+COMPONENTS = ("dataset", *KINDS)
