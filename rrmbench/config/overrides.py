@@ -3,7 +3,7 @@
 from rrmbench.config import entries
 from rrmbench.config.schema import TOP_KEYS
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
-from rrmbench.registry import COMPONENTS
+from rrmbench.kinds import COMPONENTS
 from rrmbench.yaml_reader import MAX_DEPTH, dotted, parse
 
 

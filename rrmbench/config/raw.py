@@ -6,7 +6,7 @@ from pathlib import Path
 from rrmbench.config import entries, overrides
 from rrmbench.config.schema import CASE_KEYS, TOP_KEYS, check_keys
 from rrmbench.errors import RrmbenchError, shown
-from rrmbench.registry import COMPONENTS
+from rrmbench.kinds import COMPONENTS
 from rrmbench.yaml_reader import Places, load
 
 DEFAULTS = {
