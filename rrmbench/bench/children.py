@@ -14,7 +14,7 @@ from multiprocessing import forkserver, resource_tracker
 GRACE = 2.0  # seconds in which a child that has closed its pipe may end by itself
 PATIENCE = 30.0  # seconds in which the fork server must have made a child
 IMPORTING = 300.0  # seconds in which a new one must have imported everything
-TRIES = 3  # to make a child, each with a new fork server
+TRIES = 5  # to make a child, each with a new fork server
 TICK = 0.05  # seconds between looks at the interrupt flag
 IMPORT_PATH = ("PYTHONSAFEPATH", "PYTHONPATH")
 CALLERS_PATH = "RRMBENCH_CALLERS_PATH"
@@ -64,6 +64,7 @@ class Children:
                         process = self._start(main, task, theirs)
                     except (OSError, EOFError) as error:  # no more processes, or the fork server has died
                         tries -= 1
+                        time.sleep(TICK * (TRIES - tries))
                         if tries and not self.interrupted.is_set():
                             continue
                         outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
@@ -107,8 +108,9 @@ class Children:
                 if self.interrupted.is_set() or time.monotonic() > deadline:
                     _end_fork_server()
                 starting.join(TICK)
-        if failure:
-            raise failure[0]
+            if failure:
+                _end_fork_server()  # it may be dying, and not yet dead: the next start needs another one
+                raise failure[0]
         return process
 
     def _listen(self, connection, outcome, deadline, limit, on_row):
