@@ -10,10 +10,14 @@ Each of the three classes has
     dual(mu, z, q)          argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
                             smoothed losses, for q > 0 the proximal step on the conjugate
     balanced(b)             b scaled down, within the domain, until the columns (outputs) sum to 0
+    S                       (1/n) sum phi^mu(x_i.w) is S/(convexity + mu)-smooth in w: (1/n) sum ||x_i||^2, or less
+    S1                      the same in ||w||_1; S where nothing less is known
+    diameter                D: smoothing by mu lowers the mean loss by at most mu D
 """
 
 import numpy as np
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import jit
 
 
@@ -23,13 +27,26 @@ def over_samples(loss, X, y):
     return kind(loss, X, y)
 
 
-class Scalar:
+class _Sum:
+    """A sum over samples, each of which mu penalizes by (mu/2) of a square that is at most lipschitz^2."""
+
+    def __init__(self, loss, X, y):
+        self.loss, self.y = loss, y
+        self.S = self.S1 = float(X.sqnorms.mean())
+        self.diameter = 0.5 * loss.lipschitz**2
+
+    def balanced(self, b):
+        return balanced(b)
+
+
+class Scalar(_Sum):
     """One output per sample, scalar methods (see `rrmbench.losses`)."""
 
     spread = 1.0
 
     def __init__(self, loss, X, y):
-        self.loss, self.y, self.shape = loss, y, y.shape
+        super().__init__(loss, X, y)
+        self.shape = y.shape
 
     def mean_loss(self, mu, z):
         return jit.mean_loss(self.loss, mu, z, self.y)
@@ -42,15 +59,13 @@ class Scalar:
         jit.loss_dual(self.loss, mu + q, z, self.y, b)
         return b
 
-    def balanced(self, b):
-        return balanced(b)
 
-
-class Vector:
+class Vector(_Sum):
     """k outputs per sample and methods on rows of length k."""
 
     def __init__(self, loss, X, y):
-        self.loss, self.y, self.shape = loss, y, (X.shape[0], X.shape[-1])
+        super().__init__(loss, X, y)
+        self.shape = (X.shape[0], X.shape[-1])
         self.spread = loss.spread(X.shape[-1])
 
     def mean_loss(self, mu, z):
@@ -69,26 +84,48 @@ class Vector:
 
 
 class Whole:
-    """A loss that is not a sum over samples: methods `value`, `conjugate`, `dual` on whole arrays, means included.
+    """A loss Phi that is not a sum over samples: methods on whole arrays, means over the n samples of X included.
 
-    `penalty(b, y)` is what mu/(2n) multiplies: ||b||^2; `shape(X, y)` is that of the outputs.
+    Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b), d2 >= 0 strongly convex: ||b||^2/(2n), or an entropy of b in a loss
+    with `conjugate_prox = False`, for which q > 0 is refused.
+
+        shape(X, y)             of the outputs
+        value(z, y)             Phi(z)
+        conjugate(b, y)         Phi*(b), or a bound of it from above that is exact at dual points
+        d2(b, y)                the same of d2
+        dual_point(z, y, mu)    the b of Phi^mu(z)
+        smooth_value(z, y, mu)  Phi^mu(z); may be left out
+        S(X, y), S1(X, y)       as above, S1 in ||w||_1; may be left out
+        diameter(X, y)          D = max d2; without it lipschitz^2/2
+        operator(X, y)          the data operator that the loss needs in place of X; with the attribute `of_loss`
     """
 
     spread = 1.0
 
     def __init__(self, loss, X, y):
-        self.loss, self.y, self.shape = loss, y, loss.shape(X, y)
+        self.loss, self.y, self.n, self.shape = loss, y, X.shape[0], loss.shape(X, y)
+        self.S = float(loss.S(X, y) if hasattr(loss, "S") else X.sqnorms.mean())
+        self.S1 = float(loss.S1(X, y)) if hasattr(loss, "S1") else self.S
+        self.diameter = float(loss.diameter(X, y)) if hasattr(loss, "diameter") else 0.5 * loss.lipschitz**2
 
     def mean_loss(self, mu, z):
         if mu == 0.0:
             return self.loss.value(z, self.y)
+        if hasattr(self.loss, "smooth_value"):
+            return self.loss.smooth_value(z, self.y, mu)
         b = self.loss.dual(z, self.y, mu)
-        return float(np.vdot(b, z)) / self.y.shape[0] - self.mean_conjugate(mu, b)
+        return float(np.vdot(b, z)) / self.n - self.mean_conjugate(mu, b)
 
     def mean_conjugate(self, mu, b):
-        return self.loss.conjugate(b, self.y) + 0.5 * mu * self.loss.penalty(b, self.y) / self.y.shape[0]
+        value = self.loss.conjugate(b, self.y)
+        return value + mu * self.d2(b) if mu > 0.0 else value
+
+    def d2(self, b):
+        return self.loss.d2(b, self.y)
 
     def dual(self, mu, z, q=0.0):
+        if q > 0.0 and not getattr(self.loss, "conjugate_prox", True):
+            raise RrmbenchError(f"{type(self.loss).__name__}: its conjugate has no Euclidean proximal step")
         return self.loss.dual(z, self.y, mu + q)
 
     def balanced(self, b):
