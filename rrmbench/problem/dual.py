@@ -131,3 +131,14 @@ class EntropicMeanOfConjugates(MeanOfConjugates):
     def entropy_step(self, g, A, c):
         """argmin_b  A (1/n) sum (phi^mu)*(b_i) + c d2(b) - g.b."""
         return self.problem.losses.dual_point(self.problem.mu + c / A, self.n * g / A)
+
+
+def dual_of(problem):
+    """The dual as a Problem; of a dual without further terms, and as squares and smoothing of what it came from."""
+    from rrmbench.problem.problem import Problem
+
+    if isinstance(problem.loss, ConjugateOfPsi) and problem.center is None:
+        first = problem.loss.problem
+        return first.regularized(problem.mu).smoothed(problem.kappa * first.n)
+    regularizer = (EntropicMeanOfConjugates if problem.has_entropic_losses else MeanOfConjugates)(problem)
+    return Problem(Transposed(problem.X, problem.output_shape), NO_LABELS, ConjugateOfPsi(problem), regularizer)

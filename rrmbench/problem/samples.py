@@ -4,13 +4,13 @@ Each of the three classes has
 
     shape              of the outputs z and of the dual variable b
     spread             ||A||^2 for the map A from outputs to what mu penalizes: phi^mu has smoothness
-                       1/(convexity + mu/spread)
+                       1/(conjugate_convexity + mu/spread)
     mean_loss(mu, z)        (1/n) sum phi^mu(z_i)
     mean_conjugate(mu, b)   (1/n) sum (phi^mu)*(b_i), +inf outside the domain
-    dual(mu, z, q)          argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
+    dual_point(mu, z, q)    argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
                             smoothed losses, for q > 0 the proximal step on the conjugate
     balanced(b)             b scaled down, within the domain, until the columns (outputs) sum to 0
-    S                       (1/n) sum phi^mu(x_i.w) is S/(convexity + mu)-smooth in w: (1/n) sum ||x_i||^2, or less
+    S                       (1/n) sum phi^mu(x_i.w) is S/(conjugate_convexity + mu)-smooth in w: (1/n) sum ||x_i||^2, or less
     S1                      the same in ||w||_1; S where nothing less is known
     diameter                D: smoothing by mu lowers the mean loss by at most mu D
 """
@@ -18,6 +18,7 @@ Each of the three classes has
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.former_names import with_former_names
 from rrmbench.numerics import jit
 
 
@@ -39,6 +40,7 @@ class _Sum:
         return balanced(b)
 
 
+@with_former_names("losses")
 class Scalar(_Sum):
     """One output per sample, scalar methods (see `rrmbench.losses`)."""
 
@@ -54,12 +56,13 @@ class Scalar(_Sum):
     def mean_conjugate(self, mu, b):
         return jit.mean_conjugate(self.loss, mu, b, self.y)
 
-    def dual(self, mu, z, q=0.0):
+    def dual_point(self, mu, z, q=0.0):
         b = np.empty(self.shape)
         jit.loss_dual(self.loss, mu + q, z, self.y, b)
         return b
 
 
+@with_former_names("losses")
 class Vector(_Sum):
     """k outputs per sample and methods on rows of length k."""
 
@@ -74,7 +77,7 @@ class Vector(_Sum):
     def mean_conjugate(self, mu, b):
         return jit.mean_conjugate_rows(self.loss, mu, b, self.y)
 
-    def dual(self, mu, z, q=0.0):
+    def dual_point(self, mu, z, q=0.0):
         b = np.empty(self.shape)
         jit.loss_dual_rows(self.loss, mu, q, z, self.y, b)
         return b
@@ -83,21 +86,11 @@ class Vector(_Sum):
         return self.loss.balanced(b, self.y) if hasattr(self.loss, "balanced") else balanced(b)
 
 
+@with_former_names("losses")
 class Whole:
     """A loss Phi that is not a sum over samples: methods on whole arrays, means over the n samples of X included.
 
-    Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b), d2 >= 0 strongly convex: ||b||^2/(2n), or an entropy of b in a loss
-    with `conjugate_prox = False`, for which q > 0 is refused.
-
-        shape(X, y)             of the outputs
-        value(z, y)             Phi(z)
-        conjugate(b, y)         Phi*(b), or a bound of it from above that is exact at dual points
-        d2(b, y)                the same of d2
-        dual_point(z, y, mu)    the b of Phi^mu(z)
-        smooth_value(z, y, mu)  Phi^mu(z); may be left out
-        S(X, y), S1(X, y)       as above, S1 in ||w||_1; may be left out
-        diameter(X, y)          D = max d2; without it lipschitz^2/2
-        operator(X, y)          the data operator that the loss needs in place of X; with the attribute `of_loss`
+    See `rrmbench.losses`. Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b); q > 0 is refused where d2 is an entropy.
     """
 
     spread = 1.0
@@ -113,7 +106,7 @@ class Whole:
             return self.loss.value(z, self.y)
         if hasattr(self.loss, "smooth_value"):
             return self.loss.smooth_value(z, self.y, mu)
-        b = self.loss.dual(z, self.y, mu)
+        b = self.loss.dual_point(z, self.y, mu)
         return float(np.vdot(b, z)) / self.n - self.mean_conjugate(mu, b)
 
     def mean_conjugate(self, mu, b):
@@ -123,10 +116,10 @@ class Whole:
     def d2(self, b):
         return self.loss.d2(b, self.y)
 
-    def dual(self, mu, z, q=0.0):
+    def dual_point(self, mu, z, q=0.0):
         if q > 0.0 and not getattr(self.loss, "conjugate_prox", True):
             raise RrmbenchError(f"{type(self.loss).__name__}: its conjugate has no Euclidean proximal step")
-        return self.loss.dual(z, self.y, mu + q)
+        return self.loss.dual_point(z, self.y, mu + q)
 
     def balanced(self, b):
         return balanced(b)

@@ -1,10 +1,16 @@
 """Solving the dual: w and b change places."""
 
+from functools import partial
+
 from rrmbench.errors import RrmbenchError
-from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import Solver, reduction
 
 SWAPPED = {"smooth": "strongly_convex", "strongly_convex": "smooth"}
+
+
+def _swapped(objectives):
+    minus_dual, minus_primal = objectives()
+    return -minus_primal, -minus_dual
 
 
 @reduction
@@ -34,7 +40,8 @@ def solve_dual(solve):
             elif not paired and x.w.any():
                 w = problem.primal_point(problem.v(x.w))
                 checks += 0.5
-            yield x._replace(w=w, b=x.w, checks=x.checks + checks)
+            objectives = None if x.objectives is None else partial(_swapped, x.objectives)
+            yield x._replace(w=w, b=x.w, checks=x.checks + checks, objectives=objectives)
 
     needs = frozenset(SWAPPED[need] for need in solve.needs) | ground
     return Solver(reduced, f"solve_dual({solve.name})", needs, solve.gives & {"gap"}, counts_passes=solve.counts_passes)

@@ -18,7 +18,7 @@ square, and so are theta, rho and u: the two differ in the trials of an adaptive
     prox   auto       the entropy where the regularizer, or the loss whose dual this is, has one; else Euclidean
 
 M_k >= J(x_k), and J(x_k) - D(b) <= rho_k Delta(x^, x0) for the weighted average b of all loss derivatives, x^ being
-the minimizer in D(b): `Iterate.gap`. A step is one pass: X x and X u are combinations of known products. A rejected
+the minimizer in D(b); `Iterate.objectives` has both. A step is one pass: X x and X u are combinations of known products. A rejected
 trial changes u and costs a pass as well, half a one in the first step.
 """
 
@@ -241,9 +241,9 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
             break
         x, Xx, z, Xz, V, rho = new_x, new_Xx, new_z, new_Xz, new_V, now.rho
         B = B + now.theta * (b - B)
-        yield Iterate(x, B, problem.X.passes, gap=partial(_gap, problem, x, Xx, V, B))
+        yield Iterate(x, B, problem.X.passes, objectives=partial(_objectives, problem, x, Xx, V, B))
 
 
-def _gap(problem, x, Xx, V, B):
-    """J(x) - D(B) >= J(x) - min J; there is no product in it."""
-    return problem.primal(x, Xx) - problem.dual_at(V, B)[0]
+def _objectives(problem, x, Xx, V, B):
+    """(J(x), D(B)) without a product."""
+    return problem.primal(x, Xx), problem.dual_at(V, B)[0]
