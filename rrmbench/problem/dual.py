@@ -8,6 +8,8 @@ smoothing of the dual, by m, is (m/2) ||w||^2 more in Psi; more strong convexity
 losses. Every method for full gradients runs on the dual as it is. [AGM, section 5.3]
 """
 
+from math import prod
+
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
@@ -28,6 +30,7 @@ class Transposed:
 
     def __init__(self, X, model):
         self.X, self.shape, self.n = X, (1, *model), X.shape[0]
+        self.rank = min(self.n, prod(X.shape[1:]))
         self.sqnorms = np.array([X.sqnorms.mean() / self.n])  # a bound of ||X||^2 / n^2
 
     @property

@@ -107,6 +107,11 @@ class Problem:
         return self.X.shape[0]
 
     @property
+    def rank(self) -> int:
+        """A bound of the rank of X, so of L over the exact constant."""
+        return getattr(self.X, "rank", self.n)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the model w."""
         return self.X.shape[1:]
