@@ -17,8 +17,7 @@ class Iterate(NamedTuple):
     gradient_norm : norm of the prox-gradient map at w, of the problem that the solver sees, where it is known for free
     restarted : whether this iterate was computed from scratch, as by another library called with a greater budget:
         it took the time since the iterate before it, not the sum of all times
-    objectives : objectives() is (P(w), D(b)) of the problem that the solver sees, without a product with the data, until
-        the next step
+    objectives : objectives() is (P(w), D(b)) of the problem that the solver sees, for no product, until its next step
     """
 
     w: np.ndarray

@@ -167,7 +167,7 @@ class Problem:
 
     @property
     def L(self) -> float:
-        """A bound of the smoothness of the mean loss in w: smoothness * S, S = (1/n) sum ||x_i||^2 or less; 1 for X = 0."""
+        """A bound of the smoothness of the mean loss in w: smoothness * S, see `problem.samples`; S = 1 for X = 0."""
         return self.smoothness * (self.losses.S or 1.0)
 
     @cached_property

@@ -10,7 +10,8 @@ Each of the three classes has
     dual_point(mu, z, q)    argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
                             smoothed losses, for q > 0 the proximal step on the conjugate
     balanced(b)             b scaled down, within the domain, until the columns (outputs) sum to 0
-    S                       (1/n) sum phi^mu(x_i.w) is S/(conjugate_convexity + mu)-smooth in w: (1/n) sum ||x_i||^2, or less
+    S                       (1/n) sum phi^mu(x_i.w) is S/(conjugate_convexity + mu)-smooth in w; (1/n) sum ||x_i||^2
+                            or less
     S1                      the same in ||w||_1; S where nothing less is known
     diameter                D: smoothing by mu lowers the mean loss by at most mu D
 """
@@ -28,20 +29,28 @@ def over_samples(loss, X, y):
     return kind(loss, X, y)
 
 
-class _Sum:
-    """A sum over samples, each of which mu penalizes by (mu/2) of a square that is at most lipschitz^2."""
+class _Outputs:
+    """What is known of a loss unless it says otherwise: mu multiplies squares of at most lipschitz^2/2 in the mean."""
 
     def __init__(self, loss, X, y):
-        self.loss, self.y = loss, y
-        self.S = self.S1 = float(X.sqnorms.mean())
-        self.diameter = 0.5 * loss.lipschitz**2
+        self.loss, self.X, self.y = loss, X, y
+
+    @property
+    def S(self):
+        return float(self.X.sqnorms.mean())
+
+    S1 = S
+
+    @property
+    def diameter(self):
+        return 0.5 * self.loss.lipschitz**2
 
     def balanced(self, b):
         return balanced(b)
 
 
 @with_former_names("losses")
-class Scalar(_Sum):
+class Scalar(_Outputs):
     """One output per sample, scalar methods (see `rrmbench.losses`)."""
 
     spread = 1.0
@@ -63,7 +72,7 @@ class Scalar(_Sum):
 
 
 @with_former_names("losses")
-class Vector(_Sum):
+class Vector(_Outputs):
     """k outputs per sample and methods on rows of length k."""
 
     def __init__(self, loss, X, y):
@@ -87,7 +96,7 @@ class Vector(_Sum):
 
 
 @with_former_names("losses")
-class Whole:
+class Whole(_Outputs):
     """A loss Phi that is not a sum over samples: methods on whole arrays, means over the n samples of X included.
 
     See `rrmbench.losses`. Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b); q > 0 is refused where d2 is an entropy.
@@ -96,10 +105,20 @@ class Whole:
     spread = 1.0
 
     def __init__(self, loss, X, y):
-        self.loss, self.y, self.n, self.shape = loss, y, X.shape[0], loss.shape(X, y)
-        self.S = float(loss.S(X, y) if hasattr(loss, "S") else X.sqnorms.mean())
-        self.S1 = float(loss.S1(X, y)) if hasattr(loss, "S1") else self.S
-        self.diameter = float(loss.diameter(X, y)) if hasattr(loss, "diameter") else 0.5 * loss.lipschitz**2
+        super().__init__(loss, X, y)
+        self.n, self.shape = X.shape[0], loss.shape(X, y)
+
+    @property
+    def S(self):
+        return float(self.loss.S(self.X, self.y) if hasattr(self.loss, "S") else self.X.sqnorms.mean())
+
+    @property
+    def S1(self):
+        return float(self.loss.S1(self.X, self.y)) if hasattr(self.loss, "S1") else self.S
+
+    @property
+    def diameter(self):
+        return float(self.loss.diameter(self.X, self.y)) if hasattr(self.loss, "diameter") else super().diameter
 
     def mean_loss(self, mu, z):
         if mu == 0.0:
@@ -120,9 +139,6 @@ class Whole:
         if q > 0.0 and not getattr(self.loss, "conjugate_prox", True):
             raise RrmbenchError(f"{type(self.loss).__name__}: its conjugate has no Euclidean proximal step")
         return self.loss.dual_point(z, self.y, mu + q)
-
-    def balanced(self, b):
-        return balanced(b)
 
 
 def balanced(b):

@@ -52,9 +52,10 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
     ratings), "kernel" (no coordinates of their own), "free_bias". Of the loss: "smooth", "separable" (a sum over
-    samples), "scalar" (one output per sample), "conjugate_prox" (its conjugate has a proximal step), and its class name ("Hinge") where it is not smoothed, for methods that
-    know certain formulas only. Of the regularizer: "strongly_convex", "coordinate" (a sum over coordinates),
-    "isotropic" (a function of ||w||_2), "entropy" (a step with an entropy for prox-function), its class name ("L1"). Of both loss and data: "matrix", if the model
+    samples), "scalar" (one output per sample), "conjugate_prox" (its conjugate has a proximal step), and its class name
+    ("Hinge") where it is not smoothed, for methods that know certain formulas only. Of the regularizer:
+    "strongly_convex", "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "entropy" (a step
+    with an entropy for prox-function), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model
     is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)

@@ -5,7 +5,7 @@ from functools import partial
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import Solver, reduction
 
-SWAPPED = {"smooth": "strongly_convex", "strongly_convex": "smooth"}
+FIT = {"smooth", "strongly_convex", "conjugate_prox"}  # traits that duals have where the problem has the others
 
 
 def _swapped(objectives):
@@ -19,18 +19,16 @@ def solve_dual(solve):
 
     Psi* is smooth where Psi is strongly convex, and the mean of the conjugates is strongly convex where the losses are
     smooth: the needs of the solver change places. Around it, `adapt_smooth` solves the smoothed dual with ever less
-    smoothing, `regularize` serves problems without strong convexity. A product of the dual with X is one with X^T of the
-    problem: passes are the same. A method whose iterates have no dual variable yields w = grad Psi*(v(b)), for half a
+    smoothing, `regularize` serves problems without strong convexity. The dual's product with its data is X^T b, so
+    passes are what they are. A method whose iterates have no dual variable yields w = grad Psi*(v(b)), for half a
     check each.
     """
-    unfit = solve.needs - set(SWAPPED)
+    unfit = solve.needs - FIT
     if unfit:
         raise RrmbenchError(
-            f"reduction solve_dual: {solve.name} needs a problem with the traits {', '.join(sorted(unfit))}, which a dual "
-            "has not; needed is a method for full gradients, as agm_ef, fista, gd, agd"
+            f"reduction solve_dual: {solve.name} needs a problem with the traits {', '.join(sorted(unfit))}, which "
+            "a dual has not; needed is a method for full gradients, as agm_ef, fista, gd, agd"
         )
-    ground = set() if "ground" in solve.gives else {"conjugate_prox"}
-
     def reduced(problem, start, rng):
         given = None if start is None or start.b is None else start._replace(w=start.b, b=start.w)
         w, paired, checks = problem.start(start), False, 0.0
@@ -43,5 +41,10 @@ def solve_dual(solve):
             objectives = None if x.objectives is None else partial(_swapped, x.objectives)
             yield x._replace(w=w, b=x.w, checks=x.checks + checks, objectives=objectives)
 
-    needs = frozenset(SWAPPED[need] for need in solve.needs) | ground
-    return Solver(reduced, f"solve_dual({solve.name})", needs, solve.gives & {"gap"}, counts_passes=solve.counts_passes)
+    needs = {"strongly_convex"}  # else Psi* is infinite somewhere
+    if "strongly_convex" in solve.needs:
+        needs.add("smooth")
+    if "ground" not in solve.gives:
+        needs.add("conjugate_prox")
+    gives = solve.gives & {"gap"}
+    return Solver(reduced, f"solve_dual({solve.name})", frozenset(needs), gives, counts_passes=solve.counts_passes)
