@@ -29,6 +29,7 @@ def solve_dual(solve):
             f"reduction solve_dual: {solve.name} needs a problem with the traits {', '.join(sorted(unfit))}, which "
             "a dual has not; needed is a method for full gradients, as agm_ef, fista, gd, agd"
         )
+
     def reduced(problem, start, rng):
         given = None if start is None or start.b is None else start._replace(w=start.b, b=start.w)
         w, paired, checks = problem.start(start), False, 0.0
