@@ -6,10 +6,9 @@ import numpy as np
 
 from rrmbench.numerics.jit import clipped_ratio
 from rrmbench.numerics.projection import project
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
-
-ROUNDING = 1e-12
 
 
 class Hinge(NamedTuple):
@@ -59,7 +58,7 @@ class BudgetHinge(NamedTuple):
     def conjugate(self, b, y):
         alpha = -y * b
         total = float(alpha.sum())
-        if alpha.min() < 0.0 or alpha.max() > 1.0 or not total <= self.budget * (1.0 + ROUNDING):
+        if alpha.min() < 0.0 or alpha.max() > 1.0 or not total <= self.budget * (1.0 + DOMAIN_ROUNDING):
             return float("inf")
         return -total / alpha.size
 

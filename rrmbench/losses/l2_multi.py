@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from numba.extending import register_jitable
 
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.registry import loss
-
-ROUNDING = 1e-12
 
 
 @register_jitable
@@ -36,7 +35,7 @@ class L2Multi(NamedTuple):
         return math.sqrt(total)
 
     def conjugate_row(self, b, y):
-        if not squares(b) <= 1.0 + ROUNDING:
+        if not squares(b) <= 1.0 + DOMAIN_ROUNDING:
             return math.inf
         total = 0.0
         for c in range(b.shape[0]):

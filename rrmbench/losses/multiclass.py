@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from rrmbench.numerics.circulation import balanced
+from rrmbench.numerics.circulation import balanced_classes
 from rrmbench.numerics.thresholds import threshold
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
-
-DOMAIN_ROUNDING = 1e-12
 
 
 @register_jitable
@@ -98,7 +97,7 @@ class MaxOfHinge(NamedTuple):
         return squares_of(b, int(y))
 
     def balanced(self, b, y):
-        return balanced(b, y)
+        return balanced_classes(b, y)
 
     def dual_point_row(self, z, y, mu, q, b):
         c = int(y)
@@ -195,7 +194,7 @@ class SoftMaxOfHinge(NamedTuple):
         return squares_of(b, int(y))
 
     def balanced(self, b, y):
-        return balanced(b, y)
+        return balanced_classes(b, y)
 
     def dual_point_row(self, z, y, mu, q, b):
         """The 1 - s = e^rho of the maximizer is the root of an increasing function: Newton's method in a bracket."""

@@ -215,7 +215,7 @@ def psi_prox(regularizer, x, t, w):
         w[j] = regularizer.prox(x[j], t)
 
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
 MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX2 = np.uint64(0x94D049BB133111EB)
 
@@ -223,7 +223,7 @@ MIX2 = np.uint64(0x94D049BB133111EB)
 @kernel
 def splitmix64(state):
     """The next 64 random bits of Steele, Lea and Flood's splitmix64; `state` is one uint64 in an array."""
-    state[0] += GOLDEN
+    state[0] += GOLDEN_GAMMA
     x = state[0]
     x = (x ^ (x >> np.uint64(30))) * MIX1
     x = (x ^ (x >> np.uint64(27))) * MIX2

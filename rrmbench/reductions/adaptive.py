@@ -20,7 +20,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, reduction
-from rrmbench.stages.progress import bound_of_suboptimality, kept, progress_of
+from rrmbench.stages.progress import bound_of_suboptimality, copy_of, progress_of
 
 HALVINGS = 50  # after which the added terms are below rounding
 CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
@@ -121,7 +121,7 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
     ending(solve)  # refuses before the run
 
     def reduced(problem, start, rng):
-        state = Iterate(problem.start()) if start is None else kept(start)
+        state = Iterate(problem.start()) if start is None else copy_of(start)
         state = state._replace(passes=0.0, checks=0.0)
         yield state
         first, spent = yield from _starting_values(solve, problem, state, sigma, mu)
@@ -134,7 +134,7 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
                 over, cost = is_over(stage, x)
                 checks += cost
                 if over:
-                    closed = kept(x)
+                    closed = copy_of(x)
                 shown = x if output == "running" else closed._replace(gradient_norm=None)
                 yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
                 if over:

@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import PositiveInt
 from rrmbench.problem.iterate import Iterate
-from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, kept
+from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, copy_of
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
 
@@ -110,7 +110,7 @@ def schedule(problem, kappa, gap):
 
 def accelerated(solve, problem, start, rng, kappa, inner):
     """The iterates of the outer loop around `solve`: those of its inner iterations."""
-    state = Iterate(problem.start()) if start is None else kept(start)
+    state = Iterate(problem.start()) if start is None else copy_of(start)
     state = state._replace(passes=0.0, checks=0.0, gradient_norm=None)
     yield state
     gap, floor, checks = first_gap(problem, state)
@@ -126,7 +126,7 @@ def accelerated(solve, problem, start, rng, kappa, inner):
                 yield x._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
             if over:
                 break
-        state, passes, checks = kept(x), passes + x.passes, checks + x.checks
+        state, passes, checks = copy_of(x), passes + x.passes, checks + x.checks
         w, old = state.w, w
         y = w + plan.momentum(t) * (w - old)
 

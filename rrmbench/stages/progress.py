@@ -38,7 +38,7 @@ def accuracy_of(solve):
     return bound
 
 
-def kept(x):
+def copy_of(x):
     """A copy of an iterate, which is a live view."""
     return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
 

@@ -112,21 +112,21 @@ class Pair:
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
         tau, p = self.tau(), self.problem
-        w = between(self.w, self.best_w(self.v), tau)
+        w = interpolated(self.w, self.best_w(self.v), tau)
         b = self.best_b(self.forward(w))
         v, L = self.adjoint(b), self.norm2 / (self.mu2 + self.gamma)
         self.w, self.z = p.prox(w + v / L, 1.0 / L), None
-        self.b, self.v = between(self.b, b, tau), between(self.v, v, tau)
+        self.b, self.v = interpolated(self.b, b, tau), interpolated(self.v, v, tau)
         self.mu1 *= 1.0 - tau
 
     def lower_mu2(self):
         """A step with g's prox-gradient step at the end: mu2 = (1 - tau) mu2; needs z."""
         tau, p = self.tau(), self.problem
-        b = between(self.b, self.best_b(self.z), tau)
+        b = interpolated(self.b, self.best_b(self.z), tau)
         w = self.best_w(self.adjoint(b))
         z, q = self.forward(w), p.n * self.norm2 / (self.mu1 + self.s)
         self.b, self.v = p.losses.dual_point(p.mu, z + q * b, q), None
-        self.w, self.z = between(self.w, w, tau), between(self.z, z, tau)
+        self.w, self.z = interpolated(self.w, w, tau), interpolated(self.z, z, tau)
         self.mu2 *= 1.0 - tau
 
     def tau(self):
@@ -163,6 +163,6 @@ class Pair:
         return self.problem.v(b)
 
 
-def between(x, y, tau):
+def interpolated(x, y, tau):
     """(1 - tau) x + tau y, written so that rounding leaves no interval in which x and y are."""
     return x + tau * (y - x)

@@ -151,7 +151,7 @@ def product(multiply, x, shape, at, passes):
     return found, passes + 0.5
 
 
-def beyond(x, old, theta=1.0):
+def extrapolated(x, old, theta=1.0):
     """x + theta (x - old), a new array."""
     ahead = x - old
     if theta != 1.0:
@@ -169,7 +169,7 @@ def dual_steps(problem, at, z, sizes, passes):
     while True:
         w, b, _, theta = dual_step(problem, sizes, w, b, ahead)
         before, z = z, problem.X.forward(w)
-        ahead = beyond(z, before, theta)
+        ahead = extrapolated(z, before, theta)
         passes += 1.0
         yield Iterate(w, b, passes)
 
@@ -179,7 +179,7 @@ def dual_steps_double_primal(problem, at, z, sizes, passes):
     w, b, ahead = at.w, at.b, z
     while True:
         w, b, old, theta = dual_step(problem, sizes, w, b, ahead)
-        ahead = problem.X.forward(beyond(w, old, theta))
+        ahead = problem.X.forward(extrapolated(w, old, theta))
         passes += 1.0
         yield Iterate(w, b, passes)
 
@@ -210,7 +210,7 @@ def primal_steps(problem, at, v, sizes, passes):
     while True:
         w, b, _ = primal_step(problem, sizes, w, b, ahead)
         before, v = v, problem.v(b)
-        ahead = beyond(v, before)
+        ahead = extrapolated(v, before)
         passes += 1.0
         yield Iterate(w, b, passes)
 
@@ -220,7 +220,7 @@ def primal_steps_double_dual(problem, at, v, sizes, passes):
     w, b, ahead = at.w, at.b, v
     while True:
         w, b, old = primal_step(problem, sizes, w, b, ahead)
-        ahead = problem.v(beyond(b, old))
+        ahead = problem.v(extrapolated(b, old))
         passes += 1.0
         yield Iterate(w, b, passes)
 

@@ -61,7 +61,7 @@ def apcg(problem, start, rng):
     for epoch in count():
         order = rng.integers(n, n)
         for first, last in pairwise(thirds):
-            r = steps(*fixed, order[first:last], r, uv, pq)
+            r = apcg_steps(*fixed, order[first:last], r, uv, pq)
             combine(r, uv, b)
             combine(r, pq, w)
             psi_prox(problem.regularizer, w, 1.0 / s, w)
@@ -83,7 +83,7 @@ def rescale(r, pairs):
 
 
 @kernel
-def steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
+def apcg_steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
     """One step for each coordinate of `order`; root = sqrt(sigma). Return the new r."""
     scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.conjugate_convexity + mu, root / y.shape[0]
     rho = (1.0 - alpha) / (1.0 + alpha)

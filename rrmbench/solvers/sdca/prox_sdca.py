@@ -11,7 +11,7 @@ from rrmbench.parameters import Auto, NonNegative
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.sdca.output import OUTPUTS, Ascent
+from rrmbench.solvers.sdca.output import OUTPUTS, DualState
 from rrmbench.solvers.sdca.steps import option_of
 
 
@@ -79,15 +79,15 @@ def prox_sdca(
     Yields three times per pass, where the reductions look at the gap; the average once. Checks are the product X^T b of
     a start that is not zero, and one per report of the average.
     """
-    ascent = Ascent(problem, option_of(problem, option), start)
+    state = DualState(problem, option_of(problem, option), start)
     if output == "last" and T0 != "auto":
         raise RrmbenchError(f"solver prox_sdca: T0 = {T0:g} is for output: average or random, found output: last")
-    report, n = OUTPUTS[output](ascent, rng, T0), problem.n
+    report, n = OUTPUTS[output](state, rng, T0), problem.n
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     cuts = [n * k // report.per_pass for k in range(report.per_pass + 1)]
-    yield Iterate(*report.point(), checks=ascent.checks)
+    yield Iterate(*report.point(), checks=state.checks)
     for epoch in count():
         order = draw(n)
         for first, last in pairwise(cuts):
             report.run(order[first:last])
-            yield Iterate(*report.point(), passes=epoch + last / n, checks=ascent.checks)
+            yield Iterate(*report.point(), passes=epoch + last / n, checks=state.checks)

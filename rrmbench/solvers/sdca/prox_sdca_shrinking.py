@@ -7,8 +7,8 @@ import numpy as np
 from rrmbench.numerics.jit import below, kernel
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.sdca.output import Ascent
-from rrmbench.solvers.sdca.steps import Exact, steps
+from rrmbench.solvers.sdca.output import DualState
+from rrmbench.solvers.sdca.steps import Exact, sdca_steps
 
 REST_GROWTH, LONGEST_REST = 4, 256  # of the rounds that a row rests
 
@@ -25,14 +25,14 @@ def prox_sdca_shrinking(problem, start, rng):
     A round visits the rows that are due in random order. Passes count the rows visited, over n. Yields after at least a
     third of a pass.
     """
-    ascent, n = Ascent(problem, Exact(problem.loss, problem.mu), start), problem.n
-    calendar = Calendar.of(ascent.b)
+    state, n = DualState(problem, Exact(problem.loss, problem.mu), start), problem.n
+    calendar = Calendar.of(state.b)
     visits, now = 0, 0
-    yield Iterate(*ascent.point(ascent.b, ascent.u), checks=ascent.checks)
+    yield Iterate(*state.point(state.b, state.u), checks=state.checks)
     while True:
-        seen, now = rounds(*ascent.fixed, ascent.b, ascent.u, calendar, rng.state, now, -(-n // 3))
+        seen, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-n // 3))
         visits += seen
-        yield Iterate(*ascent.point(ascent.b, ascent.u), passes=visits / n, checks=ascent.checks)
+        yield Iterate(*state.point(state.b, state.u), passes=visits / n, checks=state.checks)
 
 
 class Calendar(NamedTuple):
@@ -68,7 +68,7 @@ def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
         shuffle(state, order)
         for k in range(order.shape[0]):
             before[k] = flat[order[k]]
-        steps(rows, y, option, regularizer, s, order, b, u)
+        sdca_steps(rows, y, option, regularizer, s, order, b, u)
         for k in range(order.shape[0]):
             moved = False
             for c in range(flat.shape[1]):

@@ -82,7 +82,7 @@ class LineSearch(NamedTuple):
             other = bound_at(self.loss, self.mu, p, b, u, share, y, q, new)
             if other > value:
                 best, value = share, other
-        between(b, u, best, new)
+        between_rows(b, u, best, new)
 
 
 class Damped(NamedTuple):
@@ -114,7 +114,7 @@ class Damped(NamedTuple):
             gain += h * p[c]
             square += h * h
         if square > 0.0:
-            between(b, new, damped_share(gain, square, self.gamma, max(q, self.widest)), new)
+            between_rows(b, new, damped_share(gain, square, self.gamma, max(q, self.widest)), new)
 
 
 class Fixed(NamedTuple):
@@ -129,7 +129,7 @@ class Fixed(NamedTuple):
 
     def step_row(self, p, b, y, q, new):
         self.loss.dual_point_row(p, y, self.mu, 0.0, new)
-        between(b, new, self.share, new)
+        between_rows(b, new, self.share, new)
 
 
 @register_jitable
@@ -145,7 +145,7 @@ def between_numbers(b, u, share):
 
 
 @register_jitable
-def between(b, u, share, out):
+def between_rows(b, u, share, out):
     """As `between_numbers`, entry by entry; `out` may be u."""
     for c in range(b.shape[0]):
         out[c] = between_numbers(b[c], u[c], share)
@@ -166,7 +166,7 @@ def penalized_row(loss, mu, b, y):
 @register_jitable
 def bound_at(loss, mu, p, b, u, share, y, q, trial):
     """The lower bound of n D at `share` of the way from b to u; overwrites `trial`."""
-    between(b, u, share, trial)
+    between_rows(b, u, share, trial)
     value = -penalized_row(loss, mu, trial, y)
     for c in range(b.shape[0]):
         h = trial[c] - b[c]
@@ -175,7 +175,7 @@ def bound_at(loss, mu, p, b, u, share, y, q, trial):
 
 
 @kernel
-def steps(rows, y, option, regularizer, s, order, b, u):
+def sdca_steps(rows, y, option, regularizer, s, order, b, u):
     """One step for each sample of `order`, which changes b and u = (v(b) + kappa center)/s."""
     if b.ndim == 1:  # known to the compiler
         scalar_steps(rows, y, option, regularizer, s, order, b, u)
@@ -221,7 +221,7 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
 
 @kernel
 def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
-    """As `steps`, and add to `total` (n, outputs) the sum of b over the steps, each as it was before the step.
+    """As `sdca_steps`, and add to `total` (n, outputs) the sum of b over the steps, each as it was before the step.
 
     A change h in step k = 0 .. m-1 of m is missing in the k + 1 terms up to its own, so the sum is m b - sum (k + 1) h
     with the b of the end: only the entries that a step changes are touched.
@@ -231,7 +231,7 @@ def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
     for k in range(order.shape[0]):
         i = order[k]
         old[:] = flat[i]
-        steps(rows, y, option, regularizer, s, order[k : k + 1], b, u)
+        sdca_steps(rows, y, option, regularizer, s, order[k : k + 1], b, u)
         for c in range(old.shape[0]):
             total[i, c] -= (k + 1) * (flat[i, c] - old[c])
     for i in range(flat.shape[0]):

@@ -35,7 +35,7 @@ def adagrad(
     n, s = problem.n, problem.strong_convexity
     w = problem.start(start)
     squares, last = np.zeros(problem.shape), np.zeros(problem.shape, dtype=np.int64)
-    advance = lazy_steps if getattr(problem.regularizer, "soft_threshold", False) else dense_steps
+    advance = adagrad_lazy_steps if getattr(problem.regularizer, "soft_threshold", False) else adagrad_dense_steps
     pull = s * problem.shift()  # kappa center
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, pull)
@@ -63,7 +63,7 @@ def waited(regularizer, s, pull, step, k, w):
 
 
 @kernel
-def lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
+def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
     """One step for each sample of `order`; last[j] counts the steps that w_j has made, 0 before and after."""
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
@@ -87,8 +87,8 @@ def lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, sq
 
 
 @kernel
-def dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
-    """As `lazy_steps`, all coordinates in each step."""
+def adagrad_dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
+    """As `adagrad_lazy_steps`, all coordinates in each step."""
     g = np.zeros(w.shape[0])
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
