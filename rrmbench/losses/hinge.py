@@ -36,7 +36,7 @@ class BudgetHinge(NamedTuple):
     """Pdprox, eq. (19): max over alpha in [0, 1]^n, sum alpha <= m, of (1/n) sum alpha_i (1 - y_i z_i); b = -y alpha.
 
     It is (1/n) times the sum of the m largest hinge losses, a next one counting by the fraction that m has. z, y and b
-    are arrays (n,); sums of alpha are compared to rounding, 1e-12 m.
+    are arrays (n,); sums of alpha are compared to rounding, 1e-12 m. SDCA needs a sum over samples, so it has no step.
     """
 
     budget: float
@@ -93,5 +93,9 @@ def hinge(budget: Positive | None = None):
 
 @loss(needs={"binary"})
 def smoothed_hinge(gamma: Positive = 1.0):
-    """the hinge smoothed by gamma [Acc-SDCA, section 5.1]"""
+    """the hinge smoothed by gamma [Acc-SDCA, section 5.1]
+
+    phi(z) = 0 for m = y z >= 1, 1 - m - gamma/2 for m <= 1 - gamma, (1 - m)^2/(2 gamma) between [Acc-SDCA, (9)]; the
+    step of SDCA is that of `Hinge` with mu = gamma.
+    """
     return Hinge(), gamma

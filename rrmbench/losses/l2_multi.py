@@ -19,7 +19,10 @@ def squares(b):
 
 
 class L2Multi(NamedTuple):
-    """phi(z) = ||z - y||_2,  phi*(b) = y.b for ||b||_2 <= 1 (to rounding, 1e-12);  z, y and b are rows (k,)."""
+    """phi(z) = ||z - y||_2,  phi*(b) = y.b for ||b||_2 <= 1 (to rounding, 1e-12);  z, y and b are rows (k,).
+
+    The step of SDCA, option I, is b = t / max(||t||_2, mu + q) with t = p - y + q b, p = x_i.w, q = ||x_i||^2/(s n).
+    """
 
     conjugate_convexity: float = 0.0
     lipschitz: float = 1.0

@@ -31,19 +31,25 @@ Output = Literal["running", "epoch"]
 
 
 def adapt_reg_bound(constants, epochs, *, sigma):
-    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance. [Reductions, (3.3)]"""
+    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance.
+
+    [Reductions, (3.3), in the proof of Theorem 3.1]
+    """
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * sigma * constants.distance
 
 
 def adapt_smooth_bound(constants, epochs, *, mu):
-    """4^-T (P(w0) - P(w*)) + 2.5 mu_T G^2 after T epochs that quarter the distance. [Reductions, (A.2)]"""
+    """4^-T (P(w0) - P(w*)) + 2.5 mu_T G^2 after T epochs that quarter the distance.
+
+    [Reductions, (A.2), in the proof of Theorem 4.2]
+    """
     return _decayed(constants, epochs) + 2.5 * 0.5**epochs * mu * constants.G**2
 
 
 def joint_adapt_bound(constants, epochs, *, sigma, mu):
-    """4^-T (P(w0) - P(w*)) + 4.5 mu_T G^2 + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter it
+    """4^-T (P(w0) - P(w*)) + 4.5 mu_T G^2 + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance.
 
-    [Reductions, (C.1)].
+    [Reductions, (C.1), in the proof of Theorem B.2]
     """
     added = mu * constants.G**2 + sigma * constants.distance
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * added
@@ -64,9 +70,10 @@ def adapt_reg(
 ):
     """add (sigma_t/2) ||w - w0||^2 and halve sigma_t whenever the solver has made progress [Reductions, Algorithm 1]
 
-    sigma : sigma_0; "auto" is L_max/n, L_max = smoothness * max ||x_i||^2, for solvers of single samples, and Theorem
-        3.1's Delta/Theta, Theta estimated by `squared_distances` (ten passes), for others. Time(L, sigma) is of the
-        order of n + L_max/sigma steps for the former: a greater sigma_0 only adds epochs of about a pass each.
+    sigma : sigma_0. For solvers of single samples "auto" is L_max/n, L_max = smoothness * max ||x_i||^2: their
+        Time(L, sigma) is of the order of n + L_max/sigma steps, so that a greater sigma_0 only adds epochs of about a
+        pass each. For others "auto" is Delta/Theta of [Reductions, Theorem 3.1], Theta estimated by
+        `squared_distances` (ten passes).
     """
     return _adaptive(solve, sigma, None, epochs, inner, output)
 
@@ -82,7 +89,7 @@ def adapt_smooth(
 ):
     """smooth every loss by mu_t and halve mu_t whenever the solver has made progress [Reductions, Algorithm 2]
 
-    mu : the paper's lambda_0; "auto" is Theorem 4.2's Delta/G^2.
+    mu : mu_0, the paper's lambda_0; "auto" is Delta/G^2 of [Reductions, Theorem 4.2].
     """
     return _adaptive(solve, None, mu, epochs, inner, output)
 
@@ -97,7 +104,11 @@ def joint_adapt(
     inner: Inner = "practice",
     output: Output = "running",
 ):
-    """AdaptReg and AdaptSmooth at once, both halved together [Reductions, Algorithm 3]"""
+    """AdaptReg and AdaptSmooth at once, both halved together [Reductions, Algorithm 3]
+
+    sigma, mu : sigma_0 and mu_0; "auto" is as in `adapt_reg` and `adapt_smooth`, where Delta/Theta and Delta/G^2 are
+        those of [Reductions, Theorem B.2].
+    """
     return _adaptive(solve, sigma, mu, epochs, inner, output)
 
 

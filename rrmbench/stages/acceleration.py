@@ -33,7 +33,10 @@ def around(solve, kappa, inner):
 
 
 def theoretical_kappa(problem):
-    """R^2/(gamma n) - s, or None where R^2/(gamma s) <= 10 n; raises RrmbenchError for a loss that is not smooth."""
+    """R^2/(gamma n) - s, or None where R^2/(gamma s) <= 10 n, both of [Acc-SDCA, Theorem 3].
+
+    Raises RrmbenchError for a loss that is not smooth.
+    """
     if "smooth" not in problem.traits:
         raise RrmbenchError(
             f"reduction accelerate: kappa: auto needs a smooth loss, found {type(problem.loss).__name__} "
@@ -47,7 +50,7 @@ class StronglyConvex(NamedTuple):
     """Figure 2 for P strongly convex with s, from a point with P(w_1) - P(w*) <= gap.
 
     mu = s/2, rho = mu + kappa, eta = sqrt(mu/rho); P(w_t) - P(w*) <= xi_t = (1 - eta/2)^(t-1) (1 + eta^-2) gap for t =
-    1, 2, ...
+    1, 2, ... [Acc-SDCA, Theorem 3]
     """
 
     s: float

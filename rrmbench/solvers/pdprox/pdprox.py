@@ -16,7 +16,7 @@ is one product with X and one with X^T, a pass; to start from w != 0 (dual) or b
                 of what has the length d (w or v). The iterates are the same up to rounding, their cost is not.
     constant    what bounds ||X/n||^2, see `step_sizes`
     step_scale, ratio    see `step_sizes.StepSizes`; the theory is for step_scale <= 1
-    output      the last (w_t, b_t), or the averages of w and b over all iterations, which the theorem is about
+    output      the last (w_t, b_t), or the averages of w and b over all iterations, which [Pdprox, Theorem 6] bounds
 """
 
 from math import sqrt

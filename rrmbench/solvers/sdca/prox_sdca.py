@@ -66,15 +66,18 @@ def prox_sdca(
         IV   the same with R^2/(s n) for q
         V    b_i + gamma/(gamma + R^2/(s n)) h
 
-    where the losses are (1/gamma)-smooth; III to V raise RrmbenchError where they are not.
+    where the losses are (1/gamma)-smooth; III to V raise RrmbenchError where they are not. The share gamma/(gamma +
+    R^2/(s n)) = n/(n + R^2/(s gamma)) of V is the one in the proof of [Acc-SDCA, Theorem 1]; options I to III attain
+    the bound of [Acc-SDCA, Lemma 6] for every share.
 
-    output : the pair (w, b) to report: of the last step; of the average of b over the tail of the paper's stopping
-        rule; or of a random step of it (`rrmbench.solvers.sdca.output` says which tail). Always
-        w = grad Psi*(v(b)); for the average of b this is the paper's average of w if psi = 0, while with psi it keeps
-        its zeros but is not what Theorem 1 speaks of. P(w) - D(b) of this pair is what `stop.gap` looks at.
+    output : the pair (w, b) to report: that of the last step, that of the average of b over the tail, or that of a
+        random step of the tail. The tail n + ceil(R^2/(s gamma)) is T - T_0 of [Acc-SDCA, Theorem 1];
+        `rrmbench.solvers.sdca.output` says how it moves on. w is always grad Psi*(v(b)). For the average of b this is
+        the paper's average of w if psi = 0; with psi, w keeps its zeros, but the theorem is not about this w.
+        `stop.gap` looks at P(w) - D(b) of the reported pair.
     sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
-    T0 : the passes after which the tail of the average and of the random step begins, for good; before, the last pair
-        is reported. "auto" is a tail that moves on.
+    T0 : the passes after which the tail of the average and of the random step begins, for good. Before it, the last
+        pair is reported. "auto" is a tail that moves on.
 
     Yields three times per pass, where the reductions look at the gap; the average once. Checks are the product X^T b of
     a start that is not zero, and one per report of the average.

@@ -61,7 +61,11 @@ class Calendar(NamedTuple):
 
 @kernel
 def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
-    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, number of the next round)."""
+    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, number of the next round).
+
+    rows, y, option, regularizer, s, b, u : as of `rrmbench.solvers.sdca.steps.sdca_steps`; b and u are changed
+    state : (1,) uint64, of the random numbers
+    """
     flat, before, visits = b.reshape(b.shape[0], -1), calendar.before, 0
     while visits < least:
         order = calendar.order[: take(calendar, now)]
@@ -104,7 +108,7 @@ def postpone(calendar, i, moved, now):
 
 @kernel
 def shuffle(state, order):
-    """Permute `order` uniformly in place (Fisher and Yates)."""
+    """Permute `order` (m,) uniformly in place (Fisher and Yates)."""
     for k in range(order.shape[0] - 1, 0, -1):
         j = below(state, k + 1)
         order[k], order[j] = order[j], order[k]

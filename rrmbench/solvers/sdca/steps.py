@@ -3,13 +3,14 @@
 An option is a NamedTuple with the methods
 
     step(p, b, y, q)             the new b_i for p = x_i.w and q = ||x_i||^2 / (s n)
-    step_row(p, b, y, q, new)    the same for k outputs per sample, written to `new`; p may be overwritten
+    step_row(p, b, y, q, new)    the same for k outputs per sample, p, b and new (k,), written to `new`; p may be
+                                 overwritten
 
-which the kernels call as they call a loss. In the paper's sign alpha = -b. All increase the lower bound of n D
+which the kernels call as they call a loss. In the paper's sign alpha = -b. All options increase the lower bound of n D
 
     -phi*(t) - (mu/2) t^2 + p (t - b) - (q/2) (t - b)^2
 
-from its value at t = b, and III to V move towards u = phi'(p), the least-norm one.
+from its value at t = b. Options III to V move towards u = phi'(p), the derivative of least norm.
 """
 
 from typing import NamedTuple
@@ -146,7 +147,7 @@ def between_numbers(b, u, share):
 
 @register_jitable
 def between_rows(b, u, share, out):
-    """As `between_numbers`, entry by entry; `out` may be u."""
+    """As `between_numbers` for each entry of b, u and out (k,); `out` may be u."""
     for c in range(b.shape[0]):
         out[c] = between_numbers(b[c], u[c], share)
 
@@ -159,13 +160,13 @@ def penalized(loss, mu, b, y):
 
 @register_jitable
 def penalized_row(loss, mu, b, y):
-    """As `penalized`, for a row."""
+    """As `penalized`, for a row b (k,)."""
     return loss.conjugate_row(b, y) + 0.5 * mu * loss.penalty_row(b, y)
 
 
 @register_jitable
 def bound_at(loss, mu, p, b, u, share, y, q, trial):
-    """The lower bound of n D at `share` of the way from b to u; overwrites `trial`."""
+    """The lower bound of n D at `share` of the way from b to u; p, b, u and trial are (k,), `trial` is overwritten."""
     between_rows(b, u, share, trial)
     value = -penalized_row(loss, mu, trial, y)
     for c in range(b.shape[0]):
@@ -176,7 +177,13 @@ def bound_at(loss, mu, p, b, u, share, y, q, trial):
 
 @kernel
 def sdca_steps(rows, y, option, regularizer, s, order, b, u):
-    """One step for each sample of `order`, which changes b and u = (v(b) + kappa center)/s."""
+    """One step for each sample of `order` (m,), which changes b (n,) or (n, k) and u = (v(b) + kappa center)/s.
+
+    rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
+    y : (n,), or (n, k) targets
+    option : a NamedTuple of this module
+    u : (d,) or (d, k)
+    """
     if b.ndim == 1:  # known to the compiler
         scalar_steps(rows, y, option, regularizer, s, order, b, u)
     else:
@@ -185,7 +192,7 @@ def sdca_steps(rows, y, option, regularizer, s, order, b, u):
 
 @kernel
 def scalar_steps(rows, y, option, regularizer, s, order, b, u):
-    """One output per sample: u is (d,) and b (n,)."""
+    """As `sdca_steps` for one output per sample: u is (d,), b (n,) and order (m,)."""
     scale = 1.0 / (s * y.shape[0])
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
@@ -202,7 +209,7 @@ def scalar_steps(rows, y, option, regularizer, s, order, b, u):
 
 @kernel
 def vector_steps(rows, y, option, regularizer, s, order, b, u):
-    """k outputs per sample: u is (d, k) and b (n, k). [Acc-SDCA, section 5.7]"""
+    """As `sdca_steps` for k outputs per sample: u is (d, k), b (n, k) and order (m,). [Acc-SDCA, section 5.7]"""
     scale, outputs = 1.0 / (s * y.shape[0]), b.shape[1]
     p, new = np.empty(outputs), np.empty(outputs)
     for i in order:

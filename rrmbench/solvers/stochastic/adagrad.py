@@ -48,7 +48,7 @@ def adagrad(
 
 @kernel
 def moved(regularizer, s, pull, step, g, w):
-    """argmin_u g u + Psi(u) + (u - w)^2 / (2 step) in one coordinate; pull = kappa center."""
+    """argmin_u g u + Psi(u) + (u - w)^2 / (2 step) in one coordinate, all numbers; pull = kappa center_j."""
     a = 1.0 / (1.0 + step * s)
     return regularizer.prox(a * (w - step * (g - pull)), a * step)
 
@@ -64,7 +64,12 @@ def waited(regularizer, s, pull, step, k, w):
 
 @kernel
 def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
-    """One step for each sample of `order`; last[j] counts the steps that w_j has made, 0 before and after."""
+    """One step for each sample of `order` (m,), changing w (d,) and squares (d,), the sums of squared gradients.
+
+    rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
+    y : (n,); pull : (d,) kappa center
+    last : (d,) the steps that w_j has made, 0 before and after
+    """
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
         i = order[t]
@@ -88,7 +93,7 @@ def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, orde
 
 @kernel
 def adagrad_dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
-    """As `adagrad_lazy_steps`, all coordinates in each step."""
+    """As `adagrad_lazy_steps`, all coordinates in each step; `last` is not used."""
     g = np.zeros(w.shape[0])
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
