@@ -35,8 +35,8 @@ class Hinge(NamedTuple):
 class BudgetHinge(NamedTuple):
     """Pdprox, eq. (19): max over alpha in [0, 1]^n, sum alpha <= m, of (1/n) sum alpha_i (1 - y_i z_i); b = -y alpha.
 
-    It is (1/n) times the sum of the m largest hinge losses, a next one counting by the fraction that m has. z, y and b
-    are arrays (n,); sums of alpha are compared to rounding, 1e-12 m. SDCA needs a sum over samples, so it has no step.
+    Phi(z) is (1/n) times the sum of the m largest hinge losses; the next loss counts by the fraction of m. z, y and b
+    are arrays (n,); sums of alpha are compared to rounding, 1e-12 m. No step of SDCA: Phi is no sum over samples.
     """
 
     budget: float

@@ -14,8 +14,8 @@ All iterates keep the excessive gap f(w; mu2) <= g(b; mu1), from which
 and each step multiplies one of mu1, mu2 by 1 - tau, where tau^2/(1 - tau) = (mu1 + s) (mu2 + gamma/n) / ||A||^2: the
 greatest tau for which the proofs hold, s being the strong convexity of Psi and gamma that of phi*.
 
-Psi and conj are never linearized nor smoothed but kept in the proximal steps. This is a stronger opponent than the
-paper's, which writes the regularizer as a maximum too, smooths it, and so never has zeros in w.
+The proximal steps take Psi and conj as they are, neither linearized nor smoothed. The paper's version writes the
+regularizer as a maximum too and smooths it, so that w has no zeros; the version here is the stronger opponent.
 """
 
 from math import sqrt
@@ -33,7 +33,7 @@ GREATEST_RADIUS = 1e150  # a bound of ||w*|| that says something, and whose squa
 def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step_scale: Positive = 1.0):
     """The excessive gap technique: a pair (w, b) whose smoothed objectives have changed sides. [Nesterov 2005b]
 
-    Which mu there is and falls depends on what is strongly convex already:
+    The strong convexity of the problem decides which of mu1 and mu2 are used and decrease:
 
         phi smooth    mu2 = 0, mu1 falls: O(1/k^2), and faster for s > 0
         s > 0         mu1 = 0, mu2 falls: O(1/k^2) [Nesterov 2005b, section 7]

@@ -1,11 +1,10 @@
-"""Prox-SDCA's state, and what it reports of it: the last iterate, the average, or a random one.
+"""Prox-SDCA's state, and the pair that a run reports: the last iterate, the average, or a random one.
 
 The paper averages, or draws, over the steps after T0 = t - n - ceil(R^2/(s gamma)) [Acc-SDCA, Theorem 1]; any T0 < t
-is allowed. Here the
-steps fall into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the block before the
-present one together with the present one, so over the last w to 2w + n steps, and over all steps before there are so
-many, or where the loss is not smooth (gamma = 0). Two sums, or two copies, are enough for that, however long the
-window. With a T0 that is given, the report is over all steps after it.
+is allowed. Here the steps fall into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the
+present block and the block before it, that is over the last w to 2w + n steps. It is over all steps while there are
+fewer, or where the loss is not smooth (gamma = 0). Two sums, or two copies, are enough for a window of any length.
+With a given T0 the report is over all steps after T0.
 """
 
 from math import ceil, inf

@@ -15,12 +15,12 @@ REST_GROWTH, LONGEST_REST = 4, 256  # of the rounds that a row rests
 
 @solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
 def prox_sdca_shrinking(problem, start, rng):
-    """Prox-SDCA with option I on the rows that move: one that did not in r visits in a row rests for 4^r - 1 rounds.
+    """Prox-SDCA with option I on the rows that move: a row that r visits did not move rests for 4^r - 1 rounds.
 
-    Where phi* has a bounded domain (hinge, smoothed hinge, absolute, ...) most b_i end at a bound, and the exact step
-    then gives b_i itself, bit for bit; no formula or margin per loss is needed to see that. A row that moves is back in
-    every round. No row rests for longer than LONGEST_REST rounds, which makes this Prox-SDCA in another order: all rows
-    are looked at again and again, and the certificate is over all rows. Where nothing gets stuck, this is `prox_sdca`.
+    Where phi* has a bounded domain (hinge, smoothed hinge, absolute, ...) most b_i end at a bound. The exact step then
+    gives b_i itself, bit for bit, so that no loss needs a formula or a margin for this case. A row that moves is due in
+    the next round. No row rests for longer than LONGEST_REST rounds, so the method is Prox-SDCA in another order: all
+    rows are visited again and again, and the certificate is over all rows. Where every b_i moves, it is `prox_sdca`.
 
     A round visits the rows that are due in random order. Passes count the rows visited, over n. Yields after at least a
     third of a pass.
