@@ -51,13 +51,19 @@ def best_flips(u, v):
     return best, int(low[best]), float(sums[best])
 
 
+def soft_sum(u, v, tau, b0, c0):
+    """log of the sum over all 2^n labellings of exp((Delta + sum of the flips' scores)/tau).
+
+    It is relative to the labelling of the b0, c0 best flips, so that it overflows for no tau whose quotients u/tau,
+    v/tau do not. Memory as of `soft_flips`.
+    """
+    return _soft_counts(u, v, tau, b0, c0)[0]
+
+
 def soft_flips(u, v, tau, b0, c0):
-    """The distribution over all 2^n labellings with weights exp((Delta + sum of the flips' scores)/tau).
+    """The distribution over labellings with the weights of `soft_sum`: return (s, p, q, gain).
 
-    Return (s, p, q, gain), all relative to the labelling of the b0, c0 best flips, which overflows for no tau whose
-    quotients u/tau, v/tau do not.
-
-    s     log of the sum of the weights, less the logarithm of that labelling's weight
+    s     the logarithm of their sum, as of `soft_sum`
     p, q  (n+,), (n-,) the probability of each flip
     gain  E Delta - Delta(b0, c0)
 
@@ -65,15 +71,22 @@ def soft_flips(u, v, tau, b0, c0):
     exp(u_i/tau), see `symmetric_polynomials`; its time and that of the probabilities are O(n+^2 + n-^2) [AGM, section
     5.4]. The memory is that of `checkpoint_bytes`.
     """
+    s, gain, *kinds = _soft_counts(u, v, tau, b0, c0)
+    probabilities = []
+    for scaled, checkpoints, counts in kinds:
+        probabilities.append(np.empty(scaled.size))
+        _marginals(scaled, checkpoints, counts, probabilities[-1])
+    return s, *probabilities, gain
+
+
+def _soft_counts(u, v, tau, b0, c0):
+    """(s, gain, (u/tau, its checkpoints, the probabilities of the numbers of flips), the same of v)."""
     plus, minus = u / tau, v / tau
     excess_plus, checkpoints_plus = symmetric_polynomials(plus)
     excess_minus, checkpoints_minus = symmetric_polynomials(minus)
     of_b, of_c = np.zeros(u.size + 1), np.zeros(v.size + 1)
     s, gain = _counts(plus, minus, excess_plus, excess_minus, tau, b0, c0, of_b, of_c)
-    p, q = np.empty(u.size), np.empty(v.size)
-    _marginals(plus, checkpoints_plus, of_b, p)
-    _marginals(minus, checkpoints_minus, of_c, q)
-    return s, p, q, gain
+    return s, gain, (plus, checkpoints_plus, of_b), (minus, checkpoints_minus, of_c)
 
 
 def checkpoint_bytes(positives, negatives):
