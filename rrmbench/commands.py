@@ -196,6 +196,8 @@ def verify(path, trust, console):
         found.append(verdict)
         state = " ".join(part for part in (verdict.state, verdict.why) if part)
         values = f"{verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"
+        if verdict.note:
+            values += f"; not recomputed: {verdict.note}"
         console.print(printable(f"{state:5} {values}").replace("\n", "\\n"), **_PLAIN)
     states = [verdict.state for verdict in found]
     worst = max((verdict.error for verdict in found), default=0.0)
