@@ -51,7 +51,7 @@ def test_long_sums_are_consistent(tau):
     u, v = descending(rng, 400, 1.0 / n), descending(rng, n - 400, 1.0 / n)
     u[3:9], v[500:700] = u[3], v[500]
     b, c, _ = f_measure.best_flips(u, v)
-    s, p, q, gain = f_measure.soft_flips(u, v, tau, b, c)
+    s, p, q, _ = f_measure.soft_flips(u, v, tau, b, c)
     assert 0.0 <= s <= n * np.log(2.0)
     assert np.all((p >= 0.0) & (p <= 1.0) & np.isfinite(p))
     assert np.all((q >= 0.0) & (q <= 1.0) & np.isfinite(q))

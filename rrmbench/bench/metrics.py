@@ -43,7 +43,7 @@ def metrics_of(prepared, predict=None):
 
 
 def f1(guess, true):
-    """2 |guess and true| / (|guess| + |true|) for boolean arrays (n,), so 0 for an empty guess; 1 where both are empty."""
+    """2 |guess and true| / (|guess| + |true|) for boolean arrays (n,), 0 for an empty guess; 1 where both are empty."""
     size = np.count_nonzero(guess) + np.count_nonzero(true)
     return 2.0 * np.count_nonzero(guess & true) / size if size > 0 else 1.0
 

@@ -20,19 +20,22 @@ class F1(NamedTuple):
     and c negative ones for positive ones. y, with n+ >= 1 positive labels, is (n,); z and b are (n + 2,).
 
     b = (-2 y q, n delta, -n H) stands for any distribution over labellings y' in which q_i is the probability that y'_i
-    is not y_i, delta <= E Delta, and H <= its entropy; z is 0 there. Both bounds are linear in b, so that averages of b,
-    and t b for 0 <= t <= 1, which is a mixture with the truth, keep them. Smoothing by mu is by
+    is not y_i, delta <= E Delta, and H <= its entropy; z is 0 there. Averages of b keep both bounds, which are linear in
+    b, and so does t b for 0 <= t <= 1, which is a mixture with the truth. Smoothing by mu is by
 
         d2(b) = n log 2 - H,    Phi^mu(z) = mu log of the mean over all y' of exp((Delta + z.(y' - y)/n)/mu)
 
     which is between Phi(z) - mu n log 2 and Phi(z). Euclidean proximal steps on the conjugate are not possible.
+    `lipschitz` bounds the |b_i|, so that 2 max ||x_i|| bounds the subgradients.
     """
 
     conjugate_convexity: float = 0.0
-    lipschitz: float = np.inf
+    lipschitz: float = 2.0
     outputs = "whole"
     conjugate_prox = False
-    unproven = "whether labellings with its marginals have the expected 1 - F1 and the entropy in b, which bounds allow"
+    unproven = (
+        "the expected loss and the entropy that b gives for its labellings, beyond the bounds that its marginals set"
+    )
 
     def operator(self, X, y):
         """X with the two last entries of b left out; RrmbenchError without positive labels, or for too many samples."""
@@ -54,7 +57,7 @@ class F1(NamedTuple):
         return y.size * np.log(2.0)
 
     def S(self, X, y):
-        """(mean ||x_i||)^2: over y', z.(y' - y)/n varies by 2 mean |x_i.w|, and its variance is at most half of it squared."""
+        """(mean ||x_i||)^2: z.(y' - y)/n has a range of 2 mean |x_i.w|, and a variance of at most half of it, squared."""
         return float(np.mean(np.sqrt(X.sqnorms))) ** 2
 
     def value(self, z, y):
@@ -75,7 +78,7 @@ class F1(NamedTuple):
         return self.diameter(None, y) + float(b[-1]) / y.size
 
     def dual_point(self, z, y, mu):
-        """The b of the distribution exp((Delta + z.(y' - y)/n)/mu); for mu = 0 of best labellings, ties sharing flips."""
+        """The b of the distribution exp((Delta + z.(y' - y)/n)/mu); for mu = 0 of best labellings that differ by ties."""
         flips = _Flips(z, y)
         positives, n = flips.scores[0].size, y.size
         delta = f_measure.delta(*flips.best, positives)
@@ -175,7 +178,7 @@ def _best(u, k):
 
 
 def greatest_entropy(q):
-    """The sum of the entropies of independent flips with the probabilities q (n,), which no joint distribution exceeds."""
+    """The entropy of independent flips with the probabilities q (n,), which is the greatest with these marginals."""
     q = np.clip(q, 0.0, 1.0)
     terms = [np.where(p > 0.0, p * np.log(np.where(p > 0.0, p, 1.0)), 0.0) for p in (q, 1.0 - q)]
     return -float(np.sum(terms))

@@ -29,8 +29,8 @@ def delta(b, c, positives):
 def best_flips(u, v):
     """Return (b, c, max over b, c of Delta(b, c) + u_1 + ... + u_b + v_1 + ... + v_c), c the least that attains it.
 
-    For every b, the best c is where v_c + Delta(b, c) - Delta(b, c - 1) changes its sign, which bisection finds: the sum
-    decreases in c. Time O((n+ + log n-) log n-) after the sort.
+    For every b, the best c is where v_c + Delta(b, c) - Delta(b, c - 1), which decreases in c, changes its sign; it is
+    found by bisection. Time O(n+ log n- + n-) after the sort.
 
     Parameters
     ----------
@@ -225,7 +225,8 @@ def _marginals(r, checkpoints, of_v, p):
 
     Backwards from k = n, P_k(v) the probability that v of the first k are flipped is A_k(v) Xi_k(v), with
 
-        Xi_(k-1)(v) = Xi_k(v) + exp(r_k - g_(v+1)) Xi_k(v + 1),      p_k = sum_v A_(k-1)(v) exp(r_k - g_(v+1)) Xi_k(v + 1).
+        Xi_(k-1)(v) = Xi_k(v) + exp(r_k - g_(v+1)) Xi_k(v + 1),
+        p_k = sum_v A_(k-1)(v) exp(r_k - g_(v+1)) Xi_k(v + 1).
 
     Where A is 1 again, Xi is P itself, of which only v between the first and the last that is not negligible count.
     """
