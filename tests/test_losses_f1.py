@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.f1 import F1, greatest_entropy
+from rrmbench.numerics.couplings import greatest_expectation
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
@@ -116,17 +117,28 @@ def test_what_b_says_stays_true_of_mixtures(one, other, t, mu):
     for b in (points[0], t * points[0], t * points[0] + (1.0 - t) * points[1], 0.5 * points[1] + 0.5 * points[2]):
         q, delta, entropy = parts(b, y)
         assert loss.necessary(b, y) is None
-        assert greatest_expectation(q, y) >= delta - 1e-7
+        assert by_linear_programming(q, y) >= delta - 1e-7
         assert entropy <= greatest_entropy(q) + 1e-9 * y.size
 
 
-def greatest_expectation(q, y):
+def by_linear_programming(q, y):
     """-Phi* at the marginals q: the greatest E Delta."""
     flips, delta, _ = labellings.labellings(y)
     weights = cp.Variable(delta.size, nonneg=True)
     task = cp.Problem(cp.Maximize(weights @ delta), [weights @ flips == np.clip(q, 0.0, 1.0), cp.sum(weights) == 1])
     task.solve(solver=cp.CLARABEL)
     return task.value
+
+
+@given(samples(8), st.sampled_from([0.3, 1.0, 3.0]), st.sampled_from([0, 2, 3]), st.integers(0, 10**6))
+@settings(max_examples=50)
+def test_the_greatest_expectation_is_that_of_linear_programming(sample, power, denominator, seed):
+    _, y = sample
+    q = np.random.default_rng(seed).random(y.size) ** power
+    if denominator:
+        q = np.round(denominator * q) / denominator
+    found = greatest_expectation(q[y > 0.0], q[y < 0.0])
+    assert found == pytest.approx(by_linear_programming(q, y), abs=1e-7)
 
 
 @given(samples(), st.sampled_from([*STRENGTHS, 0.0]))
@@ -137,7 +149,7 @@ def test_balanced_flips_sum_to_zero_and_are_some_labellings(sample, mu):
     q, delta, entropy = parts(b, y)
     assert np.sum(b[:-2]) == pytest.approx(0.0, abs=1e-13)
     assert loss.necessary(b, y) is None
-    assert greatest_expectation(q, y) >= delta - 1e-7
+    assert by_linear_programming(q, y) >= delta - 1e-7
     assert 0.0 <= entropy <= greatest_entropy(q) + 1e-9
 
 
@@ -159,6 +171,10 @@ def test_what_is_not_true_of_any_labellings():
         with pytest.raises(AssertionError, match=words):
             assert loss.necessary(changed, y) is None, loss.necessary(changed, y)
         assert loss.conjugate(changed, y) == np.inf
+    # what only the exact bound finds: the best labellings have the greatest loss that is possible
+    b = loss.dual_point(np.array([0.1, -0.3, 0.2, -0.1, 0.0, 0.0]), y, 0.0)
+    b[0] *= 0.6
+    assert loss.necessary(b, y).startswith("the expected 1 - F1 is")
 
 
 @given(samples())

@@ -6,6 +6,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import f_measure
+from rrmbench.numerics.couplings import greatest_expectation
 from rrmbench.numerics.lifted import Lifted
 from rrmbench.registry import loss
 
@@ -20,8 +21,8 @@ class F1(NamedTuple):
     and c negative ones for positive ones. y, with n+ >= 1 positive labels, is (n,); z and b are (n + 2,).
 
     b = (-2 y q, n delta, -n H) stands for any distribution over labellings y' in which q_i is the probability that y'_i
-    is not y_i, delta <= E Delta, and H <= its entropy; z is 0 there. Averages of b keep both bounds, which are linear in
-    b, and so does t b for 0 <= t <= 1, which is a mixture with the truth. Smoothing by mu is by
+    is not y_i, delta <= E Delta, and H <= its entropy; z is 0 there. Averages of b keep both bounds, since these are
+    linear in b, and so does t b for 0 <= t <= 1, which is a mixture with the truth. Smoothing by mu is by
 
         d2(b) = n log 2 - H,    Phi^mu(z) = mu log of the mean over all y' of exp((Delta + z.(y' - y)/n)/mu)
 
@@ -33,9 +34,7 @@ class F1(NamedTuple):
     lipschitz: float = 2.0
     outputs = "whole"
     conjugate_prox = False
-    unproven = (
-        "the expected loss and the entropy that b gives for its labellings, beyond the bounds that its marginals set"
-    )
+    unproven = "the entropy in b, which is in neither P nor D"
 
     def operator(self, X, y):
         """X with the two last entries of b left out; RrmbenchError without positive labels, or for too many samples."""
@@ -57,7 +56,7 @@ class F1(NamedTuple):
         return y.size * np.log(2.0)
 
     def S(self, X, y):
-        """(mean ||x_i||)^2: z.(y' - y)/n has a range of 2 mean |x_i.w|, and a variance of at most half of it, squared."""
+        """(mean ||x_i||)^2: z.(y' - y)/n has a range of 2 mean |x_i.w|, and a variance of at most its half squared."""
         return float(np.mean(np.sqrt(X.sqnorms))) ** 2
 
     def value(self, z, y):
@@ -70,15 +69,15 @@ class F1(NamedTuple):
         return flips.value + mu * (f_measure.soft_sum(*flips.scores, mu, *flips.best) - self.diameter(None, y))
 
     def conjugate(self, b, y):
-        """-delta, which is at least Phi*(b); inf where there are no such labellings, see `necessary`."""
-        return float("inf") if self.necessary(b, y) else -float(b[-2]) / y.size
+        """-delta, which is at least Phi*(b); inf where there are clearly no such labellings."""
+        return float("inf") if outside(b, y) else -float(b[-2]) / y.size
 
     def d2(self, b, y):
         """n log 2 - H."""
         return self.diameter(None, y) + float(b[-1]) / y.size
 
     def dual_point(self, z, y, mu):
-        """The b of the distribution exp((Delta + z.(y' - y)/n)/mu); for mu = 0 of best labellings that differ by ties."""
+        """The b of the distribution exp((Delta + z.(y' - y)/n)/mu); for mu = 0 of best labellings."""
         flips = _Flips(z, y)
         positives, n = flips.scores[0].size, y.size
         delta = f_measure.delta(*flips.best, positives)
@@ -115,26 +114,39 @@ class F1(NamedTuple):
     def necessary(self, b, y):
         """What is not true of b for any distribution over labellings, in words; None if nothing is found.
 
-        q is within [0, 1], 0 <= H <= sum of the entropies of the flips, and delta at most the concave envelope of Delta
-        at the expected b and c. With p = E b/n+ that is p + (1 - p) Delta(0, min(n-, E c/(1 - p))), since Delta is
-        convex in b, and 1 for b = n+.
+        With `outside`, delta is at most the greatest expectation for the marginals q, so that -delta >= Phi*(b).
         """
-        n = y.size
-        q, delta, entropy = -0.5 * y * b[:n], b[n] / n, -b[n + 1] / n
-        worst = int(np.argmax(np.abs(q - 0.5)))
-        if not abs(q[worst] - 0.5) <= 0.5 + ROUNDING:
-            return f"sample {worst} is wrong with the probability {q[worst]:g}, allowed is 0 to 1"
-        positives = np.count_nonzero(y > 0.0)
-        share = min(max(float(np.mean(q[y > 0.0])), 0.0), 1.0)
-        rest = max(float(np.sum(q[y < 0.0])), 0.0)
-        c = n - positives if share == 1.0 else min(rest / (1.0 - share), n - positives)
-        most = share + (1.0 - share) * f_measure.delta(0.0, c, positives)
-        if not delta <= most + ROUNDING:
-            return f"the expected 1 - F1 is {delta:g}, allowed is {most:g} at most"
-        most = greatest_entropy(q)
-        if not -ROUNDING * n <= entropy <= most + ROUNDING * n:
-            return f"the entropy is {entropy:g}, allowed is 0 to {most:g}"
+        if found := outside(b, y):
+            return found
+        q = np.clip(-0.5 * y * b[: y.size], 0.0, 1.0)
+        most = greatest_expectation(q[y > 0.0], q[y < 0.0])
+        if not b[y.size] / y.size <= most + ROUNDING:
+            return f"the expected 1 - F1 is {b[y.size] / y.size:g}, allowed is {most:g} at most"
         return None
+
+
+def outside(b, y):
+    """What is not true of b and quickly seen, in words, or None: q in [0, 1], bounds of delta and of H.
+
+    0 <= H <= sum of the entropies of the flips, and delta is at most the concave envelope of Delta at the expected b
+    and c: p + (1 - p) Delta(0, min(n-, E c/(1 - p))), p = E b/n+, since Delta is convex in b, and 1 for b = n+.
+    """
+    n = y.size
+    q, delta, entropy = -0.5 * y * b[:n], b[n] / n, -b[n + 1] / n
+    worst = int(np.argmax(np.abs(q - 0.5)))
+    if not abs(q[worst] - 0.5) <= 0.5 + ROUNDING:
+        return f"sample {worst} is wrong with the probability {q[worst]:g}, allowed is 0 to 1"
+    positives = np.count_nonzero(y > 0.0)
+    share = min(max(float(np.mean(q[y > 0.0])), 0.0), 1.0)
+    rest = max(float(np.sum(q[y < 0.0])), 0.0)
+    c = n - positives if share == 1.0 else min(rest / (1.0 - share), n - positives)
+    most = share + (1.0 - share) * f_measure.delta(0.0, c, positives)
+    if not delta <= most + ROUNDING:
+        return f"the expected 1 - F1 is {delta:g}, allowed is {most:g} at most"
+    most = greatest_entropy(q)
+    if not -ROUNDING * n <= entropy <= most + ROUNDING * n:
+        return f"the entropy is {entropy:g}, allowed is 0 to {most:g}"
+    return None
 
 
 class _Flips:
