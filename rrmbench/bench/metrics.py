@@ -1,4 +1,4 @@
-"""Columns of the trace beside the objective: errors and F1 measures on the training and the test part."""
+"""Columns of the trace beside the objective: errors on the training and the test part, the F1 measure."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ def metrics_of(prepared, predict=None):
     """Return f(w) -> dict for prepared data.
 
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
-    output counts as +1, of equal outputs the first class wins. Two: train_f1 and test_f1 likewise, see `f1`. Other
+    output counts as +1, of equal outputs the first class wins. Two: test_f1 likewise, see `f1`. Other
     labels: test_rmse, over all outputs.
 
     predict : function from outputs to labels, where the loss has one
@@ -33,8 +33,8 @@ def metrics_of(prepared, predict=None):
                 columns[f"{part}_rmse"] = float(np.sqrt(np.mean((guess - y) ** 2)))
             else:
                 columns[f"{part}_error"] = float(np.mean(wrong(z, y)))
-                if wrong is _wrong_sign:
-                    columns[f"{part}_f1"] = f1(z >= 0.0, y > 0.0)
+                if part == "test" and wrong is _wrong_sign:
+                    columns["test_f1"] = f1(z >= 0.0, y > 0.0)
         if "test_error" in columns:
             columns["test_accuracy"] = 1.0 - columns["test_error"]
         return columns
