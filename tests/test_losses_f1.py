@@ -216,6 +216,23 @@ def test_certificates_are_below_the_optimum_and_reach_it(regularizer, seed):
     assert task.value - 1e-3 - 1e-3 * 8 * np.log(2.0) < p.dual_value(b) <= task.value + 1e-7
 
 
+@pytest.mark.parametrize("reduction", ["solve_dual", {"name": "adapt_smooth", "mu": 0.01}])
+@pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1"])
+def test_accelerated_gradients_in_the_primal_and_in_the_dual(solver, reduction):
+    X, y = oracles.data(30, 4, loss="f1")
+    p, w = Problem(X, y, "f1", L2), cp.Variable(4)
+    task = cp.Problem(cp.Minimize(oracles.cvxpy_loss("f1", X @ w, y) / 30 + 0.025 * cp.sum_squares(w)))
+    task.solve(solver=cp.CLARABEL)
+    for it in registry.build_solver(solver, reduction)(p, None, Rng(0)):
+        if it.b is not None:
+            assert p.dual_value(it.b) <= task.value + 1e-7
+            assert loss.necessary(it.b, y) is None
+        if it.passes >= 500:
+            break
+    assert p.primal(it.w) == pytest.approx(task.value, abs=1e-4)
+    assert p.dual_value(it.b) == pytest.approx(task.value, abs=1e-3)
+
+
 def test_a_free_bias():
     X, y = oracles.data(12, 3, seed=1, loss="f1")
     X[:, -1] = 1.0
