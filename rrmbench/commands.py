@@ -197,6 +197,9 @@ def verify(path, trust, console):
         state = " ".join(part for part in (verdict.state, verdict.why) if part)
         values = f"{verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"
         console.print(printable(f"{state:5} {values}").replace("\n", "\\n"), **_PLAIN)
+    notes = [verdict.note for verdict in found if verdict.note]
+    for note in dict.fromkeys(notes):
+        console.print(f"not recomputed of {notes.count(note)} results: {note}", **_PLAIN)
     states = [verdict.state for verdict in found]
     worst = max((verdict.error for verdict in found), default=0.0)
     rest = "".join(

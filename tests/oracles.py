@@ -164,6 +164,17 @@ def soft_max(a, gamma):
     return gamma * cp.sum(cp.log_sum_exp(cp.hstack([a / gamma, np.zeros((a.shape[0], 2))]), axis=1))
 
 
+def one_minus_f1(z, y):
+    """n times the greatest 1 - F1 plus margin, over how many labels of each class are flipped."""
+    losses = cp.multiply(-2.0 * y, z)
+    kinds = [losses[np.flatnonzero(y == sign)] for sign in (1.0, -1.0) if np.any(y == sign)]
+    sums = [cp.hstack([0.0, *(cp.sum_largest(kind, k) for k in range(1, kind.size + 1))]) for kind in kinds]
+    counts = np.meshgrid(*(np.arange(kind.size + 1.0) for kind in kinds), indexing="ij")
+    b, c, n = counts[0].ravel(), sum(counts[1:], np.zeros(counts[0].shape)).ravel(), y.size
+    total = sum(sums[kind][at.ravel().astype(int)] for kind, at in enumerate(counts))
+    return cp.max(total + n * (b + c) / (2.0 * np.sum(y > 0.0) - b + c))
+
+
 LOSSES = {
     "squared": Tested({}, lambda z, y: cp.sum_squares(z - y) / 2),
     "logistic": Tested({}, lambda z, y: cp.sum(cp.logistic(-cp.multiply(y, z)))),
@@ -185,6 +196,7 @@ LOSSES = {
     "max_of_hinge": Tested({}, lambda z, y: cp.sum(cp.pos(cp.max(margins(z, y), axis=1)))),
     "smoothed_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: smoothed_max(margins(z, y), gamma)),
     "soft_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: soft_max(margins(z, y), gamma)),
+    "f1": Tested({}, one_minus_f1),
 }
 
 

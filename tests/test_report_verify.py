@@ -119,6 +119,24 @@ def test_every_single_forgery_of_a_result_is_found(lab):
     assert not missed
 
 
+def test_what_a_lifted_dual_variable_says_is_checked_and_what_is_left_is_said(lab):
+    lab.run(lab.config(loss="f1", solver="fista", reduction={"name": "smooth", "mu": 1e-3}, stop={"passes": 20}))
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 0
+    assert ran.out.count("not recomputed of 1 results: the entropy in b") == 1
+    (honest,) = lab.results()
+    _, b = honest.w, honest.b
+    assert b.shape == (32,)
+    for entry, words in ((0, "b: sample 0 is wrong with the"), (30, "b: the expected 1 - F1"), (31, "b: the entropy")):
+        forged = copy.copy(honest)
+        forged.b = b + np.where(np.arange(32) == entry, -100.0 if entry == 31 else 100.0, 0.0)
+        Experiment(lab.out / "toy").write(forged)
+        ran = lab.cli("verify", lab.out)
+        assert ran.code == 1
+        assert words in ran.out
+        assert "not recomputed" not in ran.out
+
+
 def test_every_forgery_of_a_reference_is_found(lab):
     lab.run(lab.config(loss="smoothed_hinge", solver=["prox_sdca", "agd"], reference={"seconds": 5}))
     assert lab.cli("verify", lab.out).code == 0

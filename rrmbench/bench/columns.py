@@ -1,4 +1,5 @@
 """The names of what is measured of a run beside passes and seconds."""
 
-METRICS = ("train_error", "test_error", "test_accuracy", "test_rmse")  # see `rrmbench.bench.metrics`
+# see `rrmbench.bench.metrics`
+METRICS = ("train_error", "test_error", "test_accuracy", "test_rmse", "test_f1")
 MEASURES = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)  # what a figure may show

@@ -1,4 +1,4 @@
-"""Columns of the trace beside the objective: errors on the training and the test part."""
+"""Columns of the trace beside the objective: errors on the training and the test part, the F1 measure."""
 
 import numpy as np
 
@@ -7,7 +7,8 @@ def metrics_of(prepared, predict=None):
     """Return f(w) -> dict for prepared data.
 
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
-    output counts as +1, of equal outputs the first class wins. Other labels: test_rmse, over all outputs.
+    output counts as +1, of equal outputs the first class wins. Two: test_f1 likewise, see `f1`. Other
+    labels: test_rmse, over all outputs.
 
     predict : function from outputs to labels, where the loss has one
     """
@@ -32,11 +33,19 @@ def metrics_of(prepared, predict=None):
                 columns[f"{part}_rmse"] = float(np.sqrt(np.mean((guess - y) ** 2)))
             else:
                 columns[f"{part}_error"] = float(np.mean(wrong(z, y)))
+                if part == "test" and wrong is _wrong_sign:
+                    columns["test_f1"] = f1(z >= 0.0, y > 0.0)
         if "test_error" in columns:
             columns["test_accuracy"] = 1.0 - columns["test_error"]
         return columns
 
     return metrics
+
+
+def f1(guess, true):
+    """2 |guess and true| / (|guess| + |true|) for boolean arrays (n,), 0 for an empty guess; 1 where both are empty."""
+    size = np.count_nonzero(guess) + np.count_nonzero(true)
+    return 2.0 * np.count_nonzero(guess & true) / size if size > 0 else 1.0
 
 
 def _wrong_sign(z, y):

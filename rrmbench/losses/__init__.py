@@ -37,9 +37,12 @@ no Euclidean proximal step; `conjugate_convexity` is that of Phi* with respect t
     S(X, y)                 Phi^mu(X w) is S/(conjugate_convexity + mu)-smooth in w; the mean of X.sqnorms without it
     S1(X, y)                the same where the model is measured in ||w||_1
     operator(X, y)          the data operator that the loss needs, made of that of the data, with an attribute `of_loss`
+    balanced(b, y)          b within the domain, with entries that sum to 0; where scaling single ones down leaves it
+    necessary(b, y)         where conjugate or d2 are bounds that b itself gives: what is not true of b in words or None
+    unproven                what of b that leaves open, in words: `rrmbench verify` says so
 
-For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm. A loss whose outputs are not on the
-scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
+For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm (of `f1` any subgradient). A loss whose
+outputs are not on the scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
 """
 
 import importlib

@@ -46,7 +46,7 @@ class _Outputs:
         return 0.5 * self.loss.lipschitz**2
 
     def balanced(self, b):
-        return balanced(b)
+        return self.loss.balanced(b, self.y) if hasattr(self.loss, "balanced") else balanced(b)
 
 
 @with_former_names("losses")
@@ -90,9 +90,6 @@ class Vector(_Outputs):
         b = np.empty(self.shape)
         jit.loss_dual_rows(self.loss, mu, q, z, self.y, b)
         return b
-
-    def balanced(self, b):
-        return self.loss.balanced(b, self.y) if hasattr(self.loss, "balanced") else balanced(b)
 
 
 @with_former_names("losses")

@@ -21,22 +21,57 @@ def difference(recorded, computed, size):
     return error if math.isfinite(error) else math.inf
 
 
+class _Plain:
+    """The data as an operator by scipy's products alone.
+
+    matrix : X, (n, product of `model`)
+    model : the shape of w, but for its outputs
+    """
+
+    def __init__(self, matrix, model):
+        self._matrix, self._model, self.shape = matrix, model, (matrix.shape[0], *model)
+        self.sqnorms = (matrix * matrix).sum(axis=1)
+
+    def forward(self, w):
+        return self._matrix @ (w.reshape(-1) if len(self._model) > 1 else w)
+
+    def adjoint(self, b):
+        v = self._matrix.T @ b
+        return v.reshape(self._model) if len(self._model) > 1 else v
+
+
 def _parts(prepared, spec):
     values, indices, indptr = prepared.X_parts
-    X = csr_array((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=prepared.shape)
-    return X, build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
+    matrix = csr_array((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=prepared.shape)
+    loss, mu = build_loss(spec["loss"])
+    X = _Plain(matrix, tuple(prepared.info.get("model") or (prepared.shape[1],)))
+    if hasattr(loss, "operator"):
+        X = loss.operator(X, prepared.y)
+    return X, (loss, mu), build_regularizer(spec["regularizer"])
 
 
 def shapes(prepared, spec):
     """The shapes of w and of b."""
-    n, d = prepared.shape
-    if prepared.info.get("model"):
-        return tuple(prepared.info["model"]), (n,)
-    loss, _ = build_loss(spec["loss"])
-    if getattr(loss, "outputs", "scalar") != "vector":
-        return (d,), (n,)
+    X, (loss, _), _ = _parts(prepared, spec)
+    outputs = getattr(loss, "outputs", "scalar")
+    if outputs == "whole":
+        return X.shape[1:], loss.shape(X, prepared.y)
+    if outputs == "scalar":
+        return X.shape[1:], X.shape[:1]
     k = int(prepared.y.max()) + 1 if prepared.y.ndim == 1 else prepared.y.shape[1]
-    return (d, k), (n, k)
+    return (*X.shape[1:], k), (X.shape[0], k)
+
+
+def unproven(prepared, spec, b):
+    """(what is not true of b, or None; what of it cannot be recomputed, or "") in words, for bounds lifted into b.
+
+    A loss whose conjugate is a bound that b says of itself has `necessary(b, y)`, the first condition that does not
+    hold of b and that every true one meets, and `unproven`, what these conditions leave open.
+    """
+    loss, _ = build_loss(spec["loss"])
+    if not hasattr(loss, "necessary"):
+        return None, ""
+    return loss.necessary(b, prepared.y), loss.unproven
 
 
 def _body(w, spec):
@@ -47,8 +82,7 @@ def _body(w, spec):
 def primal(prepared, spec, w):
     """(P(w), the sum of the magnitudes of its terms)."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    z = X @ (w.reshape(-1) if prepared.info.get("model") else w)
-    terms = _loss_terms(loss, mu, z, prepared.y)
+    terms = _loss_terms(loss, mu, X.forward(w), prepared.y, X.shape[0])
     body = _body(w, spec)
     terms += [*_psi_terms(regularizer, body), *(0.5 * l2 * x * x for x in body.ravel().tolist())]
     return math.fsum(terms), math.fsum(map(abs, terms))
@@ -57,10 +91,9 @@ def primal(prepared, spec, w):
 def dual(prepared, spec, b):
     """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible to 1e-12."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y)]
-    v = -(X.T @ b) / X.shape[0]
-    if prepared.info.get("model"):
-        v = v.reshape(prepared.info["model"])
+    n = X.shape[0]
+    terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y, n)]
+    v = X.adjoint(b) / -n
     body = _body(v, spec)
     if body is not v and not np.all(np.abs(v[-1]) <= TOLERANCE):
         return -math.inf, math.inf
@@ -86,20 +119,18 @@ def _prox(regularizer, x, t):
     return regularizer.prox(x, t)
 
 
-def _loss_terms(loss, mu, z, y):
+def _loss_terms(loss, mu, z, y, n):
     """The terms of the mean loss: one per sample, or one for a loss that is no sum."""
-    n = len(y)
     if getattr(loss, "outputs", "scalar") != "whole":
         return [_value(loss, mu, u, t) / n for u, t in zip(_each(z), _each(y), strict=True)]
     if mu == 0.0:
         return [loss.value(z, y)]
     b = loss.dual_point(z, y, mu)
-    return [float(b @ z) / n, *(-term for term in _conjugate_terms(loss, mu, b, y))]
+    return [float(np.vdot(b, z)) / n, *(-term for term in _conjugate_terms(loss, mu, b, y, n))]
 
 
-def _conjugate_terms(loss, mu, b, y):
+def _conjugate_terms(loss, mu, b, y, n):
     """The terms of the mean conjugate."""
-    n = len(y)
     if getattr(loss, "outputs", "scalar") != "whole":
         return [_conjugate(loss, mu, u, t) / n for u, t in zip(_each(b), _each(y), strict=True)]
     return [loss.conjugate(b, y), mu * loss.d2(b, y)]

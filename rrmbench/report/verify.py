@@ -28,6 +28,7 @@ class Verdict:
     """One result: the recomputed P(w) and D(b), NaN where there is none, and their greatest relative error as recorded.
 
     state : "ok", "WRONG", "unverified" (`why` says so), or "none" for a run that ended without final arrays
+    note : what cannot be recomputed of a result that is ok
     """
 
     label: str
@@ -36,6 +37,7 @@ class Verdict:
     dual: float = math.nan
     error: float = 0.0
     why: str = ""
+    note: str = ""
 
     @property
     def ok(self):
@@ -91,7 +93,7 @@ class _Checked:
                 return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
-            primal, dual, error, wrong = _recomputed(result, self.trust, self.prepare)
+            primal, dual, error, wrong, note = _recomputed(result, self.trust, self.prepare)
         except UnreadableFile as error:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
@@ -101,7 +103,7 @@ class _Checked:
         if result.status != "failed":  # for a contradiction, which is then not the reference's
             self.truths.setdefault(result.problem, []).append((primal, dual, size_of(result.trace)))
         state = "WRONG" if wrong or error > TOLERANCE else "ok"
-        return Verdict(label, state, primal, dual, error, "; ".join(wrong))
+        return Verdict(label, state, primal, dual, error, "; ".join(wrong), note if state == "ok" else "")
 
     def _reference(self, problem):
         label = f"reference {problem}"
@@ -138,7 +140,7 @@ class _Checked:
 
 
 def _recomputed(result, trust, prepare):
-    """(P(w), D(b), the greatest relative error, what is wrong in words) of a result with a final w."""
+    """(P(w), D(b), the greatest relative error, what is wrong, what is not proven) of a result with a final w."""
     spec, wrong = result.spec, []
     if trust:
         for kind in COMPONENTS[1:]:
@@ -146,7 +148,7 @@ def _recomputed(result, trust, prepare):
     loss, _ = registry.from_mapping("loss", spec["loss"])
     prepared = prepare(identity.canonical(spec["dataset"]), mode_of(loss.needs))
     if prepared.checksum != result.data:
-        return math.nan, math.nan, 0.0, ["the data file has changed since"]
+        return math.nan, math.nan, 0.0, ["the data file has changed since"], ""
     if identity.spec_id(spec, prepared.checksum) != result.spec_id:
         wrong.append("spec_id is not that of the spec")
     code = identity.code_of(spec)
@@ -157,14 +159,18 @@ def _recomputed(result, trust, prepare):
     for name, shape in zip("wb", recompute.shapes(prepared, spec), strict=True):
         array = getattr(result, name)
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
-            return math.nan, math.nan, 0.0, [*wrong, f"{name} is {array.dtype} {array.shape}, not float64 {shape}"]
-    return _compared(prepared, result, wrong)
+            wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
+            return math.nan, math.nan, 0.0, wrong, ""
+    return _compared(prepared, result, wrong, code[:8] == result.code[:8])
 
 
-def _compared(prepared, result, wrong):
+def _compared(prepared, result, wrong, same_code):
     last = {name: float(column[-1]) for name, column in result.trace.items()}
-    P, dual_error, D = math.nan, 0.0, math.nan
+    P, dual_error, D, note = math.nan, 0.0, math.nan, ""
     if result.b is not None:
+        untrue, note = recompute.unproven(prepared, result.spec, result.b)
+        if untrue:
+            wrong.append(f"b: {untrue}")
         D, size = recompute.dual(prepared, result.spec, result.b)
         dual_error = recompute.difference(last["dual"], D, size)
     elif last["dual"] != -math.inf:
@@ -181,7 +187,7 @@ def _compared(prepared, result, wrong):
     wrong += claims.contradictions(result.trace, P, D)
     if last["nonzeros"] != np.count_nonzero(result.w):
         wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
-    return P, D, error, wrong + _metrics(prepared, result, last)
+    return P, D, error, wrong + _metrics(prepared, result, last, same_code), note
 
 
 def _objective(prepared, result):
@@ -191,13 +197,13 @@ def _objective(prepared, result):
         return math.inf, math.inf
 
 
-def _metrics(prepared, result, last):
+def _metrics(prepared, result, last, same_code):
     if not np.isfinite(result.w).all():
         return []
     loss, _ = build_loss(result.spec["loss"])
     true = metrics_of(prepared, getattr(loss, "predict", None))(result.w)
-    recorded = {name: last.get(name, math.nan) for name in true}
-    wrong = [name for name in true if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
+    recorded = {name: last.get(name, math.nan) for name in true if same_code or name in last}  # older ones had fewer
+    wrong = [name for name in recorded if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
     return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]
 
 
