@@ -15,6 +15,7 @@ from rrmbench.numerics.jit import kernel
 BLOCK = 1024  # terms of one partial sum, which keeps the rounding errors of a long sum small
 ROUNDING = 2e-15  # a sum is zero if it is at most this part of the sum of magnitudes
 GROWTH, LEAP = 8.0, 1e-6  # the steps to a bracket grow by a factor, and by their own size where they are large
+FARTHEST = 1e308  # no root is looked for beyond
 SECANTS = 2  # that may fail in a row to halve the bracket
 ARITHMETIC = 40  # bisections by the mean; those after them also go through the exponents
 
@@ -46,12 +47,14 @@ def balance(loss, mu, z, y, side, b):
         else:
             high, above = beta, total
             at_high, trial = trial, at_high
-        # the sum has a slope of at most n / (convexity + mu), so a shorter first step would not reach the root
-        step = step * max(GROWTH, LEAP * step) if step > 0.0 else max(abs(total) / n * (loss.convexity + mu), 1.0)
-        beta -= math.copysign(step, sign)
-        if math.isinf(beta):
+        if step == 0.0:  # the slope is n / (conjugate_convexity + mu) at most: a shorter step would not reach the root
+            step = max(abs(total) / n * (loss.conjugate_convexity + mu), 1.0)
+        else:
+            step *= max(GROWTH, LEAP * step)
+        if abs(beta) >= FARTHEST:
             b[:] = at_low if sign < 0.0 else at_high
-            return beta, beta
+            return -sign * math.inf, -sign * math.inf
+        beta = min(max(beta - math.copysign(step, sign), -FARTHEST), FARTHEST)
     # b is one of the three arrays still, and entries that leave the list are written to their places in it
     point = np.empty(n)
     low, high = _narrowed(loss, mu, z, y, side, low, high, below, above, at_low, at_high, trial, point)
@@ -102,7 +105,7 @@ def _sums(loss, mu, z, y, beta, b):
     for begin in range(0, n, BLOCK):
         part, magnitude = 0.0, 0.0
         for i in range(begin, min(begin + BLOCK, n)):
-            b[i] = loss.dual(z[i] + beta, y[i], mu)
+            b[i] = loss.dual_point(z[i] + beta, y[i], mu)
             part += b[i]
             magnitude += abs(b[i])
         total += part

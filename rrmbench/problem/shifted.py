@@ -6,8 +6,6 @@ The bias beta is in neither the model nor the regularizer, so a model of the dat
 problem of a free bias, and the dual variable sums to zero.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
@@ -30,8 +28,11 @@ class Shifted(Scalar):
         if getattr(loss, "outputs", "scalar") != "scalar":
             raise RrmbenchError(f"{type(loss).__name__}: a bias is minimized for losses of one output per sample only")
         super().__init__(loss, X, y)
-        # an operator that does not know its variance has the bound without the mean
-        self.S = self.S1 = float(getattr(X, "variance", X.sqnorms.mean()))
+        # an operator that does not know its variance has the bound without the mean; where all rows are nearly equal,
+        # X^T b is rounding errors, which steps of length 1/S must not blow up
+        squares = float(X.sqnorms.mean())
+        self.S = self.S1 = max(float(getattr(X, "variance", squares)), SUM_ROUNDING * squares)
+        self.diameter = self._diameter()
 
     def mean_loss(self, mu, z):
         ends = set(self._balance(mu, z)[0])
@@ -42,7 +43,7 @@ class Shifted(Scalar):
             return float("inf")
         return super().mean_conjugate(mu, b)
 
-    def dual(self, mu, z, q=0.0):
+    def dual_point(self, mu, z, q=0.0):
         return self._balance(mu + q, z)[1]
 
     def _balance(self, mu, z, side=0.0):
@@ -56,8 +57,7 @@ class Shifted(Scalar):
             return float(next((end for end in (low, high) if np.isfinite(end)), 0.0))
         return float(0.5 * low + 0.5 * high)
 
-    @cached_property
-    def diameter(self):
+    def _diameter(self):
         """A bound of max ||b||^2 / (2n) over the domain of Phi*.
 
         Positive entries of b sum to at most U, negative ones to at least -V, and by sum b = 0 both sums are at most
