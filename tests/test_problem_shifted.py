@@ -123,7 +123,9 @@ def test_outputs_of_any_size(name, mu, size, offset):
         assert np.isfinite(losses.mean_conjugate(mu, b))
         value = losses.mean_loss(mu, z)
         terms = np.abs(b * z).mean() + abs(value) + abs(losses.mean_conjugate(mu, b))
-        assert value + losses.mean_conjugate(mu, b) == pytest.approx(float(b @ z) / 50, abs=1e-13 * terms * (1 + offset))
+        assert value + losses.mean_conjugate(mu, b) == pytest.approx(
+            float(b @ z) / 50, abs=1e-13 * terms * (1 + offset)
+        )
 
 
 @each_loss

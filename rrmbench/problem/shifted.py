@@ -11,10 +11,11 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import jit
 from rrmbench.numerics.balancing import balance
-from rrmbench.problem.samples import Scalar
+from rrmbench.problem.samples import Scalar, balanced
 
 SUM_ROUNDING = 1e-12  # |sum b_i| <= this part of sum |b_i| counts as zero
 LEAST = 1e-300  # and so does what has no digits left
+NEAR = 1e-9  # minimizers of an interval shorter than this part of them are not told apart
 FAR = 1e300  # beyond all kinks, where a derivative is at an end of the domain of phi*
 
 
@@ -52,10 +53,22 @@ class Shifted(Scalar):
 
     def beta(self, mu, z):
         """The minimizing beta: of an interval of them the middle, of a ray its end, 0 where every beta is one."""
+        (root, other), b = self._balance(mu, z)
+        if root != other or not self._is_flat(mu, z, root, b):
+            return float(root)
         low, high = (self._balance(mu, z, side)[0][0] for side in (-1.0, 1.0))
         if np.isinf(low) or np.isinf(high):
             return float(next((end for end in (low, high) if np.isfinite(end)), 0.0))
         return float(0.5 * low + 0.5 * high)
+
+    def _is_flat(self, mu, z, root, b):
+        """Whether b, the dual points at z + root, stay what they are to one side."""
+        near, aside = np.empty(self.shape), NEAR * (1.0 + abs(root))
+        for beta in (root - aside, root + aside):
+            jit.loss_dual(self.loss, mu, z + beta, self.y, near)
+            if np.array_equal(near, b):
+                return True
+        return False
 
     def _diameter(self):
         """A bound of max ||b||^2 / (2n) over the domain of Phi*.
@@ -72,6 +85,9 @@ class Shifted(Scalar):
         V, U = -ends[0].sum(), ends[1].sum()
         squares = np.max(ends**2, axis=0).sum()
         return float(min(2.0 * G * min(U, V), squares)) / (2.0 * n)
+
+    def balanced(self, b):
+        return b if sums_to_zero(b) else balanced(b)
 
 
 def sums_to_zero(b):

@@ -51,8 +51,8 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     """The traits of the problem that two mappings describe, on data with the traits `data`.
 
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
-    ratings), "kernel" (no coordinates of their own), "free_bias". Of the loss: "smooth", "separable" (a sum over
-    samples), "scalar" (one output per sample), and its class name ("Hinge") where it is not smoothed, for methods that
+    ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "separable" (a
+    sum over samples, which no bias that is minimized couples), "scalar" (one output per sample), and its class name ("Hinge") where it is not smoothed, for methods that
     know certain formulas only. Of the regularizer: "strongly_convex", "coordinate" (a sum over coordinates),
     "isotropic" (a function of ||w||_2), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model
     is one.
@@ -68,7 +68,7 @@ def traits_of(loss, mu, regularizer, strong_convexity, data):
         type(regularizer).__name__: True,
         "smooth": loss.conjugate_convexity + mu > 0.0,
         "strongly_convex": strong_convexity > 0.0,
-        "separable": outputs != "whole",
+        "separable": outputs != "whole" and "minimized_bias" not in data,
         "scalar": outputs == "scalar",
         "matrix": outputs == "vector" or "tasks" in data,
         "coordinate": regularization.coordinate_separable and "free_bias" not in data,
