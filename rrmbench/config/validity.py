@@ -55,9 +55,7 @@ def _problem_reason(spec, has):
             wanted, of, said = _WORDS[trait]
             return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
     if "minimized_bias" in has and "scalar" not in has:
-        return (
-            f"a bias is minimized for sums of losses of one output per sample; {_owner('loss', spec)} is not such a sum"
-        )
+        return f"a bias is minimized for losses of one output per sample; {_owner('loss', spec)} is not such a loss"
     if "tasks" in has and "scalar" not in has and "separable" in has:
         return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one label"
     return None
