@@ -51,8 +51,8 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     """The traits of the problem that two mappings describe, on data with the traits `data`.
 
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
-    ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "scalar" (one
-    output per sample), and its class name ("Hinge") where it is not smoothed, for methods that know certain formulas
+    ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "scalar"
+    (one output per sample), its class name ("Hinge") where it is not smoothed, for methods that know certain formulas
     only; "separable" (a sum over samples) unless a minimized bias couples them. Of the regularizer: "strongly_convex",
     "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), its class name ("L1", "Zero"). Of both
     loss and data: "matrix", if the model is one.
