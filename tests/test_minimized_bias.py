@@ -59,7 +59,7 @@ def test_pdprox_reaches_the_optimum_of_cvxpy_with_a_certificate(loss, regularize
         ("fista", "logistic", L1_SVM, 1e-7),
         ("gd", "squared", L2_SVM, 1e-7),
         ("agd", "squared_hinge", L2_SVM, 1e-7),
-        ({"name": "agd_adaptive", "cap": "rate"}, "hinge", L1_SVM, 1e-2),
+        ("agd_adaptive", "logistic", L2_SVM, 1e-7),
         ("pdprox_dual", "hinge", L1_SVM, 1e-3),
         ("pdprox_primal", "hinge", L2_SVM, 1e-3),
         ("excessive_gap", "hinge", L2_SVM, 1e-3),

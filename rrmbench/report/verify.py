@@ -194,16 +194,15 @@ def _metrics(prepared, result, last, P):
     if not np.isfinite(result.w).all():
         return []
     loss, _ = build_loss(result.spec["loss"])
-    beta = None
+    found = None
     if recompute.minimizes_bias(result.spec):
-        # of many minimizers the metrics are those of the compiled search, which has to name one of them
+        # where many minimize P, the compiled search chooses; what it names is tested here
         problem = problem_of(result.spec, prepared)
         found = problem.beta(problem.X.forward(result.w))
         there, size = recompute.primal(prepared, result.spec, result.w, found)
         if math.isfinite(P) and recompute.difference(there, P, size) > TOLERANCE:
             return [f"the bias {found:g} of the metrics does not minimize P"]
-        beta = lambda z: found  # noqa: E731
-    true = metrics_of(prepared, getattr(loss, "predict", None), beta)(result.w)
+    true = metrics_of(prepared, getattr(loss, "predict", None), None if found is None else lambda z: found)(result.w)
     recorded = {name: last.get(name, math.nan) for name in true}
     wrong = [name for name in true if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
     return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]
