@@ -13,6 +13,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import jit
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.shifted import Shifted, sums_to_zero
+from rrmbench.report.plain_bias import minimizers
 
 LOSSES = [name for name in oracles.scalar_losses() if name not in ("smoothed_hinge", "huber")]  # those are a mu
 each_loss = pytest.mark.parametrize("name", LOSSES)
@@ -173,6 +174,35 @@ def test_a_long_list_with_ties_against_a_sort(seed):
     assert losses.beta(0.0, z) == pytest.approx(np.median(y - z), abs=1e-13)
     b = losses.dual_point(0.0, z)
     assert np.abs(b).max() <= 1.0 and sums_to_zero(b)
+
+
+@each_loss
+@pytest.mark.parametrize("mu", [0.0, 0.05])
+@pytest.mark.parametrize("order", ["random", "sorted", "periodic"])
+def test_a_long_list_against_the_search_in_plain_python(name, mu, order):
+    """The first guess is from some of the samples, good or bad."""
+    rng = np.random.default_rng(3)
+    z = np.round(rng.normal(size=5000) * 2.0, 2)
+    y = oracles.labels(name, rng.normal(size=5000) * 3.0 + 1.0)
+    if order == "sorted":
+        z, y = np.sort(z), np.sort(y)
+    elif order == "periodic":
+        z[::64], y[::64] = z[::64] + 50.0, y[0]
+    losses = shifted(name, y)
+    b, value = losses.dual_point(mu, z), losses.mean_loss(mu, z)
+    assert sums_to_zero(b)
+    plain = min(mean_at(losses, mu, z, beta) for beta in minimizers(losses.loss, mu, z, y))
+    assert value == pytest.approx(plain, rel=1e-13)
+    assert value + losses.mean_conjugate(mu, b) == pytest.approx(float(b @ z) / 5000, abs=1e-12 * (1.0 + abs(value)))
+
+
+@each_loss
+@given(pairs=samples, mu=smoothings)
+def test_the_search_in_plain_python_finds_the_same_value(name, pairs, mu):
+    z, y = drawn(name, pairs)
+    losses = shifted(name, y)
+    plain = min(mean_at(losses, mu, z, beta) for beta in minimizers(losses.loss, mu, z, y))
+    assert losses.mean_loss(mu, z) == pytest.approx(plain, rel=1e-12, abs=1e-15)
 
 
 def test_the_smoothness_is_that_of_centred_rows():
