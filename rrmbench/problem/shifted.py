@@ -6,6 +6,8 @@ The bias beta is in neither the model nor the regularizer, so a model of the dat
 problem of a free bias, and the dual variable sums to zero.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
@@ -29,11 +31,15 @@ class Shifted(Scalar):
         if getattr(loss, "outputs", "scalar") != "scalar":
             raise RrmbenchError(f"{type(loss).__name__}: a bias is minimized for losses of one output per sample only")
         super().__init__(loss, X, y)
+
+    @property
+    def S(self):
         # an operator that does not know its variance has the bound without the mean; where all rows are nearly equal,
         # X^T b is rounding errors, which steps of length 1/S must not blow up
-        squares = float(X.sqnorms.mean())
-        self.S = self.S1 = max(float(getattr(X, "variance", squares)), SUM_ROUNDING * squares)
-        self.diameter = self._diameter()
+        squares = float(self.X.sqnorms.mean())
+        return max(float(getattr(self.X, "variance", squares)), SUM_ROUNDING * squares)
+
+    S1 = S
 
     def mean_loss(self, mu, z):
         ends = set(self._balance(mu, z)[0])
@@ -70,7 +76,8 @@ class Shifted(Scalar):
                 return True
         return False
 
-    def _diameter(self):
+    @cached_property
+    def diameter(self):
         """A bound of max ||b||^2 / (2n) over the domain of Phi*.
 
         Positive entries of b sum to at most U, negative ones to at least -V, and by sum b = 0 both sums are at most
