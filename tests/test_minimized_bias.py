@@ -77,6 +77,25 @@ def test_solvers_of_full_gradients_reach_it_too(solver, loss, regularizer, accur
     assert value - best <= 10 * accuracy
 
 
+@pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1"])
+@pytest.mark.parametrize("regularizer", [L1_SVM, L2_SVM], ids=str)
+def test_accelerated_gradients_on_the_smoothed_problem_err_by_mu_D(solver, regularizer):
+    p, (value, _, _) = minimized("hinge", regularizer), optimum("hinge", regularizer)
+    mu = 1e-3
+    assert p.diameter == pytest.approx(6 / N)  # the smaller class
+    found = solve(p, solver, reduction={"name": "smooth", "mu": mu}, passes=1500, every=50)
+    assert -1e-9 <= p.primal(found.w) - value <= mu * p.diameter + 1e-6
+    w = found.w
+    assert 0.0 <= p.primal(w) - p.smoothed(mu).primal(w) <= mu * p.diameter + 1e-15
+
+
+def test_accelerated_gradients_on_the_dual_stay_where_b_sums_to_zero():
+    p = minimized("hinge", L2_SVM)
+    found = solve(p, "agm_ef", reduction="solve_dual", passes=1000, gap=1e-5, every=20)
+    assert found.reason == "gap"
+    assert abs(found.b.sum()) <= 1e-12 * np.abs(found.b).sum()
+
+
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "absolute"])
 def test_it_is_the_problem_of_a_free_bias(loss):
     X, y = data(loss)

@@ -173,6 +173,11 @@ class Problem:
         return float(np.sqrt(self.X.sqnorms.max(initial=0.0)))
 
     @property
+    def dual_squares(self) -> float:
+        """A bound of ||b||^2 over the domain of D, D_2 of Pdprox; inf if there is none."""
+        return 2.0 * self.n * self.diameter if self.minimized_bias else self.n * self.dual_radius**2
+
+    @property
     def L(self) -> float:
         """A bound of the smoothness of the mean loss in w: smoothness * S, see `problem.samples`; S = 1 for X = 0."""
         return self.smoothness * (self.losses.S or 1.0)
