@@ -301,7 +301,7 @@ preparations = st.fixed_dictionaries(
     optional={
         "scale": st.sampled_from(["unit_rows", "mean_norm", "max_abs", "none"]),
         "kernel": st.sampled_from(["linear", "rbf", "polynomial"]) | st.just({"name": "polynomial", "degree": 2**62}),
-        "bias": st.sampled_from(["none", "regularized", "free"]),
+        "bias": st.sampled_from(["none", "regularized", "free", "minimized"]),
         "tasks": st.just("qid"),
         "positive": st.sampled_from([1, -1, 0, 1e308, 2**53]),
         "subset": st.integers(1, 5),

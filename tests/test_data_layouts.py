@@ -262,6 +262,7 @@ WRONG = {
     "half a degree": ({"kernel": {"name": "polynomial", "degree": 1.5}}, "dataset.kernel.degree: found 1.5", "integer"),
     "indefinite": ({"kernel": {"name": "polynomial", "coef0": -1}}, "dataset.kernel.coef0: found -1", "equal to 0"),
     "tasks of a kernel": ({"kernel": "rbf", "tasks": "qid"}, "dataset.kernel: not possible with 'tasks'", "features"),
+    "best bias of tasks": ({"tasks": "qid", "bias": "minimized"}, "dataset.bias: found 'minimized'", "'regularized'"),
     "free bias of tasks": ({"tasks": "qid", "bias": "free"}, "dataset.bias: found 'free'", "'regularized'"),
     "tasks by another": ({"tasks": "school"}, "dataset.tasks: found 'school'", "'qid'"),
 }
@@ -282,6 +283,7 @@ def test_traits_of_a_block():
 
     assert traits() == traits(bias="regularized") == {"rows"}
     assert traits(bias="free") == {"free_bias"}
+    assert traits(bias="minimized") == {"minimized_bias"}
     assert traits(tasks="qid") == {"tasks"}
     assert traits(kernel="rbf") == {"rows", "kernel"}
     assert set(data.traits_of({"name": "ratings_small"})) == {"tasks"}
@@ -292,6 +294,9 @@ def test_a_free_bias_is_a_column_of_ones():
     assert (dense(free.operator()) == dense(regularized.operator())).all()
     assert (free.info["bias"], regularized.info["bias"], load().info["bias"]) == ("free", "regularized", "none")
     assert free.key != regularized.key
+    minimized = load(bias="minimized")
+    assert (dense(minimized.operator()) == dense(load().operator())).all()  # no column
+    assert minimized.info["bias"] == "minimized"
 
 
 # targets

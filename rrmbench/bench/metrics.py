@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def metrics_of(prepared, predict=None):
+def metrics_of(prepared, predict=None, beta=None):
     """Return f(w) -> dict for prepared data.
 
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
@@ -11,6 +11,7 @@ def metrics_of(prepared, predict=None):
     labels: test_rmse, over all outputs.
 
     predict : function from outputs to labels, where the loss has one
+    beta : function from the outputs of the training part to the bias of both parts, where one is minimized
     """
     if prepared.info["classes"] is not None:
         wrong = _wrong_class
@@ -18,16 +19,17 @@ def metrics_of(prepared, predict=None):
         wrong = _wrong_sign
     else:
         wrong = None
-    parts = {}
+    parts, training = {}, prepared.operator()
     if wrong is not None:
-        parts["train"] = prepared.operator(), prepared.y
+        parts["train"] = training, prepared.y
     if prepared.test_y is not None:
         parts["test"] = prepared.test_operator(), prepared.test_y
 
     def metrics(w):
         columns = {}
+        shift = 0.0 if beta is None else beta(training.forward(w))
         for part, (X, y) in parts.items():
-            z = X.forward(w)
+            z = X.forward(w) + shift
             if wrong is None:
                 guess = z if predict is None else predict(z)
                 columns[f"{part}_rmse"] = float(np.sqrt(np.mean((guess - y) ** 2)))

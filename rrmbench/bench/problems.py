@@ -6,6 +6,7 @@ from rrmbench.problem.traits import build_loss, build_regularizer
 
 def problem_of(spec, prepared):
     """The Problem of a resolved spec on prepared data; its plug-ins are loaded already, or RrmbenchError."""
-    free_bias = spec["dataset"].get("bias") == "free"
+    bias = spec["dataset"].get("bias")
+    biases = {"free_bias": bias == "free", "minimized_bias": bias == "minimized"}
     (loss, mu), (regularizer, l2) = build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
-    return Problem(prepared.operator(), prepared.y, loss, regularizer, l2=l2, mu=mu, free_bias=free_bias)
+    return Problem(prepared.operator(), prepared.y, loss, regularizer, l2=l2, mu=mu, **biases)

@@ -113,7 +113,8 @@ def _run(task, connection, held):
     spec = task.spec
     prepared = open_cached(task.data_key)
     problem = problem_of(spec, prepared)
-    metrics = metrics_of(prepared, getattr(problem.loss, "predict", None))
+    beta = problem.beta if problem.minimized_bias else None
+    metrics = metrics_of(prepared, getattr(problem.loss, "predict", None), beta)
     solve = registry.build_solver(spec["solver"], spec["reduction"])
     loaded = time.perf_counter()
     held.append(warm_up(problem, solve))

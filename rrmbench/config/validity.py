@@ -37,7 +37,7 @@ def reason(spec, has, stop):
     missing = registry.lacking(needs, has)
     if not missing:
         return solver.endless(stop) or refusal
-    return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
+    return "; ".join(dict.fromkeys(_sentence(trait, spec, has) for trait in sorted(missing))) + _advice(missing)
 
 
 def _problem_reason(spec, has):
@@ -50,6 +50,8 @@ def _problem_reason(spec, has):
         for trait in sorted(registry.lacking(needed, has)):
             wanted, of, said = _WORDS[trait]
             return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
+    if "minimized_bias" in has and "scalar" not in has:
+        return f"a bias is minimized for losses of one output per sample; {_owner('loss', spec)} is not such a loss"
     if "tasks" in has and "scalar" not in has and "separable" in has:
         return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one label"
     return None
@@ -61,8 +63,10 @@ def _gives(reduction):
     return given if inside is None else given | _gives(inside)
 
 
-def _sentence(trait, spec):
+def _sentence(trait, spec, has):
     solver = spec["solver"]["name"]
+    if trait in ("rows", "separable") and "minimized_bias" in has:
+        return f"{solver} takes single samples, which a minimized bias (dataset.bias) makes depend on each other"
     if trait[:1].isupper():  # classes of losses or of regularizers
         return f"{solver} is for {trait} only, and not for {_owner('loss', spec)} with {_owner('regularizer', spec)}"
     needed, part, said = _WORDS.get(trait, (f"the trait '{trait}'", "loss", f"'{trait}'"))

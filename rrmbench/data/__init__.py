@@ -30,6 +30,12 @@ def traits_of(block):
     from rrmbench.data import spec
 
     tasks = "tasks" in block or spec.format_of(block) == "ratings"
-    free_bias = block.get("bias") == "free"
-    tests = {"rows": not (tasks or free_bias), "tasks": tasks, "kernel": "kernel" in block, "free_bias": free_bias}
+    free, minimized = (block.get("bias") == kind for kind in ("free", "minimized"))
+    tests = {
+        "rows": not (tasks or free or minimized),
+        "tasks": tasks,
+        "kernel": "kernel" in block,
+        "free_bias": free,
+        "minimized_bias": minimized,
+    }
     return frozenset(name for name, holds in tests.items() if holds)

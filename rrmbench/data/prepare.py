@@ -177,7 +177,7 @@ def _features(parts, matrix, steps, where):
     if steps["kernel"] is not None:
         X[0], embed, facts["kernel"] = layout.kernelized(X[0], steps["kernel"], where)
         X[1:] = map(embed, X[1:])
-    if steps["bias"] != "none":
+    if steps["bias"] in ("regularized", "free"):
         X = [layout.with_ones(rows) for rows in X]
     if steps["tasks"] is not None:
         X, facts["model"] = layout.of_tasks(X, [part.qid for part in parts], where)

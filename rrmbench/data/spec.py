@@ -20,7 +20,7 @@ KEYS = {
     "tasks": Literal["qid"],
     "scale": Literal["none", "unit_rows", "mean_norm", "max_abs"],
     "kernel": dict,
-    "bias": Literal["none", "regularized", "free"],
+    "bias": Literal["none", "regularized", "free", "minimized"],
     "positive": Label,
     "subset": PositiveInt,
     "subset_seed": Seed,
@@ -199,8 +199,8 @@ def _check_layout(block, where):
                 )
     if "tasks" in block and "kernel" in block:
         raise RrmbenchError(f"{where}.kernel: not possible with 'tasks', which share the features themselves")
-    if "tasks" in block and block.get("bias") == "free":
-        raise RrmbenchError(f"{where}.bias: found 'free', with 'tasks' allowed are 'none' and 'regularized'")
+    if "tasks" in block and block.get("bias") in ("free", "minimized"):
+        raise RrmbenchError(f"{where}.bias: found '{block['bias']}', with 'tasks' allowed are 'none' and 'regularized'")
 
 
 def _source(text, where, folder):

@@ -5,10 +5,12 @@ use nothing else. The first axis of z counts samples. What the model looks like 
 matrix-valued model w has shape (d, k) and z (n, k), and `CSR` serves both; `Flattened` serves tasks and the entries
 of a matrix, where w is a matrix and z a vector; an operator for label sequences is another class with the same
 methods. `sqnorms` (n,) are the squared norms of the samples' maps, so that ||X||^2 <= sum sqnorms; `head(n)` is a
-small operator of the same kind, for compiling kernels. One that also has `rows` gives compiled kernels its samples
+small operator of the same kind, for compiling kernels. `variance` is the mean squared distance of the samples' maps to
+their mean, where it is known. One that also has `rows` gives compiled kernels its samples
 one by one.
 """
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -79,6 +81,15 @@ class CSR:
     def sqnorms(self):
         return self.rows.sqnorms
 
+    @cached_property
+    def variance(self):
+        """(1/n) sum ||x_i - mean row||^2, a sum of squares without cancellation."""
+        n, d = self.shape[:2]
+        present = np.bincount(self.rows.indices, minlength=d)
+        mean = np.bincount(self.rows.indices, self.rows.data, d) / n
+        away = self.rows.data - mean[self.rows.indices]
+        return float(away @ away + (n - present) @ mean**2) / n
+
     def head(self, n):
         """The operator of copies of the first n rows."""
         return CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:])
@@ -120,6 +131,10 @@ class Flattened:
     @property
     def sqnorms(self):
         return self._flat.sqnorms
+
+    @property
+    def variance(self):
+        return self._flat.variance
 
     def head(self, n):
         """The operator of copies of the first n rows, on the same model."""

@@ -7,7 +7,8 @@
 
 so P(w) - P(w*) <= P(w) - D(b) for every w and b. Smoothing (mu) and added strong convexity (kappa, center) are
 numbers, so that a solver sees a Problem whatever a reduction did to it. With a free bias, psi and l2 leave out the
-last entry of w (of a matrix, the last row), and D is finite only where its v vanishes.
+last entry of w (of a matrix, the last row), and D is finite only where its v vanishes. A minimized bias beta is in no
+model: the mean of phi^mu(z_i) becomes min_beta (1/n) sum phi^mu(z_i + beta), and D is finite only where sum b_i = 0.
 """
 
 from copy import copy
@@ -23,6 +24,7 @@ from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Counted
 from rrmbench.problem.samples import over_samples
+from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
 
@@ -41,8 +43,10 @@ class Problem:
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
     free_bias : whether the last entry (row) of w is in neither psi nor l2
+    minimized_bias : whether outputs are z_i + beta with the best beta for each w (losses of one output per sample)
 
-    Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend.
+    Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend, and for
+    a minimized bias beside a free one or of a loss that is not on single outputs.
     """
 
     X: Any
@@ -55,6 +59,7 @@ class Problem:
     center: np.ndarray | None = None
     offset: float = 0.0
     free_bias: bool = False
+    minimized_bias: bool = False
     losses: Any = field(init=False, repr=False)  # the loss over all samples, see `rrmbench.problem.samples`
     regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
 
@@ -84,7 +89,9 @@ class Problem:
             renamed("regularizer", self.regularizer)
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
-        put("losses", over_samples(self.loss, self.X, self.y))
+        if self.free_bias and self.minimized_bias:
+            raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
+        put("losses", (Shifted if self.minimized_bias else over_samples)(self.loss, self.X, self.y))
         put("regularization", over_coordinates(self.regularizer))
         if not np.isfinite(self.X.sqnorms.sum()):
             raise RrmbenchError(
@@ -166,6 +173,11 @@ class Problem:
         return float(np.sqrt(self.X.sqnorms.max(initial=0.0)))
 
     @property
+    def dual_squares(self) -> float:
+        """A bound of ||b||^2 over the domain of D, D_2 of Pdprox; inf if there is none."""
+        return 2.0 * self.n * self.diameter if self.minimized_bias else self.n * self.dual_radius**2
+
+    @property
     def L(self) -> float:
         """A bound of the smoothness of the mean loss in w: smoothness * S, see `problem.samples`; S = 1 for X = 0."""
         return self.smoothness * (self.losses.S or 1.0)
@@ -174,9 +186,10 @@ class Problem:
     def traits(self) -> frozenset[str]:
         """What this problem has, as in `rrmbench.problem.traits.traits`."""
         tests = {
-            "rows": hasattr(self.X, "rows") and not self.free_bias,
+            "rows": hasattr(self.X, "rows") and not (self.free_bias or self.minimized_bias),
             "tasks": len(self.shape) > len(self.output_shape),
             "free_bias": self.free_bias,
+            "minimized_bias": self.minimized_bias,
         }
         data = frozenset(name for name, holds in tests.items() if holds)
         return traits_of(self.loss, self.mu, self.regularizer, self._square, data)
@@ -237,6 +250,10 @@ class Problem:
     def loss_dual(self, z: np.ndarray, mu: float | None = None) -> np.ndarray:
         """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; shaped like z."""
         return self.losses.dual_point(self.mu if mu is None else mu, z)
+
+    def beta(self, z: np.ndarray) -> float:
+        """The bias that minimizes (1/n) sum phi^mu(z_i + beta), of many the middle; of a problem that minimizes one."""
+        return self.losses.beta(self.mu, z)
 
     def loss_prox(self, u: np.ndarray, t: float) -> np.ndarray:
         """argmin_b  t sum (phi^mu)*(b_i) + ||b - u||^2 / 2, for t > 0; shaped like z."""
@@ -344,9 +361,9 @@ class Problem:
         """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
 
         D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
-        elsewhere. With a free bias, b is scaled down until its columns sum to 0.
+        elsewhere. With a free or a minimized bias, b is scaled down until its columns sum to 0.
         """
-        if self.free_bias and self.kappa == 0.0:
+        if self.minimized_bias or (self.free_bias and self.kappa == 0.0):
             b = self.losses.balanced(b)
         return self.dual_at(self.v(b), b)
 

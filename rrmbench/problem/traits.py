@@ -51,12 +51,12 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     """The traits of the problem that two mappings describe, on data with the traits `data`.
 
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
-    ratings), "kernel" (no coordinates of their own), "free_bias". Of the loss: "smooth", "separable" (a sum over
-    samples), "scalar" (one output per sample), "conjugate_prox" (its conjugate has a proximal step), and its class name
-    ("Hinge") where it is not smoothed, for methods that know certain formulas only. Of the regularizer:
-    "strongly_convex", "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "entropy" (a step
-    with an entropy for prox-function), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model
-    is one.
+    ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "scalar"
+    (one output per sample), "conjugate_prox" (its conjugate has a proximal step), and its class name ("Hinge") where it
+    is not smoothed, for methods that know certain formulas only; "separable" (a sum over samples) unless a minimized
+    bias couples them. Of the regularizer: "strongly_convex", "coordinate" (a sum over coordinates), "isotropic" (a
+    function of ||w||_2), "entropy" (a step with an entropy for prox-function), its class name ("L1", "Zero"). Of both
+    loss and data: "matrix", if the model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return traits_of(phi, mu, psi, 0.0 if "free_bias" in data else l2, data)
@@ -70,7 +70,7 @@ def traits_of(loss, mu, regularizer, square, data):
         type(regularizer).__name__: True,
         "smooth": loss.conjugate_convexity + mu > 0.0,
         "strongly_convex": square > 0.0 or (regularization.convexity > 0.0 and "free_bias" not in data),
-        "separable": outputs != "whole",
+        "separable": outputs != "whole" and "minimized_bias" not in data,
         "scalar": outputs == "scalar",
         "conjugate_prox": getattr(loss, "conjugate_prox", True),
         "matrix": outputs == "vector" or getattr(loss, "matrix", False) or "tasks" in data,

@@ -9,8 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rrmbench.problem.traits import build_loss, build_regularizer
+from rrmbench.report.plain_bias import minimizers
 
 TOLERANCE = 1e-12  # relative to the sum of the magnitudes of the terms
+LEAST = 1e-300  # what is smaller has no digits left
 
 
 def difference(recorded, computed, size):
@@ -79,10 +81,19 @@ def _body(w, spec):
     return w[:-1] if spec["dataset"].get("bias") == "free" else w
 
 
-def primal(prepared, spec, w):
-    """(P(w), the sum of the magnitudes of its terms)."""
+def minimizes_bias(spec):
+    """Whether the outputs of a model are z_i + beta with the best beta."""
+    return spec["dataset"].get("bias") == "minimized"
+
+
+def primal(prepared, spec, w, beta=None):
+    """(P(w), the sum of the magnitudes of its terms); of a minimized bias with `beta`, or else with the best one."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    terms = _loss_terms(loss, mu, X.forward(w), prepared.y, X.shape[0])
+    z = X.forward(w)
+    shifts = [0.0]
+    if minimizes_bias(spec):
+        shifts = (minimizers(loss, mu, z, prepared.y) or [math.nan]) if beta is None else [beta]
+    terms = min((_loss_terms(loss, mu, z + shift, prepared.y, X.shape[0]) for shift in shifts), key=math.fsum)
     body = _body(w, spec)
     terms += [*_psi_terms(regularizer, body), *(0.5 * l2 * x * x for x in body.ravel().tolist())]
     return math.fsum(terms), math.fsum(map(abs, terms))
@@ -90,6 +101,8 @@ def primal(prepared, spec, w):
 
 def dual(prepared, spec, b):
     """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible to 1e-12."""
+    if minimizes_bias(spec) and abs(math.fsum(b)) > TOLERANCE * math.fsum(map(abs, b)) + LEAST:
+        return -math.inf, math.inf
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
     n = X.shape[0]
     terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y, n)]

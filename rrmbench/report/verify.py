@@ -10,6 +10,7 @@ import numpy as np
 from rrmbench import data, registry
 from rrmbench.bench import identity
 from rrmbench.bench.metrics import metrics_of
+from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError
 from rrmbench.kinds import COMPONENTS
@@ -187,7 +188,7 @@ def _compared(prepared, result, wrong, same_code):
     wrong += claims.contradictions(result.trace, P, D)
     if last["nonzeros"] != np.count_nonzero(result.w):
         wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
-    return P, D, error, wrong + _metrics(prepared, result, last, same_code), note
+    return P, D, error, wrong + _metrics(prepared, result, last, same_code, P), note
 
 
 def _objective(prepared, result):
@@ -197,11 +198,19 @@ def _objective(prepared, result):
         return math.inf, math.inf
 
 
-def _metrics(prepared, result, last, same_code):
+def _metrics(prepared, result, last, same_code, P):
     if not np.isfinite(result.w).all():
         return []
     loss, _ = build_loss(result.spec["loss"])
-    true = metrics_of(prepared, getattr(loss, "predict", None))(result.w)
+    found = None
+    if recompute.minimizes_bias(result.spec):
+        # where many minimize P, the compiled search chooses; what it names is tested here
+        problem = problem_of(result.spec, prepared)
+        found = problem.beta(problem.X.forward(result.w))
+        there, size = recompute.primal(prepared, result.spec, result.w, found)
+        if math.isfinite(P) and recompute.difference(there, P, size) > TOLERANCE:
+            return [f"the bias {found:g} of the metrics does not minimize P"]
+    true = metrics_of(prepared, getattr(loss, "predict", None), None if found is None else lambda z: found)(result.w)
     recorded = {name: last.get(name, math.nan) for name in true if same_code or name in last}  # older ones had fewer
     wrong = [name for name in recorded if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
     return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]

@@ -78,7 +78,7 @@ class Pair:
         self.b0 = start.b.copy() if known else np.zeros(problem.output_shape)
         self.passes = 0.0
         # without data any bound is right
-        self.norm2 = (float(problem.X.sqnorms.mean()) or 1.0) / (problem.n * step_scale**2)
+        self.norm2 = (problem.losses.S or 1.0) / (problem.n * step_scale**2)
         self.s, self.gamma = problem.strong_convexity, 1.0 / (problem.smoothness * problem.n)
 
     def begin(self):
