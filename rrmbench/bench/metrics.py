@@ -7,10 +7,14 @@ def metrics_of(prepared, predict=None):
     """Return f(w) -> dict for prepared data.
 
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
-    output counts as +1, of equal outputs the first class wins. Other labels: test_rmse, over all outputs.
+    output counts as +1, of equal outputs the first class wins. Other labels: test_rmse, over all outputs. Label
+    sequences: train_letter_error and train_word_error, the fractions of positions and of sequences that the labelling
+    of greatest score gets wrong, and the same of the test part.
 
     predict : function from outputs to labels, where the loss has one
     """
+    if "sequences" in prepared.info:
+        return _of_sequences(prepared)
     if prepared.info["classes"] is not None:
         wrong = _wrong_class
     elif np.all(np.abs(prepared.y) == 1.0):
@@ -34,6 +38,27 @@ def metrics_of(prepared, predict=None):
                 columns[f"{part}_error"] = float(np.mean(wrong(z, y)))
         if "test_error" in columns:
             columns["test_accuracy"] = 1.0 - columns["test_error"]
+        return columns
+
+    return metrics
+
+
+def _of_sequences(prepared):
+    from rrmbench.losses.chains import Chains, Sequences, labelling
+
+    parts = {"train": (prepared.operator(), prepared.y), "test": (prepared.test_operator(), prepared.test_y)}
+    parts = {
+        part: (Chains(X, Sequences.of(y).starts, prepared.info["classes"]), y)
+        for part, (X, y) in parts.items()
+        if y is not None
+    }
+
+    def metrics(w):
+        columns = {}
+        for part, (X, y) in parts.items():
+            wrong = labelling(X.forward(w), y) != y[:, 0]
+            columns[f"{part}_letter_error"] = float(np.mean(wrong))
+            columns[f"{part}_word_error"] = float(np.mean(np.logical_or.reduceat(wrong, X.starts[:-1])))
         return columns
 
     return metrics

@@ -66,6 +66,17 @@ class SyntheticRatings(_Strict):
         return self
 
 
+class SyntheticSequences(_Strict):
+    """Generated words of a Markov chain with noisy letters; `rrmbench.data.sources.synthetic_sequences` says how."""
+
+    sequences: Count
+    longest: Count
+    letters: Count
+    d: Count
+    noise: Fraction
+    seed: Annotated[int, Field(ge=0)]
+
+
 class Entry(_Strict):
     """One data set of n rows and d columns, or of n ratings that are entries of a matrix of the shape `matrix`.
 
@@ -80,7 +91,7 @@ class Entry(_Strict):
     format: Literal["libsvm", "ratings"] = "libsvm"
     file: File | None = None
     bundled: Bundled | None = None
-    synthetic: Synthetic | SyntheticRatings | None = None
+    synthetic: Synthetic | SyntheticRatings | SyntheticSequences | None = None
     zero_based: bool = False
     labels: dict[Label, Literal[-1, 1]] | None = None
     positive: Label | None = None

@@ -12,6 +12,7 @@ from rrmbench.parameters import Fraction, NonNegative, Positive, PositiveInt
 from rrmbench.registry import Parameter
 
 Seed = Annotated[int, Ge(0), Lt(2**63)]
+Fold = Annotated[int, Ge(0), Lt(2**63)]
 Label = Annotated[int, Ge(-(2**53)), Le(2**53)] | Annotated[float, AllowInfNan(False)]
 KEYS = {
     "name": str,
@@ -29,6 +30,9 @@ KEYS = {
     "flip_seed": Seed,
     "split": Annotated[float, Gt(0), Lt(1)],
     "split_seed": Seed,
+    "folds": str,
+    "test_fold": Fold,
+    "train_fold": Fold,
     "zero_based": bool,
 }
 SEED_OF = {"subset_seed": "subset", "flip_seed": "flip", "split_seed": "split"}
@@ -45,6 +49,8 @@ ABSENT = {
     "flip_seed": 0,
     "split": None,
     "split_seed": 0,
+    "test_fold": None,
+    "train_fold": None,
 }
 # every kernel is positive semidefinite for these; gamma is 1/d where it is not given
 KERNELS = {
@@ -60,6 +66,7 @@ RATINGS_HAVE_NO = {
     "bias": "features beside which there is a bias",
     "positive": "classes",
     "zero_based": "index base, their ids are any numbers",
+    "folds": "qid by which they are in one",
 }
 
 
@@ -84,6 +91,8 @@ def check(block, where="dataset", folder=None):
         checked["path"] = existing(checked["path"], f"{where}.path", folder)
     if "test" in checked:
         (checked["test"],) = _source(checked["test"], f"{where}.test", folder).values()
+    if "folds" in checked:
+        checked["folds"] = _fold_file(checked["folds"], f"{where}.folds", folder)
     _check_format(checked, where)
     _check_layout(checked, where)
     return checked
@@ -166,8 +175,17 @@ def _check_together(block, where):
     for seed, key in SEED_OF.items():
         if seed in block and key not in block:
             raise RrmbenchError(f"{where}.{seed}: has no effect without '{key}'")
-    if "test" in block and "split" in block:
-        raise RrmbenchError(f"{where}: found both 'test' and 'split'; a test part comes from one of them")
+    parts = [key for key in ("test", "split", "folds") if key in block]
+    if len(parts) > 1:
+        raise RrmbenchError(f"{where}: found both '{parts[0]}' and '{parts[1]}'; a test part comes from one of them")
+    chosen = [key for key in ("test_fold", "train_fold") if key in block]
+    if "folds" not in block and chosen:
+        raise RrmbenchError(f"{where}.{chosen[0]}: has no effect without 'folds'")
+    if "folds" in block and len(chosen) != 1:
+        found = "both" if chosen else "neither"
+        raise RrmbenchError(
+            f"{where}.folds: found {found} of 'test_fold' and 'train_fold', exactly one is needed beside it"
+        )
     if "zero_based" in block and "name" in block:
         raise RrmbenchError(
             f"{where}.zero_based: only for a path; the registry fixes the index base of '{block['name']}'"
@@ -197,10 +215,17 @@ def _check_layout(block, where):
                 raise RrmbenchError(
                     f"{where}.{key}: found {block[key]!r}, but ratings are entries of a matrix and have no {what}"
                 )
+    if "tasks" in block and "folds" in block:
+        raise RrmbenchError(f"{where}.folds: not possible with 'tasks', whose rows of one qid would be in one part")
     if "tasks" in block and "kernel" in block:
         raise RrmbenchError(f"{where}.kernel: not possible with 'tasks', which share the features themselves")
     if "tasks" in block and block.get("bias") == "free":
         raise RrmbenchError(f"{where}.bias: found 'free', with 'tasks' allowed are 'none' and 'regularized'")
+
+
+def _fold_file(text, where, folder):
+    path = places.file_at(text, [folder, *places.search_folders()], where)
+    return str(path.resolve()) if path else existing(text, where, folder)
 
 
 def _source(text, where, folder):

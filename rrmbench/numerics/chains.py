@@ -10,9 +10,9 @@ and at the temperature tau > 0 the probability exp(score / tau) / Z. Every funct
     starts (n + 1,) int64: sequence i is at the rows starts[i] .. starts[i + 1] - 1 of nodes, one at least
     labels (N,) int64 in 0 .. k-1, cost float: the Hamming cost of every position that differs from labels
 
-and is O(k^2) a position. Scores are taken relative to their maxima, so nothing overflows. Where transitions / tau has a
-range below SAFE, exp(transitions / tau) is computed once and messages are products with this matrix: no exponential of a
-sum that is needed underflows. Elsewhere messages are logarithms.
+and is O(k^2) a position. Scores are taken relative to their maxima, so nothing overflows. Where transitions / tau has
+a range of at most SAFE, exp(transitions / tau) is computed once, and messages are products with this matrix: nothing
+that matters underflows. Elsewhere messages are logarithms.
 """
 
 import math
