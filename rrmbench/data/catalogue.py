@@ -80,7 +80,8 @@ class SyntheticSequences(_Strict):
 class Entry(_Strict):
     """One data set of n rows and d columns, or of n ratings that are entries of a matrix of the shape `matrix`.
 
-    `labels` maps two labels to -1 and 1; `positive` takes one label against the rest.
+    `labels` maps two labels to -1 and 1; `positive` takes one label against the rest; `folds` is a file that says in
+    which fold each qid is.
     """
 
     title: str
@@ -92,6 +93,7 @@ class Entry(_Strict):
     file: File | None = None
     bundled: Bundled | None = None
     synthetic: Synthetic | SyntheticRatings | SyntheticSequences | None = None
+    folds: File | None = None
     zero_based: bool = False
     labels: dict[Label, Literal[-1, 1]] | None = None
     positive: Label | None = None

@@ -42,12 +42,12 @@ class Source:
 class Request:
     """What a `dataset:` block asks for: files, steps, labels; the checksum of the files, and the key of the arrays.
 
-    folds : the path of the file that says in which fold a qid is, or None
+    folds : the file that says in which fold a qid is
     """
 
     train: Source
     test: Source | None
-    folds: str | None
+    folds: Source | None
     steps: dict
     labels: str
     checksum: str
@@ -56,7 +56,7 @@ class Request:
     def make(self):
         """([(X, y) of the training part, maybe (X, y) of the test part], info), read from the files."""
         made = _prepared(self.train, self.test, self.folds, self.steps, self.labels)
-        for source in (self.train, self.test):
+        for source in (self.train, self.test, self.folds):
             if source is not None and checksums.state(source.path) != source.state:
                 raise RrmbenchError(f"{source.path}: the file was changed while it was read")
         return made
@@ -69,8 +69,9 @@ def load(block, labels="binary"):
     it (N, 2), the class and the number of the sequence, the rows of one qid, which are together (`info["sequences"]`:
     how many in each part); 'targets' makes rows of k numbers (`info["outputs"]` = k), for single labels the unit
     vectors of the classes; 'any' leaves the labels as they are unless the registry says that the set is binary.
-    Order: read, subset (of sequences, where there are), folds or split (of sequences; with `tasks`, of each task), labels, flip, scale (factors of the training part), kernel, bias column, tasks. Raises RrmbenchError
-    for missing or bad files and for labels that do not fit.
+    Order: read, subset, folds or split (with `tasks`, of each task), labels, flip, scale (factors of the training
+    part), kernel, bias column, tasks; subset and split are of whole sequences. Raises RrmbenchError for missing or bad
+    files and for labels that do not fit.
     """
     request = _request(block, labels)
     found = cache.find(request.key)
@@ -104,12 +105,11 @@ def _request(block, labels, anew=False):
     if "test" in block:
         key = "path" if Path(block["test"]).is_absolute() else "name"
         test = _source({key: block["test"], "format": train.format})
-    found = [source.checksum(anew) for source in (train, test) if source]
-    if "folds" in block:
-        found.append(checksums.checksum_of(block["folds"], anew))
+    folds = _folds(block, train)
+    found = [source.checksum(anew) for source in (train, test, folds) if source]
     checksum = found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
     steps = spec.steps(block)
-    return Request(train, test, block.get("folds"), steps, labels, checksum, _key(checksum, steps, labels, train))
+    return Request(train, test, folds, steps, labels, checksum, _key(checksum, steps, labels, train))
 
 
 def _source(block):
@@ -121,6 +121,13 @@ def _source(block):
         path = fetch.obtain(block["name"], entry)
         about = block["name"], path, entry, entry.zero_based, entry.format
     return Source(*about, checksums.state(path))
+
+
+def _folds(block, train):
+    if "test_fold" not in block and "train_fold" not in block:
+        return None
+    path = Path(block["folds"]) if "folds" in block else fetch.obtain_folds(train.name, train.entry)
+    return Source(path.name, path, None, None, "folds", checksums.state(path))
 
 
 def _key(checksum, steps, labels, train):
@@ -199,7 +206,7 @@ def _parts(table, steps, folds, where, sequences=None):
         rows = rows_of(transform.subset_rows(count(), steps["subset"], steps["subset_seed"], where, kind))
         train, sequences = train.take(rows), None if sequences is None else sequences[rows]
     if folds is not None:
-        return [train.take(rows) for rows in transform.fold_rows(train.qid, folds, steps, where)]
+        return [train.take(rows) for rows in transform.fold_rows(train.qid, folds.path, steps, where)]
     if steps["split"] is None:
         return [train, *test]
     groups = train.qid if steps["tasks"] else None

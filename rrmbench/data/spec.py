@@ -66,7 +66,8 @@ RATINGS_HAVE_NO = {
     "bias": "features beside which there is a bias",
     "positive": "classes",
     "zero_based": "index base, their ids are any numbers",
-    "folds": "qid by which they are in one",
+    "test_fold": "qid by which they are in one",
+    "train_fold": "qid by which they are in one",
 }
 
 
@@ -175,17 +176,12 @@ def _check_together(block, where):
     for seed, key in SEED_OF.items():
         if seed in block and key not in block:
             raise RrmbenchError(f"{where}.{seed}: has no effect without '{key}'")
-    parts = [key for key in ("test", "split", "folds") if key in block]
+    chosen = [key for key in ("test_fold", "train_fold") if key in block]
+    parts = [key for key in ("test", "split", *chosen) if key in block]
     if len(parts) > 1:
         raise RrmbenchError(f"{where}: found both '{parts[0]}' and '{parts[1]}'; a test part comes from one of them")
-    chosen = [key for key in ("test_fold", "train_fold") if key in block]
-    if "folds" not in block and chosen:
-        raise RrmbenchError(f"{where}.{chosen[0]}: has no effect without 'folds'")
-    if "folds" in block and len(chosen) != 1:
-        found = "both" if chosen else "neither"
-        raise RrmbenchError(
-            f"{where}.folds: found {found} of 'test_fold' and 'train_fold', exactly one is needed beside it"
-        )
+    if "folds" in block and not chosen:
+        raise RrmbenchError(f"{where}.folds: has no effect without 'test_fold' or 'train_fold'")
     if "zero_based" in block and "name" in block:
         raise RrmbenchError(
             f"{where}.zero_based: only for a path; the registry fixes the index base of '{block['name']}'"
@@ -215,8 +211,11 @@ def _check_layout(block, where):
                 raise RrmbenchError(
                     f"{where}.{key}: found {block[key]!r}, but ratings are entries of a matrix and have no {what}"
                 )
-    if "tasks" in block and "folds" in block:
-        raise RrmbenchError(f"{where}.folds: not possible with 'tasks', whose rows of one qid would be in one part")
+    for key in "test_fold", "train_fold":
+        if key in block and "tasks" in block:
+            raise RrmbenchError(f"{where}.{key}: not possible with 'tasks': every task would be in one part only")
+        if key in block and "folds" not in block and not ("name" in block and catalogue.get(block["name"]).folds):
+            raise RrmbenchError(f"{where}.{key}: needs 'folds', a file with lines 'qid fold'; the registry has none")
     if "tasks" in block and "kernel" in block:
         raise RrmbenchError(f"{where}.kernel: not possible with 'tasks', which share the features themselves")
     if "tasks" in block and block.get("bias") == "free":

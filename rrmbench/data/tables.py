@@ -8,7 +8,7 @@ from rrmbench.errors import RrmbenchError
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a data set: X (CSR), labels (float array or list of tuples), qid (one a row; None where none is needed)."""
+    """Rows of a data set: X (CSR), labels (float array or list of tuples), qid (one a row, or None)."""
 
     X: object
     labels: object
@@ -34,8 +34,9 @@ class Table:
 def read(train, test, why_qid):
     """The Table of a training `prepare.Source` and of one for a test part, or None.
 
-    Every row must have a qid where there is a reason `why_qid`, as messages say it. A test file of features takes index base and columns from the training
-    file. The ids of ratings are numbered in ascending order, together for both files.
+    Every row must have a qid where there is a reason `why_qid`, as messages say it. A test file of features takes
+    index base and columns from the training file. The ids of ratings are numbered in ascending order, together for both
+    files.
     """
     return _of_ratings(train, test) if train.format == "ratings" else _of_rows(train, test, why_qid)
 

@@ -10,8 +10,8 @@ labels by features, T scores label j after label i in T[i, j]. z and the dual va
     last but one      0               n delta in the first column: the sum over sequences of E cost + temperature H
     last              0               -(sum of the entropies H) in the first column
 
-With the last two rows, the lift of b, Phi*(b) <= -delta and d2(b) <= D - (1/n) sum H, with equality at dual points. Both
-are linear in b and true for averages and for t b, 0 <= t <= 1, which mixes with the labels: there all of b is 0.
+With the last two rows, the lift of b, Phi*(b) <= -delta and d2(b) <= D - (1/n) sum H, with equality at dual points.
+Both are linear in b and true for averages and for t b, 0 <= t <= 1, which mixes with the labels: there all of b is 0.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ ROUNDING = 1e-12  # of a probability
 
 
 class Sequences(NamedTuple):
-    """Of the labels y (N, 2): where sequences start (n + 1,), the label of every position, those that follow another."""
+    """Of y (N, 2): where sequences start (n + 1,), the label of every position, the positions that follow another."""
 
     starts: np.ndarray
     labels: np.ndarray
@@ -89,8 +89,8 @@ class ChainLoss(NamedTuple):
     """Phi(z) = (1/n) sum_i tau log sum_y exp((cost(y) + score(y))/tau) - score(y_i), tau = conjugate_convexity.
 
     score(y) = sum_t (X W)[t, y_t] + sum_(t > 0) T[y_(t-1), y_t]; cost(y) = cost times the number of positions that
-    differ from y_i; for tau = 0 the maximum over y [AGM, section 5.4]. Smoothing adds mu to tau and subtracts mu D, with
-    d2 = (1/n) sum_i (l_i log k - H_i) of sequences of length l_i, so that 0 <= d2 <= D = (1/n) sum_i l_i log k.
+    differ from y_i; for tau = 0 the maximum over y [AGM, section 5.4]. Smoothing adds mu to tau and subtracts mu D:
+    d2 = (1/n) sum_i (l_i log k - H_i) for sequences of length l_i, so that 0 <= d2 <= D = (1/n) sum_i l_i log k.
     """
 
     cost: float

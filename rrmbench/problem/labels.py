@@ -15,8 +15,9 @@ def rule(labels, entry, positive, mode, where):
 
     mode 'binary': y in {-1, 1}. mode 'any': also there if the registry says binary or `positive` is given,
     else the labels as they are. mode 'classes': y in {0, ..., k-1}, the rank of the label among the k that occur
-    in the training part; 'sequences' likewise. mode 'targets': y of the shape (n, k), rows of k numbers or, for single labels, the unit
-    vectors of the classes. Raises RrmbenchError listing the values found if the rule does not fit.
+    in the training part; mode 'sequences' likewise, of every row. mode 'targets': y of the shape (n, k), rows of k
+    numbers or, for single labels, the unit vectors of the classes. Raises RrmbenchError listing the values found if the
+    rule does not fit.
     """
     if mode in ("classes", "sequences"):
         return _classes(labels, positive, where)
