@@ -8,7 +8,9 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
+from rrmbench.losses.chains import ChainLoss
 from rrmbench.problem.traits import build_loss, build_regularizer
+from rrmbench.report import chains
 
 TOLERANCE = 1e-12  # relative to the sum of the magnitudes of the terms
 
@@ -33,6 +35,9 @@ def shapes(prepared, spec):
     if prepared.info.get("model"):
         return tuple(prepared.info["model"]), (n,)
     loss, _ = build_loss(spec["loss"])
+    if isinstance(loss, ChainLoss):
+        k = prepared.info["classes"]
+        return (d + k, k), (n + k + 2, k)
     if getattr(loss, "outputs", "scalar") != "vector":
         return (d,), (n,)
     k = int(prepared.y.max()) + 1 if prepared.y.ndim == 1 else prepared.y.shape[1]
@@ -47,8 +52,11 @@ def _body(w, spec):
 def primal(prepared, spec, w):
     """(P(w), the sum of the magnitudes of its terms)."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    z = X @ (w.reshape(-1) if prepared.info.get("model") else w)
-    terms = _loss_terms(loss, mu, z, prepared.y)
+    if isinstance(loss, ChainLoss):
+        terms = chains.loss_terms(loss, mu, X, w, prepared.y)
+    else:
+        z = X @ (w.reshape(-1) if prepared.info.get("model") else w)
+        terms = _loss_terms(loss, mu, z, prepared.y)
     body = _body(w, spec)
     terms += [*_psi_terms(regularizer, body), *(0.5 * l2 * x * x for x in body.ravel().tolist())]
     return math.fsum(terms), math.fsum(map(abs, terms))
@@ -57,8 +65,12 @@ def primal(prepared, spec, w):
 def dual(prepared, spec, b):
     """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible to 1e-12."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y)]
-    v = -(X.T @ b) / X.shape[0]
+    if isinstance(loss, ChainLoss):
+        terms = [-term for term in chains.conjugate_terms(loss, mu, b, prepared.y)]
+        v = -chains.marginal_sums(X, b) / prepared.info["sequences"][0]
+    else:
+        terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y)]
+        v = -(X.T @ b) / X.shape[0]
     if prepared.info.get("model"):
         v = v.reshape(prepared.info["model"])
     body = _body(v, spec)
@@ -70,6 +82,14 @@ def dual(prepared, spec, b):
     else:
         terms += [-term for term in _psi_terms(regularizer, body * (1.0 - TOLERANCE), "conjugate")]
     return math.fsum(terms), math.fsum(map(abs, terms))
+
+
+def of_dual_variable(prepared, spec, b):
+    """(what is wrong with b beyond D(b), what of it cannot be recomputed), in words."""
+    loss, _ = build_loss(spec["loss"])
+    if isinstance(loss, ChainLoss):
+        return list(chains.faults(loss, b, prepared.y)), chains.UNPROVEN
+    return [], ""
 
 
 def _psi_terms(regularizer, w, method="value"):

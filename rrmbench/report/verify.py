@@ -27,7 +27,8 @@ METRIC_TOLERANCE = 1e-9
 class Verdict:
     """One result: the recomputed P(w) and D(b), NaN where there is none, and their greatest relative error as recorded.
 
-    state : "ok", "WRONG", "unverified" (`why` says so), or "none" for a run that ended without final arrays
+    state : "ok" (`why` may say what cannot be recomputed), "WRONG", "unverified", or "none" for a run that ended without
+        final arrays
     """
 
     label: str
@@ -91,7 +92,7 @@ class _Checked:
                 return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
-            primal, dual, error, wrong = _recomputed(result, self.trust, self.prepare)
+            primal, dual, error, wrong, unproven = _recomputed(result, self.trust, self.prepare)
         except UnreadableFile as error:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
@@ -101,7 +102,7 @@ class _Checked:
         if result.status != "failed":  # for a contradiction, which is then not the reference's
             self.truths.setdefault(result.problem, []).append((primal, dual, size_of(result.trace)))
         state = "WRONG" if wrong or error > TOLERANCE else "ok"
-        return Verdict(label, state, primal, dual, error, "; ".join(wrong))
+        return Verdict(label, state, primal, dual, error, "; ".join(wrong) or (unproven and f"({unproven})"))
 
     def _reference(self, problem):
         label = f"reference {problem}"
@@ -136,7 +137,7 @@ class _Checked:
 
 
 def _recomputed(result, trust, prepare):
-    """(P(w), D(b), the greatest relative error, what is wrong in words) of a result with a final w."""
+    """(P(w), D(b), the greatest relative error, what is wrong and what is taken, in words) of a result with a final w."""
     spec, wrong = result.spec, []
     if trust:
         for kind in COMPONENTS[1:]:
@@ -144,7 +145,7 @@ def _recomputed(result, trust, prepare):
     loss, _ = registry.from_mapping("loss", spec["loss"])
     prepared = prepare(identity.canonical(spec["dataset"]), mode_of(loss.needs))
     if prepared.checksum != result.data:
-        return math.nan, math.nan, 0.0, ["the data file has changed since"]
+        return math.nan, math.nan, 0.0, ["the data file has changed since"], ""
     if identity.spec_id(spec, prepared.checksum) != result.spec_id:
         wrong.append("spec_id is not that of the spec")
     code = identity.code_of(spec)
@@ -155,14 +156,17 @@ def _recomputed(result, trust, prepare):
     for name, shape in zip("wb", recompute.shapes(prepared, spec), strict=True):
         array = getattr(result, name)
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
-            return math.nan, math.nan, 0.0, [*wrong, f"{name} is {array.dtype} {array.shape}, not float64 {shape}"]
+            wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
+            return math.nan, math.nan, 0.0, wrong, ""
     return _compared(prepared, result, wrong)
 
 
 def _compared(prepared, result, wrong):
     last = {name: float(column[-1]) for name, column in result.trace.items()}
-    P, dual_error, D = math.nan, 0.0, math.nan
+    P, dual_error, D, unproven = math.nan, 0.0, math.nan, ""
     if result.b is not None:
+        faults, unproven = recompute.of_dual_variable(prepared, result.spec, result.b)
+        wrong += faults
         D, size = recompute.dual(prepared, result.spec, result.b)
         dual_error = recompute.difference(last["dual"], D, size)
     elif last["dual"] != -math.inf:
@@ -179,7 +183,7 @@ def _compared(prepared, result, wrong):
     wrong += claims.beyond(result.trace, P, D)
     if last["nonzeros"] != np.count_nonzero(result.w):
         wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
-    return P, D, error, wrong + _metrics(prepared, result, last)
+    return P, D, error, wrong + _metrics(prepared, result, last), unproven
 
 
 def _objective(prepared, result):
