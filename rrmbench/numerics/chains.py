@@ -19,10 +19,10 @@ import math
 
 import numpy as np
 
+from rrmbench.numerics.chain_messages import add_back, add_forward, multiply_back, multiply_forward, shares, softmax
 from rrmbench.numerics.jit import kernel
 
 SAFE = 256.0  # exp(-2 SAFE), the least scale of a product of two messages, is far above the least float
-NEGLIGIBLE = -50.0  # exp of less than this changes no sum of floats that has a term 1
 LANES = 8  # rows are padded with zeros to a multiple, since vector instructions need no remainder then
 
 
@@ -36,10 +36,9 @@ def partition(nodes, transitions, starts, labels, cost, tau):
 def expectations(nodes, transitions, starts, labels, cost, tau, marginals, edges):
     """Fill `marginals` (N, k), P(y_t = j), and `edges` (k, k), the sum of P(y_(t-1) = i, y_t = j) over all t > 0.
 
-    Returns (sum of tau log Z, sum of the entropies of the distributions) over sequences. The entropy is log Z minus the
-    mean of score / tau, which equals the entropies of the edges minus those of the inner nodes.
+    Returns (sum of tau log Z, sum of the entropies of the distributions) over sequences. The entropy of one is log Z
+    minus the mean of score / tau, and that of its last label plus those of all labels given the next one.
     """
-    edges[:] = 0.0
     return _sweep(nodes, transitions, starts, labels, cost, tau, marginals, edges)
 
 
@@ -59,6 +58,7 @@ def _sweep(nodes, transitions, starts, labels, cost, tau, marginals, edges):
             matrix[i, j] = math.exp(relative[i, j])
             transposed[j, i] = matrix[i, j]
     logits, before, after = np.zeros((longest, width)), np.zeros((longest, width)), np.zeros((longest, width))
+    totals = np.zeros((0 if multiplies else longest, k))
     chances, next_chances, sums = np.zeros(width), np.zeros(width), np.zeros((k, width))
     total, entropy = 0.0, 0.0
     for i in range(starts.shape[0] - 1):
@@ -67,35 +67,35 @@ def _sweep(nodes, transitions, starts, labels, cost, tau, marginals, edges):
         for t in range(size):
             shift += _relative_row(nodes[begin + t], labels[begin + t], cost, tau, logits[t])
         if multiplies:
-            log_Z = _multiply_forward(logits, matrix, size, before, after)
+            log_Z = multiply_forward(logits, matrix, size, before, after)
         else:
-            log_Z = _add_forward(logits, relative, size, before, after)
+            log_Z = add_forward(logits, relative, size, before, totals, after)
         total += shift + tau * log_Z
         if marginals.shape[0] == 0:
             continue
-        entropy += log_Z
         if multiplies:
-            _shares(after[size - 1, :k], chances)
+            shares(after[size - 1, :k], chances)
+            entropy += log_Z
         else:
-            _softmax(after[size - 1, :k], chances)
+            entropy += softmax(after[size - 1, :k], chances)[1]
         for t in range(size - 1, -1, -1):
             for j in range(k):
                 p = chances[j]
                 marginals[begin + t, j] = p
-                if p > 0.0:
+                if multiplies and p > 0.0:
                     entropy -= p * logits[t, j]
             if t == 0:
                 break
             if multiplies:
-                _multiply_back(transposed, before[t], after[t - 1], chances, next_chances, sums)
+                multiply_back(transposed, before[t], after[t - 1], chances, next_chances, sums)
             else:
-                _add_back(relative, before[t], after[t - 1], chances, next_chances, sums)
+                entropy += add_back(relative, before[t], totals[t], after[t - 1], chances, next_chances, sums)
             chances, next_chances = next_chances, chances
     if marginals.shape[0] > 0:
         for i in range(k):
             for j in range(k):
                 edges[i, j] = sums[i, j] * (matrix[i, j] if multiplies else 1.0)
-                if edges[i, j] > 0.0:
+                if multiplies and edges[i, j] > 0.0:
                     entropy -= edges[i, j] * relative[i, j]
     return total, max(entropy, 0.0)
 
@@ -109,132 +109,6 @@ def _relative_row(row, label, cost, tau, logits):
     for j in range(k):
         logits[j] = (row[j] + (cost if j != label else 0.0) - top) / tau
     return top
-
-
-@kernel
-def _multiply_forward(logits, matrix, size, before, after):
-    """Return log Z of the relative scores, from messages that are products with matrix = exp(relative transitions).
-
-    before[t] = after[t - 1] matrix is proportional to the sums over the labellings up to t - 1, after[t] to before[t]
-    exp(logits[t]), with the scale that makes it 1 at a greatest logit.
-    """
-    k, log_Z = matrix.shape[0], 0.0
-    for t in range(size):
-        message = before[t]
-        if t == 0:
-            message[:k] = 1.0
-        else:
-            _product(after[t - 1], matrix, message)
-        best = 0
-        for j in range(k):
-            if logits[t, j] > logits[t, best]:
-                best = j
-        log_Z += math.log(message[best])
-        scale = 1.0 / message[best]
-        for j in range(k):
-            after[t, j] = scale * message[j] * math.exp(logits[t, j])
-    total = 0.0
-    for j in range(k):
-        total += after[size - 1, j]
-    return log_Z + math.log(total)
-
-
-@kernel
-def _product(x, A, out):
-    """out_j = sum_i x_i A[i, j] over the rows of A."""
-    k, width = A.shape
-    out[:] = 0.0
-    for i in range(0, k - 3, 4):
-        a, b, c, d = x[i], x[i + 1], x[i + 2], x[i + 3]
-        for j in range(width):
-            out[j] += (a * A[i, j] + b * A[i + 1, j]) + (c * A[i + 2, j] + d * A[i + 3, j])
-    for i in range(k // 4 * 4, k):
-        a = x[i]
-        for j in range(width):
-            out[j] += a * A[i, j]
-
-
-@kernel
-def _shares(weights, chances):
-    """chances[j] = weights[j] / sum of the weights."""
-    total = 0.0
-    for j in range(weights.shape[0]):
-        total += weights[j]
-    for j in range(weights.shape[0]):
-        chances[j] = weights[j] / total
-
-
-@kernel
-def _multiply_back(transposed, before, after, chances, earlier, sums):
-    """From the chances of the labels of a position to those of the one before it, `earlier`.
-
-    P(y_(t-1) = i, y_t = j) = after[i] matrix[i, j] r_j with r = chances / before; adds after[i] r_j to sums[i, j].
-    """
-    k, width = transposed.shape
-    ratios = chances
-    for j in range(k):
-        ratios[j] /= before[j]
-    _product(ratios, transposed, earlier)
-    for i in range(k):
-        a = after[i]
-        earlier[i] *= a
-        for j in range(width):
-            sums[i, j] += a * ratios[j]
-
-
-@kernel
-def _add_forward(logits, relative, size, before, after):
-    """As `_multiply_forward`, with the logarithms of the messages in `before` and `after`, not rescaled."""
-    k = relative.shape[0]
-    most = np.empty(k)
-    for t in range(size):
-        if t == 0:
-            before[t] = 0.0
-        else:
-            most[:] = -math.inf
-            for i in range(k):
-                for j in range(k):
-                    x = after[t - 1, i] + relative[i, j]
-                    most[j] = x if x > most[j] else most[j]
-            for j in range(k):
-                total = 0.0
-                for i in range(k):  # one sum at a time: vector code would compute exponentials that nothing needs
-                    x = after[t - 1, i] + relative[i, j] - most[j]
-                    if x > NEGLIGIBLE:
-                        total += math.exp(x)
-                before[t, j] = most[j] + math.log(total)
-        for j in range(k):
-            after[t, j] = before[t, j] + logits[t, j]
-    return _softmax(after[size - 1, :k], most)
-
-
-@kernel
-def _softmax(x, chances):
-    """chances = exp(x) / sum exp(x); returns log sum exp(x)."""
-    top, total = x.max(), 0.0
-    for j in range(x.shape[0]):
-        chances[j] = math.exp(x[j] - top)
-        total += chances[j]
-    for j in range(x.shape[0]):
-        chances[j] /= total
-    return top + math.log(total)
-
-
-@kernel
-def _add_back(relative, before, after, chances, earlier, sums):
-    """As `_multiply_back`, from logarithms; adds P(y_(t-1) = i, y_t = j) = exp(after[i] + relative[i, j] - before[j])
-    chances[j] to sums[i, j].
-    """
-    k = relative.shape[0]
-    for i in range(k):
-        total = 0.0
-        for j in range(k):
-            x = after[i] + relative[i, j] - before[j]
-            if x > NEGLIGIBLE and chances[j] > 0.0:
-                p = math.exp(x) * chances[j]
-                sums[i, j] += p
-                total += p
-        earlier[i] = total
 
 
 @kernel

@@ -27,8 +27,8 @@ METRIC_TOLERANCE = 1e-9
 class Verdict:
     """One result: the recomputed P(w) and D(b), NaN where there is none, and their greatest relative error as recorded.
 
-    state : "ok" (`why` may say what cannot be recomputed), "WRONG", "unverified", or "none" for a run that ended without
-        final arrays
+    state : "ok", "WRONG", "unverified" (`why` says so), or "none" for a run that ended without final arrays
+    why : what is wrong, or in brackets what of b cannot be recomputed
     """
 
     label: str
@@ -137,7 +137,7 @@ class _Checked:
 
 
 def _recomputed(result, trust, prepare):
-    """(P(w), D(b), the greatest relative error, what is wrong and what is taken, in words) of a result with a final w."""
+    """P(w), D(b), the greatest relative error, and in words what is wrong and what is taken, of a result with a w."""
     spec, wrong = result.spec, []
     if trust:
         for kind in COMPONENTS[1:]:
