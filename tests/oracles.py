@@ -166,7 +166,7 @@ def soft_max(a, gamma):
 
 
 def chains(z, y, cost, tau):
-    """The sum over sequences of tau log sum_y exp((cost(y) + score(y))/tau) - score(y_i), of the maximum for tau = 0."""
+    """The sum over sequences of tau log sum_y exp((cost(y) + score(y))/tau) - score(y_i); the maximum for tau = 0."""
     N, k, total = len(y), z.shape[1], 0.0
     flat, labels = cp.vec(z[: N + k], order="C"), y[:, 0].astype(int)
     for number in np.unique(y[:, 1]):

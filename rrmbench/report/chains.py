@@ -9,9 +9,7 @@ import numpy as np
 from rrmbench.losses.chains import Sequences
 
 TOLERANCE = 1e-9  # of probabilities and entropies, relative to the number of positions
-UNPROVEN = (
-    "b obeys its sums and bounds; that distributions over labellings with its marginals and entropies exist is taken"
-)
+UNPROVEN = "of b what follows from its marginals; not that labellings with these and with its entropies exist"
 
 
 def loss_terms(loss, mu, X, w, y):
