@@ -93,7 +93,7 @@ def check(block, where="dataset", folder=None):
     if "test" in checked:
         (checked["test"],) = _source(checked["test"], f"{where}.test", folder).values()
     if "folds" in checked:
-        checked["folds"] = _fold_file(checked["folds"], f"{where}.folds", folder)
+        checked["folds"] = existing(checked["folds"], f"{where}.folds", folder)
     _check_format(checked, where)
     _check_layout(checked, where)
     return checked
@@ -220,11 +220,6 @@ def _check_layout(block, where):
         raise RrmbenchError(f"{where}.kernel: not possible with 'tasks', which share the features themselves")
     if "tasks" in block and block.get("bias") == "free":
         raise RrmbenchError(f"{where}.bias: found 'free', with 'tasks' allowed are 'none' and 'regularized'")
-
-
-def _fold_file(text, where, folder):
-    path = places.file_at(text, [folder, *places.search_folders()], where)
-    return str(path.resolve()) if path else existing(text, where, folder)
 
 
 def _source(text, where, folder):

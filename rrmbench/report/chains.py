@@ -9,7 +9,7 @@ import numpy as np
 from rrmbench.losses.chains import Sequences
 
 TOLERANCE = 1e-9  # of probabilities and entropies, relative to the number of positions
-UNPROVEN = "of b what follows from its marginals; not that labellings with these and with its entropies exist"
+UNPROVEN = "not recomputed: whether distributions over labellings have the marginals and entropies of b"
 
 
 def loss_terms(loss, mu, X, w, y):
