@@ -6,6 +6,7 @@ from typing import NamedTuple
 import cvxpy as cp
 import numpy as np
 import pytest
+from chain_labellings import labellings, statistics
 
 from rrmbench import registry
 from rrmbench.problem.problem import Problem
@@ -175,6 +176,22 @@ def one_minus_f1(z, y):
     return cp.max(total + n * (b + c) / (2.0 * np.sum(y > 0.0) - b + c))
 
 
+def chains(z, y, cost, tau):
+    """The sum over sequences of tau log sum_y exp((cost(y) + score(y))/tau) - score(y_i); the maximum for tau = 0."""
+    N, k, total = len(y), z.shape[1], 0.0
+    flat, labels = cp.vec(z[: N + k], order="C"), y[:, 0].astype(int)
+    for number in np.unique(y[:, 1]):
+        rows = np.flatnonzero(y[:, 1] == number)
+        paths = labellings(len(rows), k)
+        counts = np.zeros((len(paths), N + k, k))
+        for count, path in zip(counts, paths, strict=True):
+            count[rows], count[N:] = statistics(path, k)
+        own = np.flatnonzero((paths == labels[rows]).all(axis=1))[0]
+        scores = (counts - counts[own]).reshape(len(paths), -1) @ flat + cost * np.sum(paths != labels[rows], axis=1)
+        total = total + (tau * cp.log_sum_exp(scores / tau) if tau > 0.0 else cp.max(scores))
+    return total
+
+
 LOSSES = {
     "squared": Tested({}, lambda z, y: cp.sum_squares(z - y) / 2),
     "logistic": Tested({}, lambda z, y: cp.sum(cp.logistic(-cp.multiply(y, z)))),
@@ -192,6 +209,8 @@ LOSSES = {
             cp.sum(hinges(z - theta[f"theta_{r}"], np.where(y > r, 1.0, -1.0))) for r in (1, 2, 3, 4)
         ),
     ),
+    "crf": Tested({}, lambda z, y: chains(z, y, 0.0, 1.0)),
+    "m3n": Tested({}, lambda z, y: chains(z, y, 1.0, 0.0)),
     "l2_multi": Tested({}, lambda z, y: cp.sum(cp.norm(z - y, 2, axis=1))),
     "max_of_hinge": Tested({}, lambda z, y: cp.sum(cp.pos(cp.max(margins(z, y), axis=1)))),
     "smoothed_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: smoothed_max(margins(z, y), gamma)),

@@ -66,6 +66,10 @@ def outputs_and_labels(name, rng):
     needs = registry.lookup("loss", name).needs
     if "classes" in needs:
         return 2.0 * rng.standard_normal((N, K)), np.arange(N) % float(K)
+    if "sequences" in needs:
+        outputs = 2.0 * rng.standard_normal((N + K + 2, K))
+        outputs[-2:] = 0.0  # the lift of b has no outputs
+        return outputs, np.column_stack([np.arange(N) % float(K), [0.0, 0.0, 0.0, 1.0, 2.0, 2.0]])
     if "targets" in needs:
         return rng.standard_normal((2, N, K))
     ratings = rng.integers(1, 6, N).astype(float) if name == "ordinal_hinge" else rng.standard_normal(N)
@@ -77,7 +81,7 @@ def test_the_value_of_a_loss_is_that_of_its_oracle(mapping):
     for seed in range(3):
         z, y = outputs_and_labels(mapping["name"], np.random.default_rng(seed))
         p = Problem(np.eye(N), y, mapping, {"name": "none"})
-        assert p.mean_loss(z) * N == pytest.approx(value_of(oracles.cvxpy_loss(mapping, cp.Constant(z), y)), abs=1e-6)
+        assert p.mean_loss(z) * p.n == pytest.approx(value_of(oracles.cvxpy_loss(mapping, cp.Constant(z), y)), abs=1e-6)
 
 
 @pytest.mark.parametrize("mapping", list(cases("regularizer")), ids=str)

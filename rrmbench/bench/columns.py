@@ -1,5 +1,14 @@
 """The names of what is measured of a run beside passes and seconds."""
 
-# see `rrmbench.bench.metrics`
-METRICS = ("train_error", "test_error", "test_accuracy", "test_rmse", "test_f1")
+METRICS = (
+    "train_error",
+    "test_error",
+    "test_accuracy",
+    "test_rmse",
+    "test_f1",
+    "train_letter_error",
+    "test_letter_error",
+    "train_word_error",
+    "test_word_error",
+)  # see `rrmbench.bench.metrics`
 MEASURES = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)  # what a figure may show

@@ -8,11 +8,14 @@ def metrics_of(prepared, predict=None, beta=None):
 
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
     output counts as +1, of equal outputs the first class wins. Two: test_f1 likewise, see `f1`. Other
-    labels: test_rmse, over all outputs.
+    labels: test_rmse, over all outputs. Label sequences: train_letter_error and train_word_error, the fractions of
+    positions and of sequences that the labelling of greatest score gets wrong, and the same of the test part.
 
     predict : function from outputs to labels, where the loss has one
     beta : function from the outputs of the training part to the bias of both parts, where one is minimized
     """
+    if "sequences" in prepared.info:
+        return _of_sequences(prepared)
     if prepared.info["classes"] is not None:
         wrong = _wrong_class
     elif np.all(np.abs(prepared.y) == 1.0):
@@ -48,6 +51,27 @@ def f1(guess, true):
     """2 |guess and true| / (|guess| + |true|) for boolean arrays (n,), 0 for an empty guess; 1 where both are empty."""
     size = np.count_nonzero(guess) + np.count_nonzero(true)
     return 2.0 * np.count_nonzero(guess & true) / size if size > 0 else 1.0
+
+
+def _of_sequences(prepared):
+    from rrmbench.losses.chains import Chains, Sequences, labelling
+
+    parts = {"train": (prepared.operator(), prepared.y), "test": (prepared.test_operator(), prepared.test_y)}
+    parts = {
+        part: (Chains(X, Sequences.of(y).starts, prepared.info["classes"]), y)
+        for part, (X, y) in parts.items()
+        if y is not None
+    }
+
+    def metrics(w):
+        columns = {}
+        for part, (X, y) in parts.items():
+            wrong = labelling(X.forward(w), y) != y[:, 0]
+            columns[f"{part}_letter_error"] = float(np.mean(wrong))
+            columns[f"{part}_word_error"] = float(np.mean(np.logical_or.reduceat(wrong, X.starts[:-1])))
+        return columns
+
+    return metrics
 
 
 def _wrong_sign(z, y):

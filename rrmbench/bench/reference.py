@@ -18,15 +18,17 @@ def pinned(bounds):
 def spec(run_spec, seconds):
     """The spec of the extra run for the problem of a run, with the solver that certifies such problems best."""
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
+    solver, reduction = "pdprox_restarted", "auto"
     if {"rows", "coordinate", "separable", "strongly_convex"} <= has:
         solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca_shrinking"
     elif {"rows", "coordinate", "scalar", "smooth"} <= has:
         solver = "coordinate_descent"
-    else:
-        solver = "pdprox_restarted"
+    elif "conjugate_prox" not in has:
+        ways = {"smooth": "none", "strongly_convex": "solve_dual"}
+        solver, reduction = "agm_ef", next((way for trait, way in ways.items() if trait in has), "adapt_smooth")
     return run_spec | {
         "solver": {"name": solver},
-        "reduction": {"name": "auto"},
+        "reduction": {"name": reduction},
         "seed": 0,
         "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
         "trace": {"every": 1.0, "growth": 1.2},

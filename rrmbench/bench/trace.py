@@ -201,12 +201,12 @@ def warm_up(problem, solve):
     """
     iterates = None
     try:
-        n = min(problem.n, WARM_UP_ROWS)
-        y = problem.y[:n].copy()
+        X = problem.X.head(n := min(problem.n, WARM_UP_ROWS))
+        y = problem.y[: getattr(X, "labels", n)].copy()
         if y.ndim == 1:
             y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
         y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
-        tiny = replace(problem, X=problem.X.head(n), y=y)
+        tiny = replace(problem, X=X, y=y)
         iterates = solve(tiny, None, Rng(0))
         for point, row in enumerate(
             Trace(tiny, iterates, StopRule(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)

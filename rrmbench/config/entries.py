@@ -55,6 +55,7 @@ def _entry(kind, value, path, places, folder):
     entry = dict(value)
     entry |= each("path", lambda text, where: absolute(text, folder, where))
     if kind == "dataset":
+        entry |= each("folds", lambda text, where: absolute(text, folder, where))
         entry |= each("test", lambda text, where: next(iter(named(kind, text, folder, where).values())))
     _check_identity(kind, entry, path, places)
     if has_inside(kind) and "inside" in entry:

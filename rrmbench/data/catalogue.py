@@ -66,10 +66,22 @@ class SyntheticRatings(_Strict):
         return self
 
 
+class SyntheticSequences(_Strict):
+    """Generated words of a Markov chain with noisy letters; `rrmbench.data.sources.synthetic_sequences` says how."""
+
+    sequences: Count
+    longest: Count
+    letters: Count
+    d: Count
+    noise: Fraction
+    seed: Annotated[int, Field(ge=0)]
+
+
 class Entry(_Strict):
     """One data set of n rows and d columns, or of n ratings that are entries of a matrix of the shape `matrix`.
 
-    `labels` maps two labels to -1 and 1; `positive` takes one label against the rest.
+    `labels` maps two labels to -1 and 1; `positive` takes one label against the rest; `folds` is a file that says in
+    which fold each qid is.
     """
 
     title: str
@@ -80,7 +92,8 @@ class Entry(_Strict):
     format: Literal["libsvm", "ratings"] = "libsvm"
     file: SourceFile | None = None
     bundled: Bundled | None = None
-    synthetic: Synthetic | SyntheticRatings | None = None
+    synthetic: Synthetic | SyntheticRatings | SyntheticSequences | None = None
+    folds: SourceFile | None = None
     zero_based: bool = False
     labels: dict[Label, Literal[-1, 1]] | None = None
     positive: Label | None = None

@@ -37,16 +37,31 @@ def locate(entry):
 
     The order: the entry's own path, the folders of `$RRMBENCH_DATA`, the cache; with or without compression.
     """
-    if entry.file is None:
-        return None
-    if entry.file.path is not None and places.is_file(entry.file.path):
-        return entry.file.path
+    return None if entry.file is None else _located(entry.file)
+
+
+def _located(file):
+    if file.path is not None and places.is_file(file.path):
+        return file.path
     for folder in [*places.search_folders(), downloads()]:
         for suffix in ["", *COMPRESSED]:
-            path = folder / (entry.file.name + suffix)
+            path = folder / (file.name + suffix)
             if places.is_file(path):
                 return path
     return None
+
+
+def obtain_folds(name, entry):
+    """Return the path of the file with the folds of a data set; RrmbenchError if it is not here or is another one."""
+    path = _located(entry.folds)
+    if path is None:
+        folders = ", ".join(map(str, [*places.search_folders(), downloads()]))
+        raise RrmbenchError(
+            f"the folds of '{name}', {entry.folds.name}, are not in {folders}; 'folds: FILE' names them"
+        )
+    if entry.folds.sha256 not in (None, checksums.checksum_of(path)):
+        raise RrmbenchError(f"{path}: the content is not that of the folds which the registry entry of '{name}' says")
+    return path
 
 
 def content_checksum(name, entry, path, anew=False):

@@ -73,11 +73,14 @@ def line_without_qid(path):
     return None
 
 
-def write(path, rows, labels):
+def write(path, rows, labels, qids=None):
     """Write rows (iterables of (column from 0, value)) as LibSVM text, indices from 1, floats in full."""
+    starts = [f"{label:.17g}" for label in labels]
+    if qids is not None:
+        starts = [f"{start} qid:{qid}" for start, qid in zip(starts, qids, strict=True)]
     with Path(path).open("w", encoding="ascii", newline="\n") as out:
-        for row, label in zip(rows, labels, strict=True):
-            out.write(" ".join([f"{label:.17g}", *(f"{j + 1}:{float(v)!r}" for j, v in row)]) + "\n")
+        for row, start in zip(rows, starts, strict=True):
+            out.write(" ".join([start, *(f"{j + 1}:{float(v)!r}" for j, v in row)]) + "\n")
 
 
 class _Lines:

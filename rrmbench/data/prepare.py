@@ -5,13 +5,15 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from rrmbench import fingerprint
 from rrmbench.data import cache, catalogue, checksums, fetch, spec
 from rrmbench.errors import RrmbenchError
 
 # what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
 NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "places", "sources")
-LABELS = ("binary", "classes", "targets", "any")
+LABELS = ("binary", "classes", "sequences", "targets", "any")
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Request:
-    """What a `dataset:` block asks for: files, steps, labels; the checksum of the files, and the key of the arrays."""
+    """What a `dataset:` block asks for: files, steps, labels; the checksum of the files, and the key of the arrays.
+
+    folds : the file that says in which fold a qid is
+    """
 
     train: Source
     test: Source | None
+    folds: Source | None
     steps: dict
     labels: str
     checksum: str
@@ -49,8 +55,8 @@ class Request:
 
     def make(self):
         """([(X, y) of the training part, maybe (X, y) of the test part], info), read from the files."""
-        made = _prepared(self.train, self.test, self.steps, self.labels)
-        for source in (self.train, self.test):
+        made = _prepared(self.train, self.test, self.folds, self.steps, self.labels)
+        for source in (self.train, self.test, self.folds):
             if source is not None and checksums.state(source.path) != source.state:
                 raise RrmbenchError(f"{source.path}: the file was changed while it was read")
         return made
@@ -59,11 +65,13 @@ class Request:
 def load(block, labels="binary"):
     """Return the `Prepared` data of a `dataset:` block.
 
-    labels: 'binary' makes y -1 and 1 or raises; 'classes' makes it 0 .. k-1 (`info["classes"]` = k); 'targets' makes
-    rows of k numbers (`info["outputs"]` = k), for single labels the unit vectors of the classes; 'any' leaves the
-    labels as they are unless the registry says that the set is binary. Order: read, subset, split (with `tasks`, of
-    each task), labels, flip, scale (factors of the training part), kernel, bias column, tasks. Raises RrmbenchError
-    for missing or bad files and for labels that do not fit.
+    labels: 'binary' makes y -1 and 1 or raises; 'classes' makes it 0 .. k-1 (`info["classes"]` = k); 'sequences' makes
+    it (N, 2), the class and the number of the sequence, the rows of one qid, which are together (`info["sequences"]`:
+    how many in each part); 'targets' makes rows of k numbers (`info["outputs"]` = k), for single labels the unit
+    vectors of the classes; 'any' leaves the labels as they are unless the registry says that the set is binary.
+    Order: read, subset, folds or split (with `tasks`, of each task), labels, flip, scale (factors of the training
+    part), kernel, bias column, tasks; subset and split are of whole sequences. Raises RrmbenchError for missing or bad
+    files and for labels that do not fit.
     """
     request = _request(block, labels)
     found = cache.find(request.key)
@@ -97,10 +105,11 @@ def _request(block, labels, anew=False):
     if "test" in block:
         key = "path" if Path(block["test"]).is_absolute() else "name"
         test = _source({key: block["test"], "format": train.format})
-    found = [source.checksum(anew) for source in (train, test) if source]
-    checksum = found[0] if test is None else hashlib.sha256("".join(found).encode()).hexdigest()
+    folds = _folds(block, train)
+    found = [source.checksum(anew) for source in (train, test, folds) if source]
+    checksum = found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
     steps = spec.preparation_steps(block)
-    return Request(train, test, steps, labels, checksum, _key(checksum, steps, labels, train))
+    return Request(train, test, folds, steps, labels, checksum, _key(checksum, steps, labels, train))
 
 
 def _source(block):
@@ -114,25 +123,37 @@ def _source(block):
     return Source(*about, checksums.state(path))
 
 
+def _folds(block, train):
+    if "test_fold" not in block and "train_fold" not in block:
+        return None
+    path = Path(block["folds"]) if "folds" in block else fetch.obtain_folds(train.name, train.entry)
+    return Source(path.name, path, None, None, "folds", checksums.state(path))
+
+
 def _key(checksum, steps, labels, train):
     known = train.entry and train.entry.model_dump(include={"n", "d", "matrix", "task", "labels", "positive"})
     recipe = [fingerprint.digest(*files()), checksum, steps, labels, train.zero_based, train.format, known]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _prepared(train, test, steps, mode):
+def _prepared(train, test, folds, steps, mode):
     """([(X, y) of the training part, maybe (X, y) of the test part], info)."""
     from rrmbench.data import tables, transform
     from rrmbench.problem import labels
 
-    table = tables.read(train, test, steps["tasks"])
+    table = tables.read(train, test, _why_qid(steps, folds, mode))
     _check_outputs(table, steps, mode, train.where)
-    parts = _parts(table, steps, train.where)
+    numbers = [labels.numbered_sequences(part.qid, train.where) for part in table.parts] if mode == "sequences" else []
+    parts = _parts(table, steps, folds, train.where, *numbers[:1])
     found = parts[0].labels
     convert, meaning = labels.rule(found, train.entry, steps["positive"], mode, train.where)
     y = [convert(part.labels) for part in parts]
+    if mode == "sequences":
+        numbers = [labels.numbered_sequences(part.qid, train.where) for part in parts]
+        y = [np.column_stack(columns) for columns in zip(y, numbers, strict=True)]
+        table.facts["sequences"] = [int(number[-1]) + 1 for number in numbers]
     if steps["flip"]:
-        if mode in ("classes", "targets"):
+        if mode in ("classes", "sequences", "targets"):
             raise RrmbenchError(f"{train.where}: 'flip' flips two labels, a multiclass loss has more")
         y[0] = transform.flipped(y[0], steps["flip"], steps["flip_seed"], train.where)
     X, layout = _features(parts, table.matrix, steps, train.where)
@@ -146,23 +167,51 @@ def _prepared(train, test, steps, mode):
     return list(zip(X, y, strict=True)), info | sizes | table.facts | layout
 
 
+def _why_qid(steps, folds, mode):
+    """What every row must have a qid for, or None."""
+    if steps["tasks"]:
+        return "by which 'tasks: qid' tells the tasks"
+    if mode == "sequences":
+        return "by which the loss tells the sequences"
+    return "by which 'folds' tells the parts" if folds else None
+
+
 def _check_outputs(table, steps, mode, where):
-    if mode in ("classes", "targets") and (table.matrix or steps["tasks"]):
+    if mode in ("classes", "sequences", "targets") and (table.matrix or steps["tasks"]):
         key = "format: ratings" if table.matrix else "tasks: qid"
         raise RrmbenchError(f"{where}: '{key}' makes one output per row, and the loss is for several")
+    if mode == "sequences" and steps["bias"] not in ("none", "regularized"):
+        raise RrmbenchError(
+            f"{where}: found 'bias: {steps['bias']}', with a loss on sequences allowed are 'none' and 'regularized'"
+        )
 
 
-def _parts(table, steps, where):
-    """The parts of a table after subset and split."""
+def _parts(table, steps, folds, where, sequences=None):
+    """The parts of a table after subset, and folds or split.
+
+    sequences : of the training part, where these are chosen and not rows: the number of each row's
+    """
     from rrmbench.data import transform
 
     train, *test = table.parts
+    kind = "rows" if sequences is None else "sequences"
+
+    def count():
+        return len(train) if sequences is None else len(np.unique(sequences))
+
+    def rows_of(chosen):
+        return chosen if sequences is None else np.flatnonzero(np.isin(sequences, np.unique(sequences)[chosen]))
+
     if steps["subset"] is not None:
-        train = train.take(transform.subset_rows(len(train), steps["subset"], steps["subset_seed"], where))
+        rows = rows_of(transform.subset_rows(count(), steps["subset"], steps["subset_seed"], where, kind))
+        train, sequences = train.take(rows), None if sequences is None else sequences[rows]
+    if folds is not None:
+        return [train.take(rows) for rows in transform.fold_rows(train.qid, folds.path, steps, where)]
     if steps["split"] is None:
         return [train, *test]
-    rows = transform.split_rows(len(train), steps["split"], steps["split_seed"], where, train.qid)
-    return [train.take(chosen) for chosen in rows]
+    groups = train.qid if steps["tasks"] else None
+    halves = transform.split_rows(count(), steps["split"], steps["split_seed"], where, groups, kind)
+    return [train.take(rows_of(chosen)) for chosen in halves]
 
 
 def _features(parts, matrix, steps, where):

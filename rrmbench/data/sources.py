@@ -1,4 +1,4 @@
-"""Data sets that need no network: scikit-learn's bundled ones, generated sparse ones, generated ratings.
+"""Data sets that need no network: scikit-learn's bundled ones, generated sparse ones, generated ratings and words.
 
 All are written once as text, so that they pass through the same reader as every file.
 """
@@ -18,6 +18,7 @@ def write(settings, path):
         catalogue.Bundled: write_bundled,
         catalogue.Synthetic: write_synthetic,
         catalogue.SyntheticRatings: write_synthetic_ratings,
+        catalogue.SyntheticSequences: write_synthetic_sequences,
     }
     writers[type(settings)](settings, path)
 
@@ -92,6 +93,34 @@ def write_synthetic_ratings(settings, path):
     ordered = np.sort(score)
     thresholds = (ordered[ends - 1] + ordered[ends]) / 2.0  # no score is near one
     ratings.write(path, row + 1, column + 1, 1 + np.searchsorted(thresholds, score))
+
+
+def write_synthetic_sequences(settings, path):
+    """Write generated words: labels 1 .. letters of a Markov chain, features of noisy pictures, words as qid from 1.
+
+    A word has a uniform length 1 .. longest. After letter i comes letter j with a probability proportional to U_ij^4,
+    the first letter is uniform. Letter j has a picture of d pixels, each black with probability 0.3, of which every
+    occurrence sees each pixel changed with probability `noise`; a row with no black pixel gets its first one.
+    """
+    n, k, d, seed = settings.sequences, settings.letters, settings.d, settings.seed
+    lengths = 1 + (uniforms(seed, "lengths", n) * settings.longest).astype(int)
+    N = lengths.sum()
+    squares = uniforms(seed, "transitions", k * k).reshape(k, k) ** 2
+    ends = np.cumsum(squares * squares, axis=1)
+    is_first = np.zeros(N, dtype=bool)
+    is_first[np.cumsum(lengths) - lengths] = True
+    letters, drawn = np.empty(N, dtype=int), uniforms(seed, "letters", N)
+    for t in range(N):
+        if is_first[t]:
+            letters[t] = int(drawn[t] * k)
+        else:
+            following = ends[letters[t - 1]]
+            letters[t] = np.searchsorted(following[:-1], drawn[t] * following[-1], side="right")
+    pictures = uniforms(seed, "pictures", k * d).reshape(k, d) < 0.3
+    seen = pictures[letters] ^ (uniforms(seed, "noise", N * d).reshape(N, d) < settings.noise)
+    seen[:, 0] |= ~seen.any(axis=1)
+    rows = ([(j, 1.0) for j in np.flatnonzero(row)] for row in seen)
+    libsvm.write(path, rows, letters + 1, np.repeat(np.arange(1, n + 1), lengths))
 
 
 def _rounded(value):

@@ -12,6 +12,7 @@ from rrmbench.parameters import Fraction, NonNegative, Positive, PositiveInt
 from rrmbench.registry import Parameter
 
 Seed = Annotated[int, Ge(0), Lt(2**63)]
+Fold = Annotated[int, Ge(0), Lt(2**63)]
 Label = Annotated[int, Ge(-(2**53)), Le(2**53)] | Annotated[float, AllowInfNan(False)]
 KEYS = {
     "name": str,
@@ -29,6 +30,9 @@ KEYS = {
     "flip_seed": Seed,
     "split": Annotated[float, Gt(0), Lt(1)],
     "split_seed": Seed,
+    "folds": str,
+    "test_fold": Fold,
+    "train_fold": Fold,
     "zero_based": bool,
 }
 SEED_OF = {"subset_seed": "subset", "flip_seed": "flip", "split_seed": "split"}
@@ -45,6 +49,8 @@ ABSENT = {
     "flip_seed": 0,
     "split": None,
     "split_seed": 0,
+    "test_fold": None,
+    "train_fold": None,
 }
 # every kernel is positive semidefinite for these; gamma is 1/d where it is not given
 KERNELS = {
@@ -60,6 +66,8 @@ RATINGS_HAVE_NO = {
     "bias": "features beside which there is a bias",
     "positive": "classes",
     "zero_based": "index base, their ids are any numbers",
+    "test_fold": "qid by which they are in one",
+    "train_fold": "qid by which they are in one",
 }
 
 
@@ -84,6 +92,8 @@ def check(block, where="dataset", folder=None):
         checked["path"] = existing(checked["path"], f"{where}.path", folder)
     if "test" in checked:
         (checked["test"],) = _source(checked["test"], f"{where}.test", folder).values()
+    if "folds" in checked:
+        checked["folds"] = existing(checked["folds"], f"{where}.folds", folder)
     _check_format(checked, where)
     _check_layout(checked, where)
     return checked
@@ -166,8 +176,12 @@ def _check_together(block, where):
     for seed, key in SEED_OF.items():
         if seed in block and key not in block:
             raise RrmbenchError(f"{where}.{seed}: has no effect without '{key}'")
-    if "test" in block and "split" in block:
-        raise RrmbenchError(f"{where}: found both 'test' and 'split'; a test part comes from one of them")
+    chosen = [key for key in ("test_fold", "train_fold") if key in block]
+    parts = [key for key in ("test", "split", *chosen) if key in block]
+    if len(parts) > 1:
+        raise RrmbenchError(f"{where}: found both '{parts[0]}' and '{parts[1]}'; a test part comes from one of them")
+    if "folds" in block and not chosen:
+        raise RrmbenchError(f"{where}.folds: has no effect without 'test_fold' or 'train_fold'")
     if "zero_based" in block and "name" in block:
         raise RrmbenchError(
             f"{where}.zero_based: only for a path; the registry fixes the index base of '{block['name']}'"
@@ -197,6 +211,11 @@ def _check_layout(block, where):
                 raise RrmbenchError(
                     f"{where}.{key}: found {block[key]!r}, but ratings are entries of a matrix and have no {what}"
                 )
+    for key in "test_fold", "train_fold":
+        if key in block and "tasks" in block:
+            raise RrmbenchError(f"{where}.{key}: not possible with 'tasks': every task would be in one part only")
+        if key in block and "folds" not in block and not ("name" in block and catalogue.get(block["name"]).folds):
+            raise RrmbenchError(f"{where}.{key}: needs 'folds', a file with lines 'qid fold'; the registry has none")
     if "tasks" in block and "kernel" in block:
         raise RrmbenchError(f"{where}.kernel: not possible with 'tasks', which share the features themselves")
     if "tasks" in block and block.get("bias") in ("free", "minimized"):

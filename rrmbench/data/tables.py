@@ -8,7 +8,7 @@ from rrmbench.errors import RrmbenchError
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a data set: X (CSR), labels (float array or list of tuples), qid (one task a row; None without tasks)."""
+    """Rows of a data set: X (CSR), labels (float array or list of tuples), qid (one a row, or None)."""
 
     X: object
     labels: object
@@ -31,33 +31,34 @@ class Table:
     matrix: tuple | None = None
 
 
-def read(train, test, tasks):
+def read(train, test, why_qid):
     """The Table of a training `prepare.Source` and of one for a test part, or None.
 
-    With `tasks`, every row must have a qid. A test file of features takes index base and columns from the training
-    file. The ids of ratings are numbered in ascending order, together for both files.
+    Every row must have a qid where there is a reason `why_qid`, as messages say it. A test file of features takes
+    index base and columns from the training file. The ids of ratings are numbered in ascending order, together for both
+    files.
     """
-    return _of_ratings(train, test) if train.format == "ratings" else _of_rows(train, test, tasks)
+    return _of_ratings(train, test) if train.format == "ratings" else _of_rows(train, test, why_qid)
 
 
-def _of_rows(train, test, tasks):
-    part, zero_based = _rows(train, train.zero_based, tasks)
+def _of_rows(train, test, why_qid):
+    part, zero_based = _rows(train, train.zero_based, why_qid)
     if train.entry:
         part = replace(part, X=_registered(part.X, train))
     parts, dropped = [part], 0
     if test is not None:
-        other, _ = _rows(test, zero_based, tasks)
+        other, _ = _rows(test, zero_based, why_qid)
         X, dropped = layout.with_columns(other.X, part.X.shape[1])
         parts.append(replace(other, X=X))
     return Table(parts, {"zero_based": zero_based, "test_entries_dropped": dropped})
 
 
-def _rows(source, zero_based, tasks):
+def _rows(source, zero_based, why_qid):
     parsed = libsvm.read(source.path, zero_based)
-    if tasks and parsed.qid is None:
+    if why_qid and parsed.qid is None:
         line = libsvm.line_without_qid(source.path)
-        raise RrmbenchError(f"{source.path}:{line}: the row has no qid, by which 'tasks: qid' tells the tasks")
-    return Part(parsed.X, parsed.labels, parsed.qid if tasks else None), parsed.zero_based
+        raise RrmbenchError(f"{source.path}:{line}: the row has no qid, {why_qid}")
+    return Part(parsed.X, parsed.labels, parsed.qid if why_qid else None), parsed.zero_based
 
 
 def _registered(X, source):

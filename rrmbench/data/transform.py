@@ -3,18 +3,19 @@
 import numpy as np
 from scipy.sparse import csr_array
 
+from rrmbench.data import folds
 from rrmbench.data.draws import ordering
 from rrmbench.errors import RrmbenchError
 
 
-def subset_rows(n, size, seed, where):
-    """The row numbers of a subset: the first `size`, or with a seed a random choice, in file order."""
+def subset_rows(n, size, seed, where, kind="rows"):
+    """The numbers of a subset of rows: the first `size`, or with a seed a random choice, in file order."""
     if size > n:
-        raise RrmbenchError(f"{where}: found subset: {size}, but there are only {n} rows")
+        raise RrmbenchError(f"{where}: found subset: {size}, but there are only {n} {kind}")
     return np.arange(size) if seed is None else np.sort(ordering(seed, "subset", n)[:size])
 
 
-def split_rows(n, fraction, seed, where, groups=None):
+def split_rows(n, fraction, seed, where, groups=None, kind="rows"):
     """The row numbers (training, test) of a random split, each in file order.
 
     With `groups` (one number a row), the fraction is that of each group, but one row at least is for training.
@@ -28,10 +29,36 @@ def split_rows(n, fraction, seed, where, groups=None):
         rows = np.split(order, starts[1:])
         train = np.concatenate([group[: max(1, round(fraction * len(group)))] for group in rows])
     if not 0 < len(train) < n:
-        raise RrmbenchError(f"{where}: split: {fraction} of {n} rows leaves one part empty")
+        raise RrmbenchError(f"{where}: split: {fraction} of {n} {kind} leaves one part empty")
     chosen = np.zeros(n, dtype=bool)
     chosen[train] = True
     return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+
+
+def fold_rows(qid, path, steps, where):
+    """The row numbers (training, test), given the qid of every row and a file that has its fold.
+
+    test_fold : this fold is the test part and all others the training part; train_fold : the other way round
+    """
+    ids, numbers = folds.read(path)
+    place = np.minimum(np.searchsorted(ids, qid), len(ids) - 1)
+    missing = ids[place] != qid
+    if missing.any():
+        raise RrmbenchError(f"{path}: found no fold of qid {qid[missing][0]}, which {where} has")
+    key = "test_fold" if steps["train_fold"] is None else "train_fold"
+    chosen = numbers[place] == steps[key]
+    if chosen.all() or not chosen.any():
+        found = f"{'every' if chosen.all() else 'no'} row is in fold {steps[key]}"
+        raise RrmbenchError(
+            f"{where}: {found}, {key} leaves one part empty; the folds of {path} are {_listed(numbers)}"
+        )
+    train = chosen if key == "train_fold" else ~chosen
+    return np.flatnonzero(train), np.flatnonzero(~train)
+
+
+def _listed(numbers):
+    found = np.unique(numbers)
+    return ", ".join(map(str, found[:20])) + (", ..." if len(found) > 20 else "")
 
 
 def flipped(y, fraction, seed, where):

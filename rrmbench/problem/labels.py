@@ -1,4 +1,4 @@
-"""From labels as they were given to y: two values, one class against the rest, or the numbers as they are."""
+"""From labels as they were given to y: two values, one class against the rest, classes, or the numbers as they are."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from rrmbench.errors import RrmbenchError
 
 def mode_of(needs):
     """The `mode` of `rule` for a loss with these needs."""
-    return next((mode for mode in ("binary", "classes", "targets") if mode in needs), "any")
+    return next((mode for mode in ("binary", "classes", "sequences", "targets") if mode in needs), "any")
 
 
 def rule(labels, entry, positive, mode, where):
@@ -15,10 +15,11 @@ def rule(labels, entry, positive, mode, where):
 
     mode 'binary': y in {-1, 1}. mode 'any': also there if the registry says binary or `positive` is given,
     else the labels as they are. mode 'classes': y in {0, ..., k-1}, the rank of the label among the k that occur
-    in the training part. mode 'targets': y of the shape (n, k), rows of k numbers or, for single labels, the unit
-    vectors of the classes. Raises RrmbenchError listing the values found if the rule does not fit.
+    in the training part; mode 'sequences' likewise, of every row. mode 'targets': y of the shape (n, k), rows of k
+    numbers or, for single labels, the unit vectors of the classes. Raises RrmbenchError listing the values found if the
+    rule does not fit.
     """
-    if mode == "classes":
+    if mode in ("classes", "sequences"):
         return _classes(labels, positive, where)
     if mode == "targets":
         return _targets(labels, positive, where)
@@ -48,10 +49,29 @@ def sizes(labels, y, mode):
     if mode == "classes":
         k = int(y.max()) + 1
         return {"classes": k, "outputs": k}
+    if mode == "sequences":
+        return {"classes": int(y[:, 0].max()) + 1}
     if mode == "targets":
         k = y.shape[1]
         return {"classes": None if isinstance(labels, list) else k, "outputs": k}
     return {"classes": None}
+
+
+def numbered_sequences(ids, where, name="qid"):
+    """The numbers 0, 1, ... of the sequences of rows with one id each, as floats (n,).
+
+    Raises RrmbenchError where an id comes back after another one: the rows of a sequence are together, in its order.
+    """
+    is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
+    begins = np.flatnonzero(is_first)
+    _, first = np.unique(ids[begins], return_index=True)
+    if len(first) < len(begins):
+        again = begins[np.setdiff1d(np.arange(len(begins)), first)[0]]
+        raise RrmbenchError(
+            f"{where}: row {again + 1} has the {name} {ids[again]:g} of earlier rows, and rows of another {name} are "
+            "between them; the rows of a sequence must be together, in the order of its positions"
+        )
+    return np.cumsum(is_first) - 1.0
 
 
 def values_found(labels):

@@ -150,7 +150,7 @@ class Problem:
     @property
     def lipschitz(self) -> float:
         """G, so that smoothing by mu lowers a loss by at most mu G^2/2: for scalar z its Lipschitz constant."""
-        return self.loss.lipschitz
+        return getattr(self.loss, "lipschitz", float(np.sqrt(2.0 * self.diameter)))
 
     @property
     def diameter(self) -> float:
@@ -165,7 +165,7 @@ class Problem:
     @property
     def dual_radius(self) -> float:
         """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z: G sqrt(spread)."""
-        return self.loss.lipschitz * float(np.sqrt(self.losses.spread))
+        return getattr(self.loss, "lipschitz", np.inf) * float(np.sqrt(self.losses.spread))
 
     @property
     def R(self) -> float:

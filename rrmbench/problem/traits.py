@@ -17,19 +17,25 @@ def build_loss(mapping):
 def given_labels(y, loss):
     """The labels y of a person's own array as `loss` wants them, by the rule of data files; read-only float64.
 
-    Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many values.
+    Label sequences are (n, 2), the class and the number of the sequence of every row. Raises RrmbenchError for labels
+    that are no finite numbers, in another shape, or too few or too many values.
     """
     mode = labels.mode_of(needs_of("loss", type(loss)))
     y = np.asarray(y)
     if y.dtype.kind not in "biuf":
         raise RrmbenchError(f"y: found an array of {y.dtype}, needed are numbers")
     y = y.astype(np.float64)
-    if y.ndim != 1 and not (mode == "targets" and y.ndim == 2):
-        needed = "(n,) or (n, k)" if mode == "targets" else f"(n,) such as ({y.shape[0] if y.ndim else 'n'},)"
-        raise RrmbenchError(f"y: found the shape {y.shape}, needed is {needed}")
+    n = y.shape[0] if y.ndim else "n"
+    right = {"targets": y.ndim in (1, 2), "sequences": y.ndim == 2 and y.shape[1] == 2}.get(mode, y.ndim == 1)
+    if not right or (mode == "sequences" and n == 0):
+        needed = {"targets": "(n,) or (n, k)", "sequences": f"({n}, 2), classes and numbers of sequences"}
+        raise RrmbenchError(f"y: found the shape {y.shape}, needed is {needed.get(mode, f'(n,) such as ({n},)')}")
     if not np.isfinite(y).all():
         raise RrmbenchError(f"y: found {y[~np.isfinite(y)][0]}, needed are finite numbers")
-    if not (y.ndim == 2 or (mode == "binary" and np.all(np.abs(y) == 1.0))):
+    if mode == "sequences":
+        convert, _ = labels.rule(y[:, 0], None, None, mode, "y")
+        y = np.column_stack([convert(y[:, 0]), labels.numbered_sequences(y[:, 1], "y", "sequence number")])
+    elif not (y.ndim == 2 or (mode == "binary" and np.all(np.abs(y) == 1.0))):
         convert, _ = labels.rule(y, None, None, mode, "y")
         y = convert(y)
     y.flags.writeable = False
@@ -78,4 +84,5 @@ def traits_of(loss, mu, regularizer, square, data):
         "isotropic": regularization.isotropic,
         "entropy": regularization.entropic and square == 0.0,
     }
-    return frozenset(name for name, holds in tests.items() if holds) | data
+    own = {"rows"} if hasattr(loss, "operator") else set()  # an operator of the loss has no rows for kernels
+    return frozenset(name for name, holds in tests.items() if holds) | (data - own)

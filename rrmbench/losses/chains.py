@@ -1,0 +1,241 @@
+"""Losses on labellings of sequences: conditional random fields and max-margin Markov networks on chains.
+
+n sequences have N positions in all and k labels. The labels y have the shape (N, 2): the label 0 .. k-1 of a position
+and the number of its sequence, whose positions are neighbours. The model w = (W; T) has the shape (d + k, k): W scores
+labels by features, T scores label j after label i in T[i, j]. z and the dual variable b have the shape (N + k + 2, k):
+
+    rows              z               b, for a distribution over the labellings of each sequence
+    first N           X W             P(y_t = j) - [j is the label of t]
+    next k            T               the sum over all t of P(y_(t-1) = i, y_t = j), minus that of the labels
+    last but one      0               n delta in the first column: the sum over sequences of E cost + temperature H
+    last              0               -(sum of the entropies H) in the first column
+
+With the last two rows, the lift of b, Phi*(b) <= -delta and d2(b) <= D - (1/n) sum H, with equality at dual points.
+Both are linear in b and true for averages and for t b, 0 <= t <= 1, which mixes with the labels: there all of b is 0.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.numerics import chains
+from rrmbench.registry import loss
+
+ROUNDING = 1e-12  # of a probability
+TOLERANCE = 1e-9  # of probabilities and entropies that are read from a file, relative to the number of positions
+
+
+class Sequences(NamedTuple):
+    """Of y (N, 2): where sequences start (n + 1,), the label of every position, the positions that follow another."""
+
+    starts: np.ndarray
+    labels: np.ndarray
+    later: np.ndarray
+
+    @classmethod
+    def of(cls, y):
+        """The Sequences of y (N, 2)."""
+        is_first = np.concatenate([[True], y[1:, 1] != y[:-1, 1]])
+        starts = np.append(np.flatnonzero(is_first), len(y))
+        return cls(starts, y[:, 0].astype(np.int64), np.flatnonzero(~is_first))
+
+    def transitions(self, k):
+        """How often label j follows label i, (k, k)."""
+        pairs = self.labels[self.later - 1] * k + self.labels[self.later]
+        return np.bincount(pairs, minlength=k * k).reshape(k, k).astype(np.float64)
+
+
+class Chains:
+    """z = (X W; T; 0; 0) for a model (W; T) of the shape (d + k, k), one sample a sequence.
+
+    Parameters
+    ----------
+    X : data operator of the N positions, which maps W (d, k) to (N, k)
+    starts : (n + 1,), sequence i is at the positions starts[i] .. starts[i + 1] - 1
+    k : the number of labels
+    """
+
+    of_loss = True
+
+    def __init__(self, X, starts, k):
+        self.positions, self.starts = X, starts
+        self.shape = (len(starts) - 1, X.shape[1] + k, k)
+        # T is there once, for all sequences together
+        self.sqnorms = np.add.reduceat(X.sqnorms, starts[:-1]) + 1.0 / self.shape[0]
+
+    @property
+    def labels(self):
+        """N, the number of rows of y."""
+        return int(self.starts[-1])
+
+    def head(self, n):
+        """The operator of copies of the first n sequences."""
+        return Chains(self.positions.head(int(self.starts[n])), self.starts[: n + 1], self.shape[-1])
+
+    def forward(self, w):
+        """z = (X W; T; 0; 0)."""
+        N, k = self.labels, self.shape[-1]
+        z = np.zeros((N + k + 2, k))
+        z[:N] = self.positions.forward(w[:-k])
+        z[N:-2] = w[-k:]
+        return z
+
+    def adjoint(self, b):
+        """(X^T b of the positions; b of the transitions)."""
+        N = self.labels
+        return np.concatenate([self.positions.adjoint(b[:N]), b[N:-2]])
+
+
+class ChainLoss(NamedTuple):
+    """Phi(z) = (1/n) sum_i tau log sum_y exp((cost(y) + score(y))/tau) - score(y_i), tau = conjugate_convexity.
+
+    score(y) = sum_t (X W)[t, y_t] + sum_(t > 0) T[y_(t-1), y_t]; cost(y) = cost times the number of positions that
+    differ from y_i; for tau = 0 the maximum over y [AGM, section 5.4]. Smoothing adds mu to tau and subtracts mu D:
+    d2 = (1/n) sum_i (l_i log k - H_i) for sequences of length l_i, so that 0 <= d2 <= D = (1/n) sum_i l_i log k.
+    """
+
+    cost: float
+    conjugate_convexity: float
+    outputs = "whole"
+    conjugate_prox = False
+    matrix = True  # the model is one
+    unproven = "that distributions over labellings have the marginals and entropies of b"
+
+    def operator(self, X, y):
+        """The Chains of the operator X of the positions."""
+        return Chains(X, Sequences.of(y).starts, int(y[:, 0].max()) + 1)
+
+    def shape(self, X, y):
+        return len(y) + X.shape[-1] + 2, X.shape[-1]
+
+    def diameter(self, X, y):
+        """D, the greatest d2."""
+        return self._entropy_bound(y, X.shape[-1])
+
+    def S(self, X, y):
+        """(1/n) sum ((sum_t ||x_t||)^2 + (l - 1)^2)/2: half the square of the range of the scores along a unit model.
+
+        The variance of a score is at most a quarter of its squared range; scores of two labels at t differ by at most
+        sqrt(2) ||x_t|| ||W||, and two transitions by at most sqrt(2) ||T||.
+        """
+        lengths = np.diff(X.starts)
+        norms = np.add.reduceat(np.sqrt(X.positions.sqnorms), X.starts[:-1])
+        return float(np.mean(norms**2 + (lengths - 1.0) ** 2)) / 2.0
+
+    def value(self, z, y):
+        return self.smooth_value(z, y, 0.0)
+
+    def smooth_value(self, z, y, mu):
+        sequences, k, tau = Sequences.of(y), z.shape[1], self.conjugate_convexity + mu
+        nodes, transitions = z[: len(y)], z[len(y) : -2]
+        given = sequences.starts, sequences.labels, self.cost
+        if tau > 0.0:
+            total = chains.partition(nodes, transitions, *given, tau)
+        else:
+            total = chains.best(nodes, transitions, *given, np.empty(len(y), dtype=np.int64))
+        total -= float(nodes[np.arange(len(y)), sequences.labels].sum())
+        total -= float(np.vdot(transitions, sequences.transitions(k)))
+        return total / (len(sequences.starts) - 1) - mu * self._entropy_bound(y, k)
+
+    def dual_point(self, z, y, mu):
+        """The marginals at the temperature tau + mu, minus the labels, with the lift; of a best labelling at 0."""
+        sequences, k, tau = Sequences.of(y), z.shape[1], self.conjugate_convexity + mu
+        N, rows = len(y), np.arange(len(y))
+        b = np.zeros(z.shape)
+        given = z[:N], z[N:-2], sequences.starts, sequences.labels, self.cost
+        entropy = 0.0
+        if tau > 0.0:
+            _, entropy = chains.expectations(*given, tau, b[:N], b[N:-2])
+        else:
+            path = np.empty(N, dtype=np.int64)
+            chains.best(*given, path)
+            b[rows, path] = 1.0
+            b[N:-2] = sequences._replace(labels=path).transitions(k)
+        b[rows, sequences.labels] -= 1.0
+        b[N:-2] -= sequences.transitions(k)
+        b[-2, 0] = self.conjugate_convexity * entropy - self.cost * b[rows, sequences.labels].sum()
+        b[-1, 0] = -entropy
+        return b
+
+    def conjugate(self, b, y):
+        """-delta, a bound of Phi*(b) that is exact at dual points; +inf where b is of no distribution."""
+        return -float(b[-2, 0]) / _count(y) if self._may_be_marginals(b, y) else float("inf")
+
+    def d2(self, b, y):
+        return max(self._entropy_bound(y, b.shape[1]) + float(b[-1, 0]) / _count(y), 0.0)
+
+    def necessary(self, b, y):
+        """What in b is not that of the marginals of distributions, in words, or None; in plain numpy."""
+        return next(_faults(self, b, y), None)
+
+    def _entropy_bound(self, y, k):
+        return len(y) / _count(y) * float(np.log(k))
+
+    def _may_be_marginals(self, b, y):
+        """Whether nodes and edges of b + labels are nonnegative and agree in their sums: necessary, not sufficient."""
+        sequences, N = Sequences.of(y), len(y)
+        nodes, edges = b[:N].copy(), b[N:-2] + sequences.transitions(b.shape[1])
+        nodes[np.arange(N), sequences.labels] += 1.0
+        if not (nodes.min() >= -ROUNDING and np.abs(nodes.sum(axis=1) - 1.0).max() <= b.shape[1] * ROUNDING):
+            return False
+        is_later = np.zeros(N, dtype=bool)
+        is_later[sequences.later] = True
+        before, after = nodes[np.roll(is_later, -1)].sum(axis=0), nodes[is_later].sum(axis=0)
+        off = max(np.abs(edges.sum(axis=1) - before).max(), np.abs(edges.sum(axis=0) - after).max(), -edges.min())
+        return bool(off <= N * ROUNDING)
+
+
+def _faults(loss, b, y):
+    """Yield in words what in b is not that of marginals: chances, sums of transitions, cost, entropies."""
+    sequences, N, k = Sequences.of(y), len(y), b.shape[1]
+    rows = np.arange(N)
+    chances, edges = b[:N].copy(), b[N:-2] + sequences.transitions(k)
+    chances[rows, sequences.labels] += 1.0
+    if not (chances.min() >= -TOLERANCE and np.abs(chances.sum(axis=1) - 1.0).max() <= TOLERANCE):
+        yield "b plus the labels has rows that are no probabilities"
+        return
+    is_later = np.zeros(N, dtype=bool)
+    is_later[sequences.later] = True
+    before, after = chances[np.append(is_later[1:], False)].sum(axis=0), chances[is_later].sum(axis=0)
+    off = max(np.abs(edges.sum(axis=1) - before).max(), np.abs(edges.sum(axis=0) - after).max(), -edges.min())
+    if not off <= TOLERANCE * N:
+        yield "the transitions in b do not sum up to its positions"
+        return
+    if b[-2:, 1:].any():
+        yield "the last two rows of b have more than one entry"
+    entropy, delta = -float(b[-1, 0]), float(b[-2, 0])
+    most = min(_entropy(chances), _entropy(chances[~is_later]) + _entropy(edges) - _entropy(edges.sum(axis=1)))
+    if not -TOLERANCE * N <= entropy <= most + TOLERANCE * N:
+        yield f"the entropies in b sum up to {entropy:.12g}, its marginals allow 0 .. {most:.12g}"
+    true = loss.conjugate_convexity * entropy - loss.cost * float(b[rows, sequences.labels].sum())
+    if not abs(delta - true) <= TOLERANCE * N:
+        yield f"the last row but one of b says {delta:.12g}, its marginals and entropies {true:.12g}"
+
+
+def _entropy(p):
+    """-sum p log p."""
+    return -float(np.sum(p * np.log(p, out=np.zeros_like(p), where=p > 0.0)))
+
+
+def labelling(z, y):
+    """The labels (N,) of greatest score for outputs z of the sequences of y (N, 2)."""
+    sequences, path = Sequences.of(y), np.empty(len(y), dtype=np.int64)
+    chains.best(z[: len(y)], z[len(y) : -2], sequences.starts, sequences.labels, 0.0, path)
+    return path
+
+
+def _count(y):
+    """The number n of sequences."""
+    return 1 + int(np.count_nonzero(y[1:, 1] != y[:-1, 1]))
+
+
+@loss(needs={"sequences"})
+def crf():
+    """log sum_y exp(score(y)) - score(y_i), a conditional random field on label sequences [AGM, section 5.4]"""
+    return ChainLoss(0.0, 1.0)
+
+
+@loss(needs={"sequences"})
+def m3n():
+    """max_y cost(y) + score(y) - score(y_i), a max-margin Markov network, cost: the wrong labels [AGM, section 5.4]"""
+    return ChainLoss(1.0, 0.0)
