@@ -19,9 +19,9 @@ def weighted_projection(m, weights, lower, upper, sigma, z):
 
         F(t) = sum_i sigma_i clip(m_i + t sigma_i / weights_i, lower_i, upper_i) = z,
 
-    a nondecreasing, piecewise linear function with up to 2n kinks. Algorithm 8 halves the kinks around the root by their
-    median; here a random kink takes the place of the median, as in quickselect, so that time is O(n) on average for
-    every input. Kinks that are equal to an end of the bracket are dropped with it, so duplicates cost nothing.
+    a nondecreasing, piecewise linear function with up to 2n kinks. Algorithm 8 halves the kinks around the root by
+    their median; here a random kink takes the place of the median, as in quickselect, so that time is O(n) on average
+    for every input. Kinks that are equal to an end of the bracket are dropped with it, so duplicates cost nothing.
     The sum is z up to rounding even where t and m are so large that F jumps between adjacent floats.
 
     Parameters
