@@ -18,6 +18,7 @@ from typing import Any, get_args
 
 from rrmbench import fingerprint
 from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.former_names import renamed
 from rrmbench.kinds import KINDS
 from rrmbench.parameters import File
 
@@ -148,7 +149,9 @@ class Solver:
 def built(kind, mapping):
     """What the component of a mapping makes of its checked parameters, files read."""
     component, values = from_mapping(kind, mapping)
-    return component.build(**{key: component.parameters[key].read(value) for key, value in values.items()})
+    made = component.build(**{key: component.parameters[key].read(value) for key, value in values.items()})
+    renamed(kind, made[0] if type(made) is tuple else made)  # a tuple has the mu or the l2 beside the component
+    return made
 
 
 def lacking(needs, has):

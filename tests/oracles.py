@@ -57,7 +57,7 @@ def vector_losses():
 def coordinate_regularizers():
     """The example mappings of all regularizers over single coordinates."""
     mappings = [example("regularizer", name) for name in names("regularizer")]
-    return [m for m in mappings if getattr(build_regularizer(m)[0], "separable", True)]
+    return [m for m in mappings if getattr(build_regularizer(m)[0], "coordinate_separable", True)]
 
 
 def loss_of(name):
@@ -328,7 +328,7 @@ def cvxpy_optimum(loss, regularizer_name, **sizes):
 
 def derivatives(p, z):
     """phi^mu'(z_i), one by one."""
-    return np.array([p.loss.dual(a, b, p.mu) for a, b in zip(z, p.y, strict=True)])
+    return np.array([p.loss.dual_point(a, b, p.mu) for a, b in zip(z, p.y, strict=True)])
 
 
 def primal(p, w, X):
@@ -352,7 +352,7 @@ def dual_point(p, b, X):
 
 def apcg(p, X, b, orders):
     """Algorithm 2 of Lin, Lu and Xiao as printed for -D = f + sum Psi_i; yields x after each of `orders`."""
-    n, s, gamma, rows = len(b), p.l2 + p.kappa, p.loss.convexity + p.mu, np.sum(X**2, axis=1)
+    n, s, gamma, rows = len(b), p.l2 + p.kappa, p.loss.conjugate_convexity + p.mu, np.sum(X**2, axis=1)
     sigma = min(s * gamma * n / (rows.max() + s * gamma * n), 0.99)
     alpha = np.sqrt(sigma) / n
     L = (rows + s * gamma * n) / (s * n**2)
@@ -364,7 +364,7 @@ def apcg(p, X, b, orders):
             new = (1 - alpha) * z + alpha * y
             # argmin_t (n alpha L_i/2)(t - new_i)^2 + gradient t + (phi*(t) + (mu - gamma)/2 t^2)/n, times n
             c = n * n * alpha * L[i]
-            new[i] = p.loss.dual(c * new[i] - n * gradient, p.y[i], c + p.mu - gamma)
+            new[i] = p.loss.dual_point(c * new[i] - n * gradient, p.y[i], c + p.mu - gamma)
             x = y + n * alpha * (new - z) + n * alpha**2 * (z - y)
             z = new
         yield x
@@ -380,7 +380,7 @@ def prox_Psi(p, x, t):
 def stochastic_steps(p, X, w, order, eta, g, theta):
     """w = prox_{eta Psi}(w - eta (g + (phi'(x_i.w) - theta_i) x_i)) for each i of `order`."""
     for i in order:
-        delta = p.loss.dual(X[i] @ w, p.y[i], p.mu) - theta[i]
+        delta = p.loss.dual_point(X[i] @ w, p.y[i], p.mu) - theta[i]
         w = prox_Psi(p, w - eta * (g + delta * X[i]), eta)
     return w
 
@@ -389,7 +389,7 @@ def table_steps(p, X, w, order, eta, theta, biased):
     """SAGA or SAG (biased: the new mean itself) for each i of `order`; renews the table theta."""
     for i in order:
         mean = X.T @ theta / len(theta)
-        delta = p.loss.dual(X[i] @ w, p.y[i], p.mu) - theta[i]
+        delta = p.loss.dual_point(X[i] @ w, p.y[i], p.mu) - theta[i]
         theta[i] += delta
         direction = X.T @ theta / len(theta) if biased else mean + delta * X[i]
         w = prox_Psi(p, w - eta * direction, eta)
@@ -399,7 +399,7 @@ def table_steps(p, X, w, order, eta, theta, biased):
 def adagrad_steps(p, X, w, order, eta, delta, squares):
     """Composite mirror descent in the metric delta + sqrt(squares); adds to squares."""
     for i in order:
-        g = p.loss.dual(X[i] @ w, p.y[i], p.mu) * X[i]
+        g = p.loss.dual_point(X[i] @ w, p.y[i], p.mu) * X[i]
         squares += g * g
         steps = eta / (delta + np.sqrt(squares))
         w = np.array([prox_Psi(p, w - steps * g, t)[j] for j, t in enumerate(steps)])

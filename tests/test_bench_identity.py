@@ -56,7 +56,7 @@ import rrmbench
 {imports}
 
 class Mine(NamedTuple):
-    convexity: float = 1.0
+    conjugate_convexity: float = 1.0
     lipschitz: float = float("inf")
 
     def value(self, z, y):
@@ -65,12 +65,12 @@ class Mine(NamedTuple):
     def conjugate(self, b, y):
         return 0.5 * b * b / {factor} + y * b
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return {factor} * (z - y) / (1.0 + {factor} * mu)
 
 @rrmbench.loss
 def mine():
-    return Mine(convexity=1.0 / {factor})
+    return Mine(conjugate_convexity=1.0 / {factor})
 """
 # how the plug-in gets `factor`, and what it is then called
 FORMS = {

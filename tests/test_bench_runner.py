@@ -247,7 +247,7 @@ import numpy as np
 import rrmbench
 
 class Halved(NamedTuple):
-    convexity: float = 2.0
+    conjugate_convexity: float = 2.0
     lipschitz: float = float("inf")
 
     def value(self, z, y):
@@ -256,7 +256,7 @@ class Halved(NamedTuple):
     def conjugate(self, b, y):
         return b * b + y * b
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return (z - y) / (2.0 + mu)
 
 X, y = np.eye(3), np.array([1.0, -1.0, 1.0])

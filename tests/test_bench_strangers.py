@@ -197,7 +197,7 @@ from typing import NamedTuple
 import rrmbench
 
 class Wrong(NamedTuple):
-    convexity: float = 1.0
+    conjugate_convexity: float = 1.0
     lipschitz: float = float("inf")
 
     def value(self, z, y):
@@ -206,7 +206,7 @@ class Wrong(NamedTuple):
     def conjugate(self, b, y):
         return 0.25 * b * b + y * b - {extra}
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return (z - y) / (1.0 + mu)
 
 @rrmbench.loss

@@ -130,7 +130,7 @@ def test_the_results_are_of_the_last_point_also_if_the_solver_goes_on_with_its_a
     assert (trace.status, trace.reason, len(rows)) == ("done", "ended", 3)
     assert trace.w.tolist() == [0.25] * 5
     assert rows[-1]["primal"] == RIDGE.primal(trace.w)
-    assert rows[-1]["dual"] == RIDGE.dual(trace.b)
+    assert rows[-1]["dual"] == RIDGE.dual_value(trace.b)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
@@ -138,7 +138,7 @@ def test_what_is_not_finite_has_diverged_and_keeps_the_bound_of_before(bad):
     trace, rows = traced(iter([Iterate(np.zeros(5)), Iterate(np.full(5, bad), passes=1.0)]))
     assert trace.status == "diverged"
     assert not np.isfinite(rows[1]["primal"])
-    assert rows[1]["dual"] == rows[0]["dual"] == RIDGE.dual(trace.b)
+    assert rows[1]["dual"] == rows[0]["dual"] == RIDGE.dual_value(trace.b)
 
 
 def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
@@ -178,7 +178,7 @@ def test_a_broken_contract_is_told(iterates, message):
 class WrongConjugate(NamedTuple):
     """The squared loss with a conjugate that is too small: every bound is too great."""
 
-    convexity: float = 1.0
+    conjugate_convexity: float = 1.0
     lipschitz: float = float("inf")
 
     def value(self, z, y):
@@ -187,7 +187,7 @@ class WrongConjugate(NamedTuple):
     def conjugate(self, b, y):
         return 0.5 * b * b + y * b - 0.3
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return (z - y) / (1.0 + mu)
 
 
@@ -266,7 +266,7 @@ def test_under_every_reduction_the_gap_bounds_the_distance_to_the_optimum_of_the
         assert np.all(np.diff(dual) >= 0.0), name
         assert rows[0]["passes"] == 0.0, name
         assert primal[-1] == HINGE.primal(trace.w), name
-        assert dual[-1] == pytest.approx(HINGE.dual(trace.b), abs=1e-12), name
+        assert dual[-1] == pytest.approx(HINGE.dual_value(trace.b), abs=1e-12), name
         assert np.isfinite(gap[-1]), name
 
 
@@ -283,7 +283,7 @@ def test_solve_takes_names_mappings_and_ones_own_solver():
     named = solve(RIDGE, "mine_in_a_test", passes=5)
     assert named.trace["passes"].tolist() == [0, 1, 2, 3, 4, 5]
     assert (named.status, named.reason) == ("done", "passes")
-    assert named.gap == RIDGE.primal(named.w) - RIDGE.dual(named.b)
+    assert named.gap == RIDGE.primal(named.w) - RIDGE.dual_value(named.b)
     assert np.array_equal(solve(RIDGE, mine_in_a_test, passes=5).w, named.w)
     shorter = solve(RIDGE, {"name": "mine_in_a_test", "step": 0.5}, passes=5)
     assert np.array_equal(shorter.w, next(islice(descent(RIDGE, 0.5), 5, None)).w)

@@ -20,8 +20,9 @@ def loss_and_label(name, y):
 
 
 def smoothings(loss):
-    """mu from just above -convexity to 1e6."""
-    negative = [-0.999 * loss.convexity, -0.5 * loss.convexity] if loss.convexity > 0.0 else []
+    """mu from just above -conjugate_convexity to 1e6."""
+    gamma = loss.conjugate_convexity
+    negative = [-0.999 * gamma, -0.5 * gamma] if gamma > 0.0 else []
     return [*negative, 0.0, 1e-3, 0.3, 1.0, 1e3, 1e6]
 
 
@@ -29,7 +30,7 @@ def smoothings(loss):
 @given(z=numbers, y=numbers, other=numbers)
 def test_fenchel_young(name, z, y, other):
     loss, y = loss_and_label(name, y)
-    b = loss.dual(z, y, 0.0)
+    b = loss.dual_point(z, y, 0.0)
     assert loss.value(z, y) + loss.conjugate(b, y) == pytest.approx(b * z, abs=1e-13 * (1 + z * z + y * y))
     # the same b at another output: the inequality
     assert loss.value(other, y) + loss.conjugate(b, y) >= b * other - 1e-13 * (1 + z * z + y * y)
@@ -62,7 +63,7 @@ def test_dual_maximizes(name, z, y):
             value = loss.conjugate(b, y) + 0.5 * mu * b * b - b * z
             return value if math.isfinite(value) else 1e9 * (1.0 + abs(b))
 
-        b = loss.dual(z, y, mu)
+        b = loss.dual_point(z, y, mu)
         scale = 1.0 + abs(b * z) + abs(b * y) + abs(loss.conjugate(b, y)) + abs(mu) * b * b
         probes = [b + sign * 10.0**e for sign in (-1, 1) for e in range(-9, 3)]
         assert lost(b) <= min(map(lost, probes)) + 1e-14 * scale
@@ -70,8 +71,8 @@ def test_dual_maximizes(name, z, y):
         found = minimize_scalar(lost, bounds=(b - radius, b + 0.7 * radius), method="bounded", options={"xatol": 1e-11})
         assert lost(b) <= found.fun + 1e-14 * scale
         # b is the derivative of phi at z - mu b, which a maximizer that is off by e would miss by e.
-        inner = loss.dual(z - mu * b, y, 0.0)
-        if loss.convexity > 0.0:
+        inner = loss.dual_point(z - mu * b, y, 0.0)
+        if loss.conjugate_convexity > 0.0:
             assert inner == pytest.approx(b, rel=1e-9, abs=1e-12 * (1.0 + abs(z) + abs(mu * b)))
 
 
@@ -82,18 +83,18 @@ def test_derivative(name, z, y):
     h = 1e-6
     left = (loss.value(z, y) - loss.value(z - h, y)) / h
     right = (loss.value(z + h, y) - loss.value(z, y)) / h
-    assert min(left, right) - 1e-6 <= loss.dual(z, y, 0.0) <= max(left, right) + 1e-6
+    assert min(left, right) - 1e-6 <= loss.dual_point(z, y, 0.0) <= max(left, right) + 1e-6
 
 
 @each_loss
 @given(z=st.floats(-100.0, 100.0), other=st.floats(-100.0, 100.0), y=numbers)
 def test_declared_constants_hold(name, z, other, y):
     loss, y = loss_and_label(name, y)
-    assert abs(loss.dual(z, y, 0.0)) <= loss.lipschitz
+    assert abs(loss.dual_point(z, y, 0.0)) <= loss.lipschitz
     for mu in [0.0, 0.1, 1.0]:
-        if loss.convexity + mu > 0.0:
-            change = loss.dual(z, y, mu) - loss.dual(other, y, mu)
-            assert abs(change) <= abs(z - other) / (loss.convexity + mu) * (1 + 1e-9) + 1e-12
+        if loss.conjugate_convexity + mu > 0.0:
+            change = loss.dual_point(z, y, mu) - loss.dual_point(other, y, mu)
+            assert abs(change) <= abs(z - other) / (loss.conjugate_convexity + mu) * (1 + 1e-9) + 1e-12
 
 
 @each_loss
@@ -101,11 +102,11 @@ def test_declared_constants_are_reached(name):
     # else theoretical steps would be too short without anybody noticing
     loss, y = loss_and_label(name, 0.7)
     z = np.linspace(-12.0, 12.0, 6001)
-    slopes = np.array([loss.dual(t, y, 0.0) for t in z])
+    slopes = np.array([loss.dual_point(t, y, 0.0) for t in z])
     if math.isfinite(loss.lipschitz):
         assert np.abs(slopes).max() == pytest.approx(loss.lipschitz, rel=0.03)
-    if loss.convexity > 0.0:
-        assert np.diff(slopes).max() / (z[1] - z[0]) == pytest.approx(1.0 / loss.convexity, rel=1e-3)
+    if loss.conjugate_convexity > 0.0:
+        assert np.diff(slopes).max() / (z[1] - z[0]) == pytest.approx(1.0 / loss.conjugate_convexity, rel=1e-3)
 
 
 @each_loss
@@ -118,8 +119,8 @@ def test_least_norm_subgradient_at_kinks(name):
             right = (loss.value(z + 1e-6, y) - loss.value(z, y)) / 1e-6
             if right - left > 1e-3:
                 kinks += 1
-                assert loss.dual(z, y, 0.0) == pytest.approx(min(max(0.0, left), right), abs=1e-6)
-    assert (kinks > 0) == (loss.convexity == 0.0)
+                assert loss.dual_point(z, y, 0.0) == pytest.approx(min(max(0.0, left), right), abs=1e-6)
+    assert (kinks > 0) == (loss.conjugate_convexity == 0.0)
 
 
 @each_loss
@@ -127,9 +128,9 @@ def test_least_norm_subgradient_at_kinks(name):
 def test_dual_for_huge_mu_is_a_projection(name, u, y):
     # the step of a primal-dual method on its dual variable, in the limit of short steps
     loss, y = loss_and_label(name, y)
-    if loss.convexity == 0.0:
-        low, high = loss.dual(-1e9, y, 0.0), loss.dual(1e9, y, 0.0)
-        assert loss.dual(u * 2.0**50, y, 2.0**50) == pytest.approx(min(max(u, low), high), abs=1e-13)
+    if loss.conjugate_convexity == 0.0:
+        low, high = loss.dual_point(-1e9, y, 0.0), loss.dual_point(1e9, y, 0.0)
+        assert loss.dual_point(u * 2.0**50, y, 2.0**50) == pytest.approx(min(max(u, low), high), abs=1e-13)
 
 
 def test_ordinal_hinge_by_its_formula():
@@ -141,12 +142,12 @@ def test_ordinal_hinge_by_its_formula():
             hinges = [max(0.0, 1.0 - T * (z - theta)) for T, theta in zip(signs, thresholds.values(), strict=True)]
             assert loss.value(z, y) == pytest.approx(sum(hinges), rel=1e-14)
             for mu in [0.0, 0.7]:
-                b = loss.dual(z, y, mu)
+                b = loss.dual_point(z, y, mu)
                 # optimal for z iff a subgradient at z - mu b
                 x = z - mu * b
                 assert loss.value(x, y) + loss.conjugate(b, y) == pytest.approx(b * x, abs=1e-13)
         # the five levels are the slopes' range
-        assert (loss.dual(-1e9, y, 0.0), loss.dual(1e9, y, 0.0)) == (1 - y, 5 - y)
+        assert (loss.dual_point(-1e9, y, 0.0), loss.dual_point(1e9, y, 0.0)) == (1 - y, 5 - y)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_thresholds_must_increase(thresholds):
 def test_logistic_does_not_overflow(m, mu):
     loss = build_loss("logistic")[0]
     for y in -1.0, 1.0:
-        s = -y * loss.dual(y * m, y, mu)
+        s = -y * loss.dual_point(y * m, y, mu)
         assert 0.0 <= s <= 1.0
         assert loss.value(y * m, y) >= max(0.0, -m)
         assert math.isfinite(loss.conjugate(-y * s, y))

@@ -125,7 +125,7 @@ def test_value_is_the_sum_of_the_largest(budget, seed):
 def test_fenchel_young(budget, seed):
     loss, (z, y), (other, _) = loss_of(budget), sample(seed), sample(seed + 1)
     for mu in [0.0, 1e-9, 0.3, 1.0, 50.0]:
-        b = loss.dual(z, y, mu)
+        b = loss.dual_point(z, y, mu)
         # b maximizes iff it is a subgradient at z - mu b
         x = z - mu * b
         assert loss.value(x, y) + loss.conjugate(b, y) == pytest.approx(b @ x / 12, abs=1e-13 * (1 + np.abs(x).max()))
@@ -136,7 +136,7 @@ def test_fenchel_young(budget, seed):
 @given(seed=seeds)
 def test_conjugate_is_the_supremum_over_vertices(budget, seed):
     loss, (z, y) = loss_of(budget), sample(seed)
-    b = loss.dual(z, y, 2.0)
+    b = loss.dual_point(z, y, 2.0)
     assert loss.conjugate(b, y) == pytest.approx(-np.abs(b).sum() / 12, abs=1e-15)
     # beyond the budget, beyond 1 and on the wrong side the supremum is infinite
     over = -y * min(1.0, (budget + 0.01) / 12)
@@ -153,7 +153,7 @@ def test_derivative(seed):
     h = 1e-7
     left = (loss.value(z, y) - loss.value(z - h * direction, y)) / h
     right = (loss.value(z + h * direction, y) - loss.value(z, y)) / h
-    slope = loss.dual(z, y, 0.0) @ direction / 12
+    slope = loss.dual_point(z, y, 0.0) @ direction / 12
     assert min(left, right) - 1e-6 <= slope <= max(left, right) + 1e-6
 
 
@@ -164,17 +164,17 @@ def test_least_norm_subgradient(budget):
     y = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0, 1.0, 1.0])
     shares = {3.0: np.clip(budget, 0, 1), 2.0: np.clip(budget - 1, 0, 3) / 3, 1.0: np.clip(budget - 4, 0, 2) / 2}
     expected = np.array([shares.get(t, 0.0) for t in slack])
-    alpha = -y * loss_of(budget).dual((1.0 - slack) / y, y, 0.0)
+    alpha = -y * loss_of(budget).dual_point((1.0 - slack) / y, y, 0.0)
     np.testing.assert_allclose(alpha, expected, atol=1e-15)
     # the limit of mu to 0, also where slack/mu overflows
     for mu, atol in [(1e-6, 1e-9), (1e-310, 1e-15)]:
-        np.testing.assert_allclose(-y * loss_of(budget).dual((1.0 - slack) / y, y, mu), expected, atol=atol)
+        np.testing.assert_allclose(-y * loss_of(budget).dual_point((1.0 - slack) / y, y, mu), expected, atol=atol)
 
 
 @each_budget
 def test_dual_for_huge_mu_is_the_projection(budget):
     u, y = sample(7)
-    b = loss_of(budget).dual(u * 2.0**50, y, 2.0**50)
+    b = loss_of(budget).dual_point(u * 2.0**50, y, 2.0**50)
     np.testing.assert_allclose(-y * b, project(-y * u, 1.0, np.ones(12), float(budget)), atol=1e-14)
 
 
@@ -188,7 +188,7 @@ def test_a_budget_that_does_not_bind_is_the_hinge(budget):
         assert p.smoothed(mu).primal(w) == pytest.approx(plain.smoothed(mu).primal(w), rel=1e-13)
         b = plain.smoothed(mu).loss_dual(z)
         np.testing.assert_allclose(p.smoothed(mu).loss_dual(z), b, atol=1e-14)
-        assert p.smoothed(mu).dual(b) == pytest.approx(plain.smoothed(mu).dual(b), rel=1e-13)
+        assert p.smoothed(mu).dual_value(b) == pytest.approx(plain.smoothed(mu).dual_value(b), rel=1e-13)
 
 
 @pytest.mark.parametrize("budget", [4, 8.5])

@@ -26,7 +26,7 @@ def loss_and_label(name, rng):
 
 def maximizer(loss, z, y, mu=0.0, q=0.0):
     b = np.full(K, np.nan)
-    loss.dual_row(z, y, mu, q, b)
+    loss.dual_point_row(z, y, mu, q, b)
     return b
 
 
@@ -101,7 +101,7 @@ def test_smoothness_by_the_spread(name, seed):
     z, other = 3.0 * rng.standard_normal((2, K))
     for mu in [0.1, 1.0, 10.0]:
         change = maximizer(loss, z, y, mu) - maximizer(loss, other, y, mu)
-        smoothness = 1.0 / (loss.convexity + mu / loss.spread(K))
+        smoothness = 1.0 / (loss.conjugate_convexity + mu / loss.spread(K))
         assert np.linalg.norm(change) <= smoothness * np.linalg.norm(z - other) * (1 + 1e-9) + 1e-12
 
 
@@ -144,8 +144,8 @@ def test_value_and_conjugate_over_samples():
     assert p.primal(W) == pytest.approx(norms.mean() + 0.05 * np.sum(W**2), rel=1e-14)
     b = 0.9 * (X @ W - Y) / norms[:, None]
     v = -X.T @ b / p.n
-    assert p.dual(b) == pytest.approx(-np.sum(b * Y) / p.n - np.sum(v**2) / 0.2, rel=1e-12)
-    assert p.dual(1.2 * b) == -np.inf
+    assert p.dual_value(b) == pytest.approx(-np.sum(b * Y) / p.n - np.sum(v**2) / 0.2, rel=1e-12)
+    assert p.dual_value(1.2 * b) == -np.inf
     # by Huber's formula
     mu = 1.3
     huber = np.where(norms <= mu, norms**2 / (2 * mu), norms - mu / 2)
@@ -165,7 +165,7 @@ def test_prox_sdca_finds_the_optimum(mapping):
     assert p.gap(it.w, it.b) < 1e-9
     assert p.primal(it.w) == pytest.approx(task.value, abs=1e-6)
     # a bound from the model alone
-    assert p.dual(p.smoothed(1e-3).loss_dual(X @ it.w)) == pytest.approx(p.primal(it.w), abs=1e-3)
+    assert p.dual_value(p.smoothed(1e-3).loss_dual(X @ it.w)) == pytest.approx(p.primal(it.w), abs=1e-3)
 
 
 @pytest.mark.parametrize("option", ["I", "II", "III", "IV", "V"])
@@ -184,4 +184,5 @@ def test_one_target_is_the_absolute_loss():
     assert one.primal(w[:, None]) == pytest.approx(scalar.primal(w), rel=1e-14)
     for mu, q in STRENGTHS:
         z = X @ w
-        np.testing.assert_allclose(one.losses.dual(mu, z[:, None], q)[:, 0], scalar.losses.dual(mu, z, q), atol=1e-15)
+        columns = one.losses.dual_point(mu, z[:, None], q)
+        np.testing.assert_allclose(columns[:, 0], scalar.losses.dual_point(mu, z, q), atol=1e-15)

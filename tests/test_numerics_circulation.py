@@ -92,7 +92,7 @@ def optimum(n):
 def test_the_gap_of_the_multiclass_hinge_with_a_free_bias_closes():
     p, least, best = problem(100), np.inf, -np.inf
     for it in islice(registry.build_solver("pdprox_restarted")(p, None, Rng(0)), 0, 20_000, 20):
-        least, best = min(least, p.primal(it.w)), max(best, p.dual(it.b))
+        least, best = min(least, p.primal(it.w)), max(best, p.dual_value(it.b))
         if least - best <= 1e-6:
             break
     assert least - best <= 1e-6

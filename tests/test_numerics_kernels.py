@@ -26,7 +26,7 @@ import numpy as np
 from rrmbench.numerics import jit
 from rrmbench.problem.problem import Problem
 p = Problem(np.ones((1, 1)), [1.0], "hinge", "none")
-print(rrmbench.__file__, p.loss_dual(np.array([0.5]))[0], p.loss.dual(0.5, 1.0, 0.0))
+print(rrmbench.__file__, p.loss_dual(np.array([0.5]))[0], p.loss.dual_point(0.5, 1.0, 0.0))
 stats = [k.stats for k in jit._kernels]
 print(sum(sum(s.cache_hits.values()) for s in stats), sum(sum(s.cache_misses.values()) for s in stats))
 """
@@ -146,13 +146,13 @@ from typing import NamedTuple
 from rrmbench import loss
 
 class Tripled(NamedTuple):
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
     def value(self, z, y):
         return 3.0
     def conjugate(self, b, y):
         return 0.0
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return 3.0 * z
 
 @loss
@@ -240,10 +240,10 @@ def test_compiled_losses_equal_python(name):
     rng = np.random.default_rng(0)
     z = np.concatenate((3.0 * rng.standard_normal(50), [0.0, 1.0, -1.0, 800.0, -800.0]))
     y = oracles.labels(name, rng.standard_normal(len(z)))
-    for mu in [-0.5 * loss.convexity, 0.0, 0.7]:
+    for mu in [-0.5 * loss.conjugate_convexity, 0.0, 0.7]:
         b = np.empty_like(z)
         jit.loss_dual(loss, mu, z, y, b)
-        expected = [loss.dual(t, label, mu) for t, label in zip(z, y, strict=True)]
+        expected = [loss.dual_point(t, label, mu) for t, label in zip(z, y, strict=True)]
         np.testing.assert_allclose(b, expected, rtol=1e-14, atol=0.0)
         conjugates = [loss.conjugate(t, label) + mu / 2 * t * t for t, label in zip(b, y, strict=True)]
         assert jit.mean_conjugate(loss, mu, b, y) == pytest.approx(np.mean(conjugates), rel=1e-12)

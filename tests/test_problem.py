@@ -39,7 +39,7 @@ def test_weak_duality(loss, regularizer):
             w, b = points(q, seed)
             assert q.gap(w, b) >= -1e-12 * (1.0 + abs(q.primal(w)))
             # the bound holds at the best known model as well
-            finite += np.isfinite(q.dual(b))
+            finite += np.isfinite(q.dual_value(b))
     assert finite > 0
 
 
@@ -49,7 +49,7 @@ def test_dual_never_exceeds_the_optimum(loss, regularizer):
     optimum, w = oracles.cvxpy_optimum(loss, regularizer)
     assert p.primal(p.prox(w, 0.0)) == pytest.approx(optimum, abs=1e-6)
     for seed in range(50):
-        assert p.dual(points(p, seed)[1]) <= optimum + 1e-8
+        assert p.dual_value(points(p, seed)[1]) <= optimum + 1e-8
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -57,7 +57,7 @@ def test_dual_never_exceeds_the_optimum(loss, regularizer):
 def test_strong_duality(loss, regularizer):
     # the derivatives at the optimum close the gap
     p = oracles.problem(loss, REGULARIZERS[regularizer])
-    if p.loss.convexity == 0.0:
+    if p.loss.conjugate_convexity == 0.0:
         p = p.smoothed(0.2)
         w = run("fista", p, passes=3000).w
         accuracy = 1e-3

@@ -122,7 +122,7 @@ def test_certificates_hold_and_close_at_the_optimum_of_cvxpy(loss, name, domain)
     task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     assert p.primal(p.prox(w.value, 0.0)) == pytest.approx(task.value, abs=1e-7)
     b = outputs.dual_value * 40.0
-    assert max(p.dual(b * (1.0 - 1e-7)), p.dual(-b * (1.0 - 1e-7))) == pytest.approx(task.value, abs=1e-5)
+    assert max(p.dual_value(b * (1.0 - 1e-7)), p.dual_value(-b * (1.0 - 1e-7))) == pytest.approx(task.value, abs=1e-5)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        assert p.dual(p.loss_dual(rng.standard_normal(40))) <= task.value + 1e-9
+        assert p.dual_value(p.loss_dual(rng.standard_normal(40))) <= task.value + 1e-9

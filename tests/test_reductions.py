@@ -63,7 +63,7 @@ def recorded(solver, reduction, passes, start=None, **changes):
 
 
 def gap(p, x):
-    return p.primal(x.w) - p.dual(x.b)
+    return p.primal(x.w) - p.dual_value(x.b)
 
 
 def norm(p, x):
@@ -206,7 +206,7 @@ def test_auto_value_for_solvers_of_full_gradients(steps, start, monkeypatch):
     hessian = X.T @ X / p.n
     space = np.linalg.qr(np.stack([np.linalg.matrix_power(hessian, k) @ downhill for k in range(steps)], 1))[0]
     way = space @ np.linalg.solve(space.T @ hessian @ space, space.T @ downhill)
-    delta = p.primal(w) - p.dual(np.zeros(p.n))
+    delta = p.primal(w) - p.dual_value(np.zeros(p.n))
     assert recorder.problems[0].kappa == pytest.approx(delta / (way @ way), rel=1e-3)
     first = 0.5 if start is None else 1.0
     expected = [0.0, *(first + k + 0.5 for k in range(steps)), first + steps]

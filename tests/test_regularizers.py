@@ -72,7 +72,7 @@ def test_feasible_scales_into_the_domain(psi, v):
     def conjugate(v):
         return sum(psi.conjugate(x) for x in v)
 
-    t = psi.feasible(v)
+    t = psi.dual_scaling(v)
     assert 0.0 <= t <= 1.0
     if not getattr(psi, "homogeneous", False):  # psi* is no indicator
         assert t == 1.0

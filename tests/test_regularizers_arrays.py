@@ -22,7 +22,7 @@ VECTOR, MATRIX = (7,), (4, 3)
 def cases():
     """(mapping, shape) of all regularizers over arrays, by name and with other parameters."""
     examples = [oracles.example("regularizer", name) for name in oracles.names("regularizer")]
-    mappings = [m for m in examples if not getattr(build_regularizer(m)[0], "separable", True)]
+    mappings = [m for m in examples if not getattr(build_regularizer(m)[0], "coordinate_separable", True)]
     squared = {"name": "squared_group", "strength": 0.2}
     mappings += [squared | {"groups": size} for size in (1, 3)] + [
         {"name": "group_lasso", "strength": 0.3, "groups": 9}
@@ -92,7 +92,7 @@ def test_fenchel_young_is_an_equality_at_the_prox(mapping, shape, seed, t):
     assert p is not w
     v = (w - p) / t
     rounding = 1e-14 * (1.0 + np.linalg.norm(w) / t)  # of v
-    scale = psi.feasible(v)
+    scale = psi.dual_scaling(v)
     largest = max(np.linalg.norm(v), 1e-300)
     assert scale >= 1.0 - 1e-13 - 1e3 * rounding / min(largest, 1.0)
     conjugate = psi.conjugate(v) if scale == 1.0 else 0.0
@@ -108,7 +108,7 @@ def test_fenchel_young_is_an_equality_at_the_prox(mapping, shape, seed, t):
 def test_fenchel_young_inequality(mapping, shape, one, two, c):
     psi = build_regularizer(mapping)[0]
     u, v = psi.prox(c * normal(one, shape), 0.0), normal(two, shape)
-    t = psi.feasible(v)
+    t = psi.dual_scaling(v)
     assert 0.0 <= t <= 1.0
     conjugate = psi.conjugate(v) if t == 1.0 else 0.0
     bound = psi.value(u) + conjugate
@@ -123,10 +123,10 @@ def test_feasible_does_not_underestimate_the_dual_norm(mapping, shape, seed, c):
     w = normal(seed, shape)
     p = psi.prox(w, 1.0)
     if "domain" in mapping or not getattr(psi, "homogeneous", False):
-        assert psi.feasible(w) == 1.0
+        assert psi.dual_scaling(w) == 1.0
         assert math.isfinite(psi.conjugate(w))
     elif np.linalg.norm(p) > 1e-6 * np.linalg.norm(w):  # then w - p is of dual norm strength
-        factor = psi.feasible(c * (w - p))
+        factor = psi.dual_scaling(c * (w - p))
         assert factor * c <= 1.0 + 1e-9
         assert factor * c >= 1.0 - 1e-9
         assert math.isinf(psi.conjugate((c + 1e-6) * (w - p)))
@@ -211,7 +211,7 @@ def same(one, two, here, there, seed):
     x, y = here(w), there(w)
     assert a.value(x) == pytest.approx(b.value(y), rel=1e-13)
     assert a.conjugate(x) == pytest.approx(b.conjugate(y), rel=1e-13)
-    assert a.feasible(x) == pytest.approx(b.feasible(y), rel=1e-13)
+    assert a.dual_scaling(x) == pytest.approx(b.dual_scaling(y), rel=1e-13)
     for t in (0.0, 1e-3, 0.3, 20.0):
         p, q = a.prox(x, t), b.prox(y, t)
         assert p.shape == x.shape
@@ -290,7 +290,7 @@ def test_groups_of_a_file(tmp_path):
     psi, _ = build_regularizer({"name": "group_lasso", "strength": 0.5, "groups": str(file)})
     w = np.array([3.0, 0.0, 3.0, 4.0, -2.0, 0.0])
     assert psi.value(w) == pytest.approx(0.5 * (3.0 + math.sqrt(3.0) * 5.0 + math.sqrt(2.0) * 2.0))
-    assert psi.feasible(w) == pytest.approx(0.5 / 3.0)
+    assert psi.dual_scaling(w) == pytest.approx(0.5 / 3.0)
     psi.check((6,))
     psi.check((2, 3))
     with pytest.raises(RrmbenchError, match=r"groups\.txt sum to 6, found a model with 7 entries"):
@@ -332,7 +332,7 @@ def test_a_sum_over_coordinates_is_one_on_whole_models(name):
     """`over_coordinates` has the sums and the entries of the scalar methods, on vectors and on matrices."""
     psi, _ = build_regularizer(oracles.example("regularizer", name))
     whole = over_coordinates(psi)
-    assert whole.separable and whole.psi is psi
+    assert whole.coordinate_separable and whole.psi is psi
     for w in np.linspace(-0.4, 0.7, 12), np.linspace(-0.3, 0.6, 12).reshape(4, 3), np.linspace(0.0, 0.5, 24)[::2]:
         assert whole.value(w) == pytest.approx(sum(map(psi.value, w.ravel().tolist())), rel=1e-14)
         v = 0.05 * w
@@ -343,15 +343,15 @@ def test_a_sum_over_coordinates_is_one_on_whole_models(name):
 
 def test_what_a_regularizer_does_not_say_is_decided_once():
     class Silent:
-        separable = False
+        coordinate_separable = False
 
         def prox(self, w, t):
             return w
 
     whole, w = over_coordinates(Silent()), np.arange(6.0).reshape(3, 2).T
-    assert not (whole.separable or whole.isotropic or whole.homogeneous or whole.soft_threshold)
+    assert not (whole.coordinate_separable or whole.isotropic or whole.homogeneous or whole.soft_threshold)
     whole.check((3,))
     u = whole.prox(w, 1.0)
     assert not np.shares_memory(u, w) and u.flags.c_contiguous
     l1 = over_coordinates(build_regularizer({"name": "l1", "strength": 0.2})[0])
-    assert l1.separable and l1.soft_threshold and l1.homogeneous and not l1.isotropic
+    assert l1.coordinate_separable and l1.soft_threshold and l1.homogeneous and not l1.isotropic

@@ -147,4 +147,4 @@ def test_rows_without_entries_and_single_samples():
         for solver in [name for name in SOLVERS if takes(name, p)]:
             for it in iterates(solver, p, 30):
                 assert np.isfinite(p.primal(it.w))
-                assert it.b is None or np.isfinite(p.dual(it.b))
+                assert it.b is None or np.isfinite(p.dual_value(it.b))

@@ -112,7 +112,7 @@ def test_the_regret_of_fobos(loss, regularizer):
         assert regret <= (s if s > 0.0 else 1.0) * best @ best / 2 + squares
         w = it.w.copy()
     assert p.primal(w) - optimum <= 0.05 * (p.primal(np.zeros(12)) - optimum)
-    assert p.dual(it.b) <= optimum + 1e-9
+    assert p.dual_value(it.b) <= optimum + 1e-9
 
 
 @non_smooth
@@ -127,4 +127,4 @@ def test_the_rate_of_rda(loss, regularizer):
         assert p.primal(it.w) - optimum <= bound
     last = at(solver, p, 3000)
     assert p.primal(last.w) - optimum <= 0.1 * (p.primal(np.zeros(12)) - optimum)
-    assert p.dual(last.b) <= optimum + 1e-9
+    assert p.dual_value(last.b) <= optimum + 1e-9

@@ -62,7 +62,7 @@ def test_pegasos_rescales():
     for it in islice(steps("pegasos", p), 30):
         for i in rng.integers(20, 20):
             t += 1
-            b = p.loss.dual(1e3 * X[i] @ u, y[i], 0.0)
+            b = p.loss.dual_point(1e3 * X[i] @ u, y[i], 0.0)
             u = (1 - 1 / t) * u - b * 1e3 * X[i] / (1e-6 * t)
             u *= min(1.0, radius / np.linalg.norm(u)) if u.any() else 1.0
         np.testing.assert_allclose(it.w, u, atol=1e-8 * radius)
@@ -76,7 +76,7 @@ def test_pegasos_reaches_the_optimum_and_its_ball_holds_it(sampling):
     last = at({"name": "pegasos", "sampling": sampling}, p, 3000)
     assert p.primal(last.w) - optimum <= 1e-3 * (1.0 - optimum)
     if sampling == "all":
-        assert -1e-9 <= optimum - p.dual(last.b) <= 1e-2 * (1.0 - optimum)
+        assert -1e-9 <= optimum - p.dual_value(last.b) <= 1e-2 * (1.0 - optimum)
 
 
 def test_pegasos_is_for_the_support_vector_machine():
@@ -136,7 +136,7 @@ def test_matrix_models_and_norms_of_them(solver, regularizer):
     last = at({"name": solver, **tuned[solver]}, p, 2000)
     assert last.w.shape == (4, 3)
     assert -1e-6 <= p.primal(last.w) - optimum <= 0.1 * (p.primal(np.zeros((4, 3))) - optimum)
-    assert p.dual(last.b) <= optimum + 1e-6
+    assert p.dual_value(last.b) <= optimum + 1e-6
 
 
 @pytest.mark.parametrize("solver", ["fobos", "rda", "agd_adaptive", "excessive_gap"])
@@ -158,7 +158,7 @@ def test_losses_on_several_outputs_and_on_all_samples(solver):
         first = p.primal(np.zeros(p.shape))
         its = list(islice(steps(solver, p), 300))
         assert p.primal(its[-1].w) < 0.98 * first
-        assert p.dual(its[-1].b) <= min(p.primal(it.w) for it in its)
+        assert p.dual_value(its[-1].b) <= min(p.primal(it.w) for it in its)
 
 
 @pytest.mark.parametrize("solver", DETERMINISTIC, ids=str)

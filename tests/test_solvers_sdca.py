@@ -115,7 +115,7 @@ def test_dual_row_maximizes(name, mu, q):
     others = [0, 1, 3, 4]
     for _ in range(15):
         z, b = 1.5 * rng.standard_normal(5), np.empty(5)
-        loss.dual_row(z, y, mu, q, b)
+        loss.dual_point_row(z, y, mu, q, b)
 
         def lost(t, z=z):
             row = np.zeros(5)

@@ -47,7 +47,7 @@ def test_average_is_over_every_step_of_the_tail(loss):
         np.testing.assert_allclose(it.b, mean, atol=1e-11)
         np.testing.assert_allclose(it.w, p.primal_point(p.v(mean)), atol=1e-10)
         assert (it.passes, it.checks) == (k, 0.5 * k)
-        assert np.isfinite(p.dual(it.b))
+        assert np.isfinite(p.dual_value(it.b))
     assert not its[0].b.any()
 
 
@@ -107,7 +107,7 @@ def test_average_stays_in_the_domain(strength):
     X, y = oracles.data(40, 12, density=0.5)
     p = Problem(X, y, {"name": "quantile", "a": 0.3}, {"name": "l2", "strength": strength}).smoothed(0.05)
     its = iterates({"name": "prox_sdca", "output": "average"}, p, 100)
-    assert np.isfinite([p.dual(it.b) for it in its]).all()
+    assert np.isfinite([p.dual_value(it.b) for it in its]).all()
     assert p.gap(its[-1].w, its[-1].b) < 0.5 * p.gap(its[0].w, its[0].b)
 
 
@@ -151,7 +151,7 @@ def test_the_reported_pair_is_what_stops_a_run(output):
     p = oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"])
     found = rrmbench.solve(p, {"name": "prox_sdca", "output": output}, gap=1e-5, passes=2000)
     assert found.reason == "gap"
-    assert p.primal(found.w) - p.dual(found.b) <= 1e-5
+    assert p.primal(found.w) - p.dual_value(found.b) <= 1e-5
 
 
 # theory

@@ -42,7 +42,7 @@ def test_option_1_maximizes_the_dual_for_l2(loss):
     for i in range(10):
         new = one_step(p, b, i)
         assert np.array_equal(np.delete(new, i), np.delete(b, i))
-        assert_minimizes(lambda t, i=i: -p.dual(np.concatenate((b[:i], [t], b[i + 1 :]))), new[i])
+        assert_minimizes(lambda t, i=i: -p.dual_value(np.concatenate((b[:i], [t], b[i + 1 :]))), new[i])
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -61,8 +61,8 @@ def test_option_1_maximizes_its_bound(loss, regularizer):
             return (p.loss.conjugate(t, p.y[i]) + p.mu / 2 * t * t - bound) / p.n
 
         assert_minimizes(lost, new[i])
-        assert p.dual(new) >= p.dual(b) - 1e-14
-        increased += p.dual(new) > p.dual(b) + 1e-9
+        assert p.dual_value(new) >= p.dual_value(b) - 1e-14
+        increased += p.dual_value(new) > p.dual_value(b) + 1e-9
     assert increased > 0
 
 
@@ -77,7 +77,7 @@ def test_option_1_maximizes_the_dual_over_all_rows(loss):
         def lost(row, i=i, others=others):
             trial = b.copy()
             trial[i, others], trial[i, int(p.y[i])] = row, -row.sum()
-            return -p.dual(trial)
+            return -p.dual_value(trial)
 
         found = minimize(
             lost,
@@ -87,8 +87,8 @@ def test_option_1_maximizes_the_dual_over_all_rows(loss):
             constraints=LinearConstraint(np.ones(3), 0.0, 1.0 - 1e-13),
             options={"ftol": 1e-15, "maxiter": 500},
         )
-        assert -p.dual(new) <= found.fun + 1e-12
-        assert p.dual(new) >= p.dual(b) - 1e-14
+        assert -p.dual_value(new) <= found.fun + 1e-12
+        assert p.dual_value(new) >= p.dual_value(b) - 1e-14
 
 
 # options II to V against the paper's formulas in the paper's sign, alpha = -b
@@ -104,10 +104,10 @@ def loss_value(name, z, y):
 
 def paper_step(name, option, p, b, i):
     """alpha_i after Figure 1's step on sample i; scalar losses."""
-    X, lam_n, gamma = dense(p), p.strong_convexity * p.n, p.loss.convexity + p.mu
+    X, lam_n, gamma = dense(p), p.strong_convexity * p.n, p.loss.conjugate_convexity + p.mu
     x, y, alpha, w = X[i], p.y[i], -b[i], oracles.dual_point(p, b, X)
     square, R2 = x @ x, (X**2).sum(axis=1).max()
-    u = -p.loss.dual(x @ w, y, p.mu)
+    u = -p.loss.dual_point(x @ w, y, p.mu)
     q = u - alpha
     if q == 0.0:
         return alpha
@@ -160,7 +160,7 @@ def test_options_are_figure_1_for_rows(loss, option):
     for i in range(8):
         z, y, gamma = X[i] @ w, p.y[i], 1.0 / p.smoothness
         one = type(p.losses)(p.loss, SimpleNamespace(shape=(1, 1, 4)), np.array([y]))
-        u = one.dual(p.mu, z[None])[0]
+        u = one.dual_point(p.mu, z[None])[0]
         h = u - b[i]
 
         def conjugate(row, one=one):
@@ -194,7 +194,7 @@ def test_no_step_lowers_the_dual(option, loss):
     b, values = np.zeros(p.output_shape), []
     for i in Rng(1).integers(p.n, 5 * p.n):
         b = one_step(p, b, int(i), option)
-        values.append(p.dual(b))
+        values.append(p.dual_value(b))
     assert np.diff(values).min() >= -1e-14
     assert values[-1] > values[0] + 1e-3
 

@@ -1,37 +1,38 @@
 """Losses phi(z; y), one file each.
 
 A loss is a NamedTuple of floats with methods that are written once and used by every solver, and two fields:
-`convexity`, the strong convexity of phi* (phi is 1/convexity-smooth; 0 if it is not smooth), and `lipschitz`, the
-Lipschitz constant of phi (inf if there is none). A name of the YAML file is a function that returns the NamedTuple, or
-a pair (NamedTuple, mu) for a smoothed loss. The class attribute `outputs` says what z is.
+`conjugate_convexity`, the strong convexity of phi* (phi is 1/conjugate_convexity-smooth; 0 if it is not smooth), and
+`lipschitz`, the Lipschitz constant of phi (inf if there is none). A name of the YAML file is a function that returns
+the NamedTuple, or a pair (NamedTuple, mu) for a smoothed loss. The class attribute `outputs` says what z is.
 
 "scalar", where it is not given: one number per sample, three scalar methods
 
-    value(z, y)        phi(z)
-    conjugate(b, y)    phi*(b), +inf outside its domain
-    dual(z, y, mu)     argmax_b  b z - phi*(b) - (mu/2) b^2,   for every mu > -convexity
+    value(z, y)             phi(z)
+    conjugate(b, y)         phi*(b), +inf outside its domain
+    dual_point(z, y, mu)    argmax_b  b z - phi*(b) - (mu/2) b^2,   for every mu > -conjugate_convexity
 
 "vector": k numbers per sample, z and b rows (k,), y a class index (`needs={"classes"}`) or a row of targets
 (`needs={"targets"}`); compiled kernels call
 
-    value_row(z, y)             phi(z)
-    conjugate_row(b, y)         phi*(b)
-    penalty_row(b, y)           what mu/2 multiplies: ||b||^2, or that of a linear map of b
-    dual_row(z, y, mu, q, b)    writes to b the argmax of  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
-    spread(k)                   for k outputs, ||A||^2 of the map A from z to where mu penalizes; 1 for ||b||^2
-    balanced(b, y)              of all samples: b (n, k) scaled down within the domain until its columns sum to 0; only
-                                where scaling single entries down leaves the domain, see `problem.samples.balanced`
+    value_row(z, y)                   phi(z)
+    conjugate_row(b, y)               phi*(b)
+    penalty_row(b, y)                 what mu/2 multiplies: ||b||^2, or that of a linear map of b
+    dual_point_row(z, y, mu, q, b)    writes to b the argmax of  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
+    spread(k)                         for k outputs, ||A||^2 of the map A from z to where mu penalizes; 1 for ||b||^2
+    balanced(b, y)                    of all samples: b (n, k) scaled down within the domain until its columns sum to
+                                      0; only where scaling single entries down leaves the domain, see
+                                      `problem.samples.balanced`
 
 "whole": not a sum over samples; methods on the arrays of all samples, for Phi(z), which stands for (1/n) sum phi(z_i)
 
-    shape(X, y)        the shape of z and b
-    value(z, y)        Phi(z)
-    conjugate(b, y)    max_z  (1/n) b.z - Phi(z)
-    penalty(b, y)      ||b||^2
-    dual(z, y, mu)     argmax_b  (1/n) b.z - conjugate(b) - (mu/2n) ||b||^2
+    shape(X, y)             the shape of z and b
+    value(z, y)             Phi(z)
+    conjugate(b, y)         max_z  (1/n) b.z - Phi(z)
+    penalty(b, y)           ||b||^2
+    dual_point(z, y, mu)    argmax_b  (1/n) b.z - conjugate(b) - (mu/2n) ||b||^2
 
-For mu = 0 (and q = 0) at a kink, `dual` is the subgradient of least norm. A loss whose outputs are not on the scale of
-its labels has `predict(z)`, the labels that an array of outputs stands for.
+For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm. A loss whose outputs are not on the
+scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
 """
 
 import importlib

@@ -13,7 +13,7 @@ class Absolute(NamedTuple):
     The step of SDCA, option I, is b = clip(b + (p - y - mu b)/(mu + q), -1, 1) with p = x_i.w, q = ||x_i||^2/(s n).
     """
 
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
 
     def value(self, z, y):
@@ -22,7 +22,7 @@ class Absolute(NamedTuple):
     def conjugate(self, b, y):
         return y * b if -1.0 <= b <= 1.0 else float("inf")
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return clipped_ratio(z - y, mu, -1.0, 1.0)
 
 

@@ -12,7 +12,7 @@ class EpsilonInsensitive(NamedTuple):
     """phi(z) = max(|z - y| - epsilon, 0),  phi*(b) = y b + epsilon |b| for |b| <= 1 [Pdprox, section 3]."""
 
     epsilon: float
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
 
     def value(self, z, y):
@@ -21,7 +21,7 @@ class EpsilonInsensitive(NamedTuple):
     def conjugate(self, b, y):
         return y * b + self.epsilon * abs(b) if -1.0 <= b <= 1.0 else float("inf")
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return math.copysign(clipped_ratio(abs(z - y) - self.epsilon, mu, 0.0, 1.0), z - y)
 
 

@@ -13,7 +13,7 @@ class GeneralizedHinge(NamedTuple):
 
     a: float
     lipschitz: float
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
 
     def value(self, z, y):
         m = y * z
@@ -23,7 +23,7 @@ class GeneralizedHinge(NamedTuple):
         s = -y * b
         return -min(s, 1.0) if 0.0 <= s <= self.a else float("inf")
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         s = clipped_ratio(1.0 - y * z, mu, 0.0, 1.0)
         return -y * (s if s < 1.0 else clipped_ratio(-y * z, mu, 1.0, self.a))
 

@@ -19,7 +19,7 @@ class Hinge(NamedTuple):
     s' the strong convexity of Psi.
     """
 
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
 
     def value(self, z, y):
@@ -29,7 +29,7 @@ class Hinge(NamedTuple):
         s = -y * b
         return -s if 0.0 <= s <= 1.0 else float("inf")
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return -y * clipped_ratio(1.0 - y * z, mu, 0.0, 1.0)
 
 
@@ -41,7 +41,7 @@ class BudgetHinge(NamedTuple):
     """
 
     budget: float
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
     outputs = "whole"
 
@@ -66,7 +66,7 @@ class BudgetHinge(NamedTuple):
     def penalty(self, b, y):
         return float(np.vdot(b, b))
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         """The projection of (1 - y z)/mu by Lemma 13; for mu = 0 the subgradient of least norm."""
         slack = 1.0 - y * z
         if mu > 0.0:

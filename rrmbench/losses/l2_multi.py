@@ -22,7 +22,7 @@ def squares(b):
 class L2Multi(NamedTuple):
     """phi(z) = ||z - y||_2,  phi*(b) = y.b for ||b||_2 <= 1 (to rounding, 1e-12);  z, y and b are rows (k,)."""
 
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
     outputs = "vector"
 
@@ -46,7 +46,7 @@ class L2Multi(NamedTuple):
     def penalty_row(self, b, y):
         return squares(b)
 
-    def dual_row(self, z, y, mu, q, b):
+    def dual_point_row(self, z, y, mu, q, b):
         """The projection of (z - y)/(mu + q) on the unit ball; 0 at z = y."""
         for c in range(z.shape[0]):
             b[c] = z[c] - y[c]

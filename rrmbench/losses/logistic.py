@@ -39,7 +39,7 @@ def shifted_logit(m, mu):
 class Logistic(NamedTuple):
     """phi(z) = log(1 + e^-m), m = y z;  phi*(b) = s log s + (1-s) log(1-s) for s = -y b in [0, 1];  y = -1 or +1."""
 
-    convexity: float = 4.0
+    conjugate_convexity: float = 4.0
     lipschitz: float = 1.0
 
     def value(self, z, y):
@@ -54,7 +54,7 @@ class Logistic(NamedTuple):
             return float("inf")
         return s * math.log(s) + (1.0 - s) * math.log1p(-s)
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         """s solves s = sigmoid(-m - mu s), found through t = logit s, where nothing overflows."""
         m = y * z
         return -y * (sigmoid(-m) if mu == 0.0 else sigmoid(shifted_logit(m, mu)))

@@ -2,8 +2,8 @@
 
 The label y is a class index 0 .. k-1 stored as a float. Both losses are functions of the margins a_j = z_j - z_y, so b
 has b_j >= 0 for j != y, their sum at most 1 (to rounding, 1e-12), and b_y = -sum of the others; (b_j) for j != y is the
-papers' dual variable in the space of margins. mu penalizes sum_{j != y} b_j^2, q of `dual_row` penalizes ||b||^2 =
-sum b_j^2 + (sum b_j)^2, and the map from outputs to margins has the spread k.
+papers' dual variable in the space of margins. mu penalizes sum_{j != y} b_j^2, q of `dual_point_row` penalizes ||b||^2
+= sum b_j^2 + (sum b_j)^2, and the map from outputs to margins has the spread k.
 """
 
 import math
@@ -76,7 +76,7 @@ def margin_threshold(m, C):
 class MaxOfHinge(NamedTuple):
     """phi(z) = max(0, max_{j != y} 1 + z_j - z_y),  phi*(b) = -sum_{j != y} b_j."""
 
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 1.0  # in the margins
     outputs = "vector"
 
@@ -101,7 +101,7 @@ class MaxOfHinge(NamedTuple):
     def balanced(self, b, y):
         return balanced(b, y)
 
-    def dual_row(self, z, y, mu, q, b):
+    def dual_point_row(self, z, y, mu, q, b):
         c = int(y)
         for j in range(z.shape[0]):
             b[j] = 1.0 + z[j] - z[c]
@@ -125,7 +125,10 @@ class MaxOfHinge(NamedTuple):
 
 @register_jitable
 def excess(rho, z, c, gamma, mu, q, b):
-    """Fill b for r = 1 - sum b = e^rho by the stationarity of `dual_row`; return sum b + r - 1 and its slope in rho."""
+    """Fill b (k,) for r = 1 - sum b = e^rho by the stationarity of `dual_point_row`.
+
+    Return sum b + r - 1 and its slope in rho.
+    """
     r = math.exp(rho)
     shift = 1.0 - z[c] + gamma * (rho - math.log(2.0)) - q * (1.0 - r)
     total, slope = r - 1.0, r
@@ -145,7 +148,7 @@ class SoftMaxOfHinge(NamedTuple):
     """
 
     gamma: float
-    convexity: float
+    conjugate_convexity: float
     lipschitz: float = 1.0
     outputs = "vector"
 
@@ -180,7 +183,7 @@ class SoftMaxOfHinge(NamedTuple):
     def balanced(self, b, y):
         return balanced(b, y)
 
-    def dual_row(self, z, y, mu, q, b):
+    def dual_point_row(self, z, y, mu, q, b):
         """The 1 - s = e^rho of the maximizer is the root of an increasing function: Newton's method in a bracket."""
         c, others = int(y), z.shape[0] - 1.0
         top = -math.inf

@@ -39,7 +39,7 @@ class OrdinalHinge(NamedTuple):
     theta_2: float
     theta_3: float
     theta_4: float
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
     lipschitz: float = 4.0
 
     def value(self, z, y):
@@ -63,7 +63,7 @@ class OrdinalHinge(NamedTuple):
             slope += 1.0
         return total
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         points, slope = kinks(self, y)
         b = slope
         for kink in points:

@@ -13,7 +13,7 @@ class Quantile(NamedTuple):
 
     a: float
     lipschitz: float
-    convexity: float = 0.0
+    conjugate_convexity: float = 0.0
 
     def value(self, z, y):
         return self.a * (y - z) if z < y else (1.0 - self.a) * (z - y)
@@ -21,7 +21,7 @@ class Quantile(NamedTuple):
     def conjugate(self, b, y):
         return y * b if -self.a <= b <= 1.0 - self.a else float("inf")
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return clipped_ratio(z - y, mu, -self.a, 1.0 - self.a)
 
 

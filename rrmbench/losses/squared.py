@@ -11,7 +11,7 @@ class Squared(NamedTuple):
     The step of SDCA, option I, is b = b + (p - y - (1 + mu) b)/(1 + mu + q) with p = x_i.w, q = ||x_i||^2/(s n).
     """
 
-    convexity: float = 1.0
+    conjugate_convexity: float = 1.0
     lipschitz: float = float("inf")
 
     def value(self, z, y):
@@ -20,7 +20,7 @@ class Squared(NamedTuple):
     def conjugate(self, b, y):
         return 0.5 * b * b + y * b
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return (z - y) / (1.0 + mu)
 
 

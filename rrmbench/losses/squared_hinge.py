@@ -12,7 +12,7 @@ class SquaredHinge(NamedTuple):
     q = ||x_i||^2/(s' n), s' the strong convexity of Psi.
     """
 
-    convexity: float = 1.0
+    conjugate_convexity: float = 1.0
     lipschitz: float = float("inf")
 
     def value(self, z, y):
@@ -23,7 +23,7 @@ class SquaredHinge(NamedTuple):
         s = -y * b
         return 0.5 * s * s - s if s >= 0.0 else float("inf")
 
-    def dual(self, z, y, mu):
+    def dual_point(self, z, y, mu):
         return -y * max(0.0, (1.0 - y * z) / (1.0 + mu))
 
 

@@ -1,7 +1,7 @@
 """Compiled kernels: the decorator, the bridge to losses and regularizers, prefetch, and sums over arrays.
 
 A loss or a regularizer is a NamedTuple of floats with plain scalar methods. Kernels call these methods as
-they stand (`loss.dual(z, y, mu)`), numba inlines them, and the machine code is cached on disk for all
+they stand (`loss.dual_point(z, y, mu)`), numba inlines them, and the machine code is cached on disk for all
 processes.
 """
 
@@ -10,7 +10,7 @@ import math
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic, overload_method, register_jitable
+from numba.extending import intrinsic, overload_attribute, overload_method, register_jitable
 
 from rrmbench.numerics.jit_cache import KernelCache
 
@@ -34,16 +34,31 @@ def _expose(name, implementation):
 # argument less than a loss's, so kernels know them as psi and psi_conjugate.
 _expose("value", lambda self, z, y: self.instance_class.value)
 _expose("conjugate", lambda self, b, y: self.instance_class.conjugate)
-_expose("dual", lambda self, z, y, mu: self.instance_class.dual)
+_expose("dual_point", lambda self, z, y, mu: self.instance_class.dual_point)
 _expose("value_row", lambda self, z, y: self.instance_class.value_row)
 _expose("conjugate_row", lambda self, b, y: self.instance_class.conjugate_row)
 _expose("penalty_row", lambda self, b, y: self.instance_class.penalty_row)
-_expose("dual_row", lambda self, z, y, mu, q, b: self.instance_class.dual_row)
+_expose("dual_point_row", lambda self, z, y, mu, q, b: self.instance_class.dual_point_row)
 _expose("psi", lambda self, w: self.instance_class.value)
 _expose("psi_conjugate", lambda self, v: self.instance_class.conjugate)
 _expose("prox", lambda self, w, t: self.instance_class.prox)
 _expose("step", lambda self, p, b, y, q: self.instance_class.step)
 _expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
+
+# the former names, for the kernels of plug-ins (`rrmbench.former_names`); a field is one under both of its names
+_expose("dual", lambda self, z, y, mu: self.instance_class.dual_point)
+_expose("dual_row", lambda self, z, y, mu, q, b: self.instance_class.dual_point_row)
+
+
+def _conjugate_convexity(self):
+    field = "conjugate_convexity" if "conjugate_convexity" in self.fields else "convexity"
+    at = self.fields.index(field)
+    return lambda self: self[at]
+
+
+for _tuple_type in types.NamedTuple, types.NamedUniTuple:
+    for _name in "conjugate_convexity", "convexity":
+        overload_attribute(_tuple_type, _name)(_conjugate_convexity)
 
 
 @intrinsic
@@ -121,7 +136,7 @@ def mean_loss(loss, mu, z, y):
     total = 0.0
     for i in range(z.shape[0]):
         if mu > 0.0:
-            b = loss.dual(z[i], y[i], mu)
+            b = loss.dual_point(z[i], y[i], mu)
             total += b * z[i] - loss.conjugate(b, y[i]) - 0.5 * mu * b * b
         else:
             total += loss.value(z[i], y[i])
@@ -141,7 +156,7 @@ def mean_conjugate(loss, mu, b, y):
 def loss_dual(loss, mu, z, y, b):
     """b_i = argmax_b b z_i - phi*(b) - (mu/2) b^2, the derivative of phi^mu at z_i."""
     for i in range(z.shape[0]):
-        b[i] = loss.dual(z[i], y[i], mu)
+        b[i] = loss.dual_point(z[i], y[i], mu)
 
 
 @kernel
@@ -150,7 +165,7 @@ def mean_loss_rows(loss, mu, z, y):
     total, b = 0.0, np.empty(z.shape[1])
     for i in range(z.shape[0]):
         if mu > 0.0:
-            loss.dual_row(z[i], y[i], mu, 0.0, b)
+            loss.dual_point_row(z[i], y[i], mu, 0.0, b)
             total -= loss.conjugate_row(b, y[i]) + 0.5 * mu * loss.penalty_row(b, y[i])
             for j in range(b.shape[0]):
                 total += b[j] * z[i, j]
@@ -172,7 +187,7 @@ def mean_conjugate_rows(loss, mu, b, y):
 def loss_dual_rows(loss, mu, q, z, y, b):
     """As `loss_dual`, for a loss on rows of length k, with (q/2) ||b_i||^2 subtracted too."""
     for i in range(z.shape[0]):
-        loss.dual_row(z[i], y[i], mu, q, b[i])
+        loss.dual_point_row(z[i], y[i], mu, q, b[i])
 
 
 @kernel

@@ -190,7 +190,7 @@ def lazy_steps(samples, memory, regularizer, eta, powers, order, w, last):
             j = rows.indices[e]
             w[j] = regularizer.prox(closed_form_steps(w[j], B[j], threshold, t - last[j], powers), 0.0)
             z += rows.data[e] * w[j]
-        delta = loss.dual(z, y[i], mu) - theta[i]
+        delta = loss.dual_point(z, y[i], mu) - theta[i]
         if is_table(memory):
             theta[i] += delta
         move, change = a * eta * delta * weight, a * eta * delta / theta.shape[0]
@@ -220,7 +220,7 @@ def dense_steps(samples, memory, regularizer, eta, a, order, w):
         prefetch_rows(rows, y, order, t)
         i = order[t]
         begin, end = rows.indptr[i], rows.indptr[i + 1]
-        delta = loss.dual(dot(rows.indices, rows.data, begin, end, w), y[i], mu) - theta[i]
+        delta = loss.dual_point(dot(rows.indices, rows.data, begin, end, w), y[i], mu) - theta[i]
         if is_table(memory):
             theta[i] += delta
         move, change = eta * delta * weight, a * eta * delta / theta.shape[0]

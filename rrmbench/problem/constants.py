@@ -72,7 +72,7 @@ def constants(problem, minimizer=None):
         s=problem.strong_convexity,
         gamma=1.0 / problem.smoothness,
         G=problem.lipschitz,
-        initial_gap=first - problem.dual(np.zeros(problem.output_shape)),
+        initial_gap=first - problem.dual_value(np.zeros(problem.output_shape)),
         D2=problem.n * problem.dual_radius**2,
         start=0.5 if w0.any() else 0.0,
     )

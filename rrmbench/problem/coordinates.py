@@ -1,27 +1,29 @@
 """A regularizer on whole models, whatever it is on: single coordinates, or arrays.
 
 Both classes have the methods of `rrmbench.regularizers` on arrays w and v of the model's shape: `value`, `conjugate`,
-`prox`, which returns a new array, `feasible`, `radius` and `check`. `psi` is the regularizer itself. They have all the
-attributes that a regularizer may leave out:
+`prox`, which returns a new array, `dual_scaling`, `radius` and `check`. `psi` is the regularizer itself. Both have all
+the attributes that a regularizer may leave out:
 
-    separable       a sum over coordinates
-    soft_threshold  a multiple of |w|, on all numbers or on an interval
-    homogeneous     psi(c w) = c psi(w) for all c >= 0
-    isotropic       a function of ||w||_2
+    coordinate_separable  a sum over coordinates
+    soft_threshold        a multiple of |w|, on all numbers or on an interval
+    homogeneous           psi(c w) = c psi(w) for all c >= 0
+    isotropic             a function of ||w||_2
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.former_names import with_former_names
 from rrmbench.numerics import jit
 
 
 def over_coordinates(regularizer):
     """The regularizer on whole models; a regularizer is one of single coordinates unless it says otherwise."""
-    return (OfCoordinates if getattr(regularizer, "separable", True) else OfArrays)(regularizer)
+    return (OfCoordinates if getattr(regularizer, "coordinate_separable", True) else OfArrays)(regularizer)
 
 
+@with_former_names("regularization")
 @dataclass(frozen=True)
 class _Regularization:
     psi: object
@@ -38,8 +40,8 @@ class _Regularization:
     def isotropic(self):
         return getattr(self.psi, "isotropic", False)
 
-    def feasible(self, v):
-        return self.psi.feasible(v)
+    def dual_scaling(self, v):
+        return self.psi.dual_scaling(v)
 
     def radius(self, value, shape):
         return self.psi.radius(value, shape)
@@ -52,7 +54,7 @@ class _Regularization:
 class OfCoordinates(_Regularization):
     """sum_j psi(w_j), psi with scalar methods."""
 
-    separable = True
+    coordinate_separable = True
 
     def value(self, w):
         return jit.psi_value(self.psi, w.reshape(-1))
@@ -69,7 +71,7 @@ class OfCoordinates(_Regularization):
 class OfArrays(_Regularization):
     """psi(w), psi with methods on arrays."""
 
-    separable = False
+    coordinate_separable = False
 
     def value(self, w):
         return self.psi.value(w)

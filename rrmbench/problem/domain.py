@@ -79,7 +79,7 @@ class InBall:
 
     psi: object
     r: float
-    separable = False
+    coordinate_separable = False
 
     @property
     def isotropic(self):
@@ -97,7 +97,7 @@ class InBall:
         u = self.psi.prox(w, t)
         return u * min(1.0, self.r / max(np.linalg.norm(u), self.r))
 
-    def feasible(self, v):
+    def dual_scaling(self, v):
         return 1.0
 
     def radius(self, value, shape):

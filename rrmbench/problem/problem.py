@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Counted
@@ -26,6 +27,7 @@ from rrmbench.problem.traits import build_loss, build_regularizer, given_labels,
 from rrmbench.registry import load_plugins_of
 
 
+@with_former_names("problem")
 @dataclass(frozen=True, eq=False)
 class Problem:
     """min over w of (1/n) sum phi^mu(x_i.w; y_i) + psi(w) + (l2/2) ||w||^2 + (kappa/2) ||w - center||^2 + offset.
@@ -66,6 +68,8 @@ class Problem:
             loss, mu = build_loss(self.loss)
             put("loss", loss)
             put("mu", self.mu + mu)
+        else:
+            renamed("loss", self.loss)
         if not _is_frozen(self.y):
             put("y", given_labels(self.y, self.loss))
         if not hasattr(self.X, "forward"):
@@ -74,6 +78,8 @@ class Problem:
             regularizer, l2 = build_regularizer(self.regularizer)
             put("regularizer", regularizer)
             put("l2", self.l2 + l2)
+        else:
+            renamed("regularizer", self.regularizer)
         if self.y.shape[0] != self.n:
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {self.n} rows")
         put("losses", over_samples(self.loss, self.X, self.y))
@@ -115,8 +121,11 @@ class Problem:
 
     @property
     def smoothness(self) -> float:
-        """The smoothness of one loss phi^mu as a function of z: 1/(convexity + mu) for scalar z; inf if not smooth."""
-        curvature = self.loss.convexity + self.mu / self.losses.spread
+        """The smoothness of one loss phi^mu as a function of z: 1/(conjugate_convexity + mu) for scalar z.
+
+        It is inf where the loss is not smooth.
+        """
+        curvature = self.loss.conjugate_convexity + self.mu / self.losses.spread
         return 1.0 / curvature if curvature > 0.0 else np.inf
 
     @property
@@ -199,11 +208,11 @@ class Problem:
 
     def loss_dual(self, z: np.ndarray, mu: float | None = None) -> np.ndarray:
         """The b of all samples that attain phi^mu(z_i), so the derivatives of the smoothed losses; shaped like z."""
-        return self.losses.dual(self.mu if mu is None else mu, z)
+        return self.losses.dual_point(self.mu if mu is None else mu, z)
 
     def loss_prox(self, u: np.ndarray, t: float) -> np.ndarray:
         """argmin_b  t sum (phi^mu)*(b_i) + ||b - u||^2 / 2, for t > 0; shaped like z."""
-        return self.losses.dual(self.mu, u / t, 1.0 / t)
+        return self.losses.dual_point(self.mu, u / t, 1.0 / t)
 
     def _body(self, w: np.ndarray) -> np.ndarray:
         """The part of w (a view) that psi and l2 see."""
@@ -307,19 +316,19 @@ class Problem:
             w = self.primal_point(v)
             return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b
         body = self._body(v)
-        t = self.regularization.feasible(body)
+        t = self.regularization.dual_scaling(body)
         if t < 1.0:
             b = t * b
             return self.offset - self.mean_conjugate(b), b
         return self.offset - self.regularization.conjugate(body) - self.mean_conjugate(b), b
 
-    def dual(self, b: np.ndarray) -> float:
+    def dual_value(self, b: np.ndarray) -> float:
         """D(b), b scaled into the domain first; a lower bound of P for every b."""
         return self.certificate(b)[0]
 
     def gap(self, w: np.ndarray, b: np.ndarray) -> float:
         """P(w) - D(b) >= P(w) - P(w*)."""
-        return self.primal(w) - self.dual(b)
+        return self.primal(w) - self.dual_value(b)
 
     def consistent_gap(self, z: np.ndarray, b: np.ndarray) -> float:
         """P(w) - D(b) for w = primal_point(v(b)) and z = X w: (1/n) sum phi(z_i) + phi*(b_i) - b_i z_i.

@@ -4,16 +4,17 @@ Each of the three classes has
 
     shape              of the outputs z and of the dual variable b
     spread             ||A||^2 for the map A from outputs to what mu penalizes: phi^mu has smoothness
-                       1/(convexity + mu/spread)
+                       1/(conjugate_convexity + mu/spread)
     mean_loss(mu, z)        (1/n) sum phi^mu(z_i)
     mean_conjugate(mu, b)   (1/n) sum (phi^mu)*(b_i), +inf outside the domain
-    dual(mu, z, q)          argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
+    dual_point(mu, z, q)    argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
                             smoothed losses, for q > 0 the proximal step on the conjugate
     balanced(b)             b scaled down, within the domain, until the columns (outputs) sum to 0
 """
 
 import numpy as np
 
+from rrmbench.former_names import with_former_names
 from rrmbench.numerics import jit
 
 
@@ -23,6 +24,7 @@ def over_samples(loss, X, y):
     return kind(loss, X, y)
 
 
+@with_former_names("losses")
 class Scalar:
     """One output per sample, scalar methods (see `rrmbench.losses`)."""
 
@@ -37,7 +39,7 @@ class Scalar:
     def mean_conjugate(self, mu, b):
         return jit.mean_conjugate(self.loss, mu, b, self.y)
 
-    def dual(self, mu, z, q=0.0):
+    def dual_point(self, mu, z, q=0.0):
         b = np.empty(self.shape)
         jit.loss_dual(self.loss, mu + q, z, self.y, b)
         return b
@@ -46,6 +48,7 @@ class Scalar:
         return balanced(b)
 
 
+@with_former_names("losses")
 class Vector:
     """k outputs per sample and methods on rows of length k."""
 
@@ -59,7 +62,7 @@ class Vector:
     def mean_conjugate(self, mu, b):
         return jit.mean_conjugate_rows(self.loss, mu, b, self.y)
 
-    def dual(self, mu, z, q=0.0):
+    def dual_point(self, mu, z, q=0.0):
         b = np.empty(self.shape)
         jit.loss_dual_rows(self.loss, mu, q, z, self.y, b)
         return b
@@ -68,8 +71,9 @@ class Vector:
         return self.loss.balanced(b, self.y) if hasattr(self.loss, "balanced") else balanced(b)
 
 
+@with_former_names("losses")
 class Whole:
-    """A loss that is not a sum over samples: methods `value`, `conjugate`, `dual` on whole arrays, means included.
+    """A loss that is not a sum over samples: its methods take whole arrays, means included (see `rrmbench.losses`).
 
     `penalty(b, y)` is what mu/(2n) multiplies: ||b||^2; `shape(X, y)` is that of the outputs.
     """
@@ -82,14 +86,14 @@ class Whole:
     def mean_loss(self, mu, z):
         if mu == 0.0:
             return self.loss.value(z, self.y)
-        b = self.loss.dual(z, self.y, mu)
+        b = self.loss.dual_point(z, self.y, mu)
         return float(np.vdot(b, z)) / self.y.shape[0] - self.mean_conjugate(mu, b)
 
     def mean_conjugate(self, mu, b):
         return self.loss.conjugate(b, self.y) + 0.5 * mu * self.loss.penalty(b, self.y) / self.y.shape[0]
 
-    def dual(self, mu, z, q=0.0):
-        return self.loss.dual(z, self.y, mu + q)
+    def dual_point(self, mu, z, q=0.0):
+        return self.loss.dual_point(z, self.y, mu + q)
 
     def balanced(self, b):
         return balanced(b)

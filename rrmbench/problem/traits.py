@@ -61,17 +61,17 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     return traits_of(phi, mu, psi, 0.0 if "free_bias" in data else l2, data)
 
 
-def traits_of(loss, mu, regularizer, convexity, data):
+def traits_of(loss, mu, regularizer, strong_convexity, data):
     outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
     tests = {
         type(loss).__name__: mu == 0.0,
         type(regularizer).__name__: True,
-        "smooth": loss.convexity + mu > 0.0,
-        "strongly_convex": convexity > 0.0,
+        "smooth": loss.conjugate_convexity + mu > 0.0,
+        "strongly_convex": strong_convexity > 0.0,
         "separable": outputs != "whole",
         "scalar": outputs == "scalar",
         "matrix": outputs == "vector" or "tasks" in data,
-        "coordinate": regularization.separable and "free_bias" not in data,
+        "coordinate": regularization.coordinate_separable and "free_bias" not in data,
         "isotropic": regularization.isotropic,
     }
     return frozenset(name for name, holds in tests.items() if holds) | data

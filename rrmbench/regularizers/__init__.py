@@ -5,14 +5,14 @@ A regularizer has five methods:
     value(w)              psi(w)
     conjugate(v)          psi*(v), +inf outside its domain
     prox(w, t)            argmin_u  t psi(u) + ||u - w||^2 / 2; prox(w, 0) projects on the domain
-    feasible(v)           t in [0, 1], the factor by which v has to be scaled so that psi* is finite
+    dual_scaling(v)       t in [0, 1], the factor by which v has to be scaled so that psi* is finite
     radius(value, shape)  the greatest ||w||_2 of a model of this shape with psi(w) <= value; inf if there is none
 
 The quadratic (l2/2) ||w||^2 is a number on the problem, not part of psi: a name of the YAML file is a function that
 returns the regularizer, or a pair (regularizer, l2).
 
-`feasible` gets arrays. It is 1 if psi* is finite everywhere, or if no scaling helps. Where it is less than 1, psi* is
-0 after scaling, and is not asked again, since rounding could spoil the test. A dual norm must not be underestimated.
+`dual_scaling` gets arrays. It is 1 if psi* is finite everywhere, or if no scaling helps. Where it is less than 1, psi*
+is 0 after scaling, and is not asked again, since rounding could spoil the test. A dual norm must not be underestimated.
 
 A sum over coordinates is a NamedTuple of floats whose `value`, `conjugate` and `prox` are scalar, so that compiled
 kernels can call them. If it is a multiple of |w|, on all numbers or on an interval, it says so by `soft_threshold =
@@ -20,9 +20,9 @@ True` and its field `strength`: stochastic solvers then leave the coordinates th
 closed form, and it may be restricted to a box.
 
 Any other (groups, rows, singular values) has the same methods on arrays of the model's shape and the attribute
-`separable = False`; solvers that need single coordinates refuse it. See `norms.Norm` for what norms have in common. Two
-more things it may have: `check(shape)`, which raises RrmbenchError where the model's shape does not fit, and
-`@regularizer(needs={"matrix"})` where only matrices do.
+`coordinate_separable = False`; solvers that need single coordinates refuse it. See `norms.Norm` for what norms have in
+common. Two more things it may have: `check(shape)`, which raises RrmbenchError where the model's shape does not fit,
+and `@regularizer(needs={"matrix"})` where only matrices do.
 
 Attributes of both kinds: `isotropic = True` where psi depends on ||w||_2 only; `homogeneous = True` where psi(c w) =
 c psi(w) for all c >= 0, as for norms, so that it may be restricted to a ball. `problem.domain.within` makes these

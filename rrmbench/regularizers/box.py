@@ -41,7 +41,7 @@ class Box(NamedTuple):
         tau = self.strength * t
         return min(max(w - min(max(w, -tau), tau), self.lower), self.upper)
 
-    def feasible(self, v):
+    def dual_scaling(self, v):
         """As for the l1 norm where w has no other bounds than 0; elsewhere 1, since scaling would not make psi* 0."""
         if self.strength == 0.0 or not self.homogeneous:
             return 1.0

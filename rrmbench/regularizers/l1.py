@@ -26,7 +26,7 @@ class L1(NamedTuple):
         tau = self.strength * t
         return w - min(max(w, -tau), tau)
 
-    def feasible(self, v):
+    def dual_scaling(self, v):
         return scale_into(np.max(np.abs(v), initial=0.0), self.strength)
 
     def radius(self, value, shape):

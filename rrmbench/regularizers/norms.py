@@ -32,7 +32,7 @@ class Norm:
         longest(shape)          the greatest ||w||_2 where ||w|| <= 1
     """
 
-    separable = False
+    coordinate_separable = False
     homogeneous = True
 
     def value(self, w):
@@ -44,7 +44,7 @@ class Norm:
     def prox(self, w, t):
         return self.shrunk(w, self.strength * t)
 
-    def feasible(self, v):
+    def dual_scaling(self, v):
         return scale_into(self.dual_norm(v), self.strength)
 
     def radius(self, value, shape):

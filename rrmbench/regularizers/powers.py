@@ -46,7 +46,7 @@ class OfNorm:
     strength: float
     inner: object  # the norm itself, a Norm of strength 1
     V: object
-    separable = False
+    coordinate_separable = False
 
     @property
     def isotropic(self):
@@ -78,7 +78,7 @@ class OfNorm:
         floats = np.finfo(float)
         return shrunk(brentq(excess, 0.0, greatest, xtol=floats.tiny, rtol=4.0 * floats.eps, maxiter=10_000))
 
-    def feasible(self, v):
+    def dual_scaling(self, v):
         return 1.0
 
     def radius(self, value, shape):

@@ -41,7 +41,7 @@ class ExclusiveLasso:
     """
 
     strength: float
-    separable = False
+    coordinate_separable = False
 
     def value(self, w):
         return self.strength * float(np.sum(np.square(np.sum(np.abs(w), axis=1))))
@@ -55,7 +55,7 @@ class ExclusiveLasso:
         thetas = row_thresholds(w, 0.0, 0.5 / (t * self.strength))[:, None]
         return w - np.clip(w, -thetas, thetas)
 
-    def feasible(self, v):
+    def dual_scaling(self, v):
         return 1.0
 
     def radius(self, value, shape):

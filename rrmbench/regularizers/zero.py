@@ -23,7 +23,7 @@ class Zero(NamedTuple):
     def prox(self, w, t):
         return w
 
-    def feasible(self, v):
+    def dual_scaling(self, v):
         return 1.0
 
     def radius(self, value, shape):

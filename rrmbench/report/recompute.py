@@ -75,13 +75,13 @@ def dual(prepared, spec, b):
 def _psi_terms(regularizer, w, method="value"):
     """The terms of psi(w), or of psi*(w): one per coordinate, or one."""
     function = getattr(regularizer, method)
-    if getattr(regularizer, "separable", True):
+    if getattr(regularizer, "coordinate_separable", True):
         return [function(x) for x in w.ravel().tolist()]
     return [function(w)]
 
 
 def _prox(regularizer, x, t):
-    if getattr(regularizer, "separable", True):
+    if getattr(regularizer, "coordinate_separable", True):
         return np.array([regularizer.prox(u, t) for u in x.ravel().tolist()]).reshape(x.shape)
     return regularizer.prox(x, t)
 
@@ -93,7 +93,7 @@ def _loss_terms(loss, mu, z, y):
         return [_value(loss, mu, u, t) / n for u, t in zip(_each(z), _each(y), strict=True)]
     if mu == 0.0:
         return [loss.value(z, y)]
-    b = loss.dual(z, y, mu)
+    b = loss.dual_point(z, y, mu)
     return [float(b @ z) / n, *(-term for term in _conjugate_terms(loss, mu, b, y))]
 
 
@@ -115,12 +115,12 @@ def _value(loss, mu, z, y):
     if isinstance(z, float):
         if mu == 0.0:
             return loss.value(z, y)
-        b = loss.dual(z, y, mu)
+        b = loss.dual_point(z, y, mu)
         return b * z - _conjugate(loss, mu, b, y)
     if mu == 0.0:
         return loss.value_row(z, y)
     b = np.empty(z.shape)
-    loss.dual_row(z, y, mu, 0.0, b)
+    loss.dual_point_row(z, y, mu, 0.0, b)
     return float(b @ z) - _conjugate(loss, mu, b, y)
 
 

@@ -137,7 +137,7 @@ def first_gap(problem, state):
     z = problem.outputs(state.w)
     primal, gap = problem.primal(state.w, z), bound_of_suboptimality(problem, state.w, z)
     if state.b is not None and state.b.any():
-        gap = min(gap, primal - problem.dual(state.b))
+        gap = min(gap, primal - problem.dual_value(state.b))
     return gap, 4.0 * np.finfo(float).eps * abs(primal), problem.X.passes
 
 

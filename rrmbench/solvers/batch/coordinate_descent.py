@@ -75,7 +75,7 @@ def sweep(columns, y, loss, mu, regularizer, s, linear, curvatures, every, w, z)
         g = 0.0
         for e in range(begin, end):
             i = columns.indices[e]
-            g += columns.data[e] * loss.dual(z[i], y[i], mu)
+            g += columns.data[e] * loss.dual_point(z[i], y[i], mu)
         total = curvature + s
         new = regularizer.prox((curvature * w[j] - g / n + linear[j]) / total, 1.0 / total)
         step = new - w[j]

@@ -125,7 +125,7 @@ class Pair:
         b = between(self.b, self.best_b(self.z), tau)
         w = self.best_w(self.adjoint(b))
         z, q = self.forward(w), p.n * self.norm2 / (self.mu1 + self.s)
-        self.b, self.v = p.losses.dual(p.mu, z + q * b, q), None
+        self.b, self.v = p.losses.dual_point(p.mu, z + q * b, q), None
         self.w, self.z = between(self.w, w, tau), between(self.z, z, tau)
         self.mu2 *= 1.0 - tau
 
@@ -140,7 +140,7 @@ class Pair:
     def best_b(self, z):
         """The maximizer in f(w; mu2)."""
         q = self.problem.n * self.mu2
-        return self.problem.losses.dual(self.problem.mu, z + q * self.b0, q)
+        return self.problem.losses.dual_point(self.problem.mu, z + q * self.b0, q)
 
     def find_z(self):
         self.z = self.forward(self.w)

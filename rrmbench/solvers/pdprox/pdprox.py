@@ -130,7 +130,7 @@ def pdprox_accelerated(
     at, s = origin(problem, start), problem.strong_convexity
     yield at
     sizes, passes = yield from step_sizes_for(
-        problem, at, rng, constant, step_scale=step_scale, ratio=ratio, convexity=s
+        problem, at, rng, constant, step_scale=step_scale, ratio=ratio, strong_convexity=s
     )
     z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
     yield from DUAL_STEPS[layout](problem, at, z, sizes, passes)

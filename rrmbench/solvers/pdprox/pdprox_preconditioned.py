@@ -81,4 +81,4 @@ def dual_prox(loss, mu, y, b, z, sigma, new):
     n = b.shape[0]
     for i in range(n):
         q = n / sigma[i]
-        new[i] = loss.dual(q * b[i] + z[i], y[i], mu + q)
+        new[i] = loss.dual_point(q * b[i] + z[i], y[i], mu + q)

@@ -34,12 +34,12 @@ class StepSizes:
     One step gamma = step_scale sqrt(1/(2 c)) for both, or with `ratio` = tau/sigma two of them with sqrt(tau sigma) =
     step_scale sqrt(1/c). [Pdprox, section 4.4; Chambolle and Pock 2011]
 
-    convexity : s > 0 makes `advance` change them as Algorithm 2 of Chambolle and Pock does
+    strong_convexity : s > 0 makes `advance` change them as Algorithm 2 of Chambolle and Pock does
     guarded : whether c is an estimate, which `shorten_if_unsafe` corrects
     """
 
-    def __init__(self, problem, c, step_scale=1.0, ratio=None, convexity=0.0, guarded=False):
-        self.problem, self.c, self.convexity, self.guarded = problem, c, convexity, guarded
+    def __init__(self, problem, c, step_scale=1.0, ratio=None, strong_convexity=0.0, guarded=False):
+        self.problem, self.c, self.strong_convexity, self.guarded = problem, c, strong_convexity, guarded
         product, share = (0.5, 1.0) if ratio is None else (1.0, ratio)
         self.tau, self.sigma = (step_scale * sqrt(product * r / c) for r in (share, 1.0 / share))
         self._last = None
@@ -57,7 +57,7 @@ class StepSizes:
 
     def advance(self):
         """theta of the step to come; with s > 0 it is 1/sqrt(1 + 2 s tau), tau shrinks and sigma grows by it."""
-        theta = 1.0 / sqrt(1.0 + min(2.0 * self.convexity * self.tau, GREATEST))
+        theta = 1.0 / sqrt(1.0 + min(2.0 * self.strong_convexity * self.tau, GREATEST))
         self.tau *= theta
         self.sigma /= theta
         return theta

@@ -20,7 +20,7 @@ def apcg_quartering(problem):
 
 def _root(problem):
     """sqrt(sigma); a smaller sigma is true as well, and sigma = 1 and n = 1 would make r zero."""
-    own = problem.strong_convexity * (problem.loss.convexity + problem.mu) * problem.n
+    own = problem.strong_convexity * (problem.loss.conjugate_convexity + problem.mu) * problem.n
     return np.sqrt(min(own / (problem.R**2 + own), 0.99))
 
 
@@ -32,13 +32,13 @@ def _root(problem):
 def apcg(problem, start, rng):
     """APCG for -D(b), with its default step lengths and independent uniform draws of the coordinates.
 
-    The strong convexity gamma = convexity + mu of the conjugates is moved into the smooth part
+    The strong convexity gamma = conjugate_convexity + mu of the conjugates is moved into the smooth part
     f(b) = Psi*(v(b)) + gamma/(2n) ||b||^2. Its coordinates are L_i-smooth with
     L_i = (||x_i||^2 + s gamma n)/(s n^2), and it is sigma-strongly convex in the norm of these L_i with
     sigma = s gamma n / (R^2 + s gamma n). A step of Algorithm 2 on coordinate i is, alpha = sqrt(sigma)/n,
 
         y = (x + alpha z)/(1 + alpha),  z+ = (1 - alpha) z + alpha y,  c = sqrt(sigma) n L_i
-        z+_i = argmin_t (c/2) (t - z+_i)^2 + (gamma y_i - x_i.w(y)) t + phi*(t) - (convexity/2) t^2
+        z+_i = argmin_t (c/2) (t - z+_i)^2 + (gamma y_i - x_i.w(y)) t + phi*(t) - (conjugate_convexity/2) t^2
         x+ = y + n alpha (z+ - z) + n alpha^2 (z - y)
 
     Only sparse updates are left for x = r u + v and z = -r u + v, where each step multiplies r by
@@ -85,7 +85,7 @@ def rescale(r, pairs):
 @kernel
 def steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
     """One step for each coordinate of `order`; root = sqrt(sigma). Return the new r."""
-    scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.convexity + mu, root / y.shape[0]
+    scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.conjugate_convexity + mu, root / y.shape[0]
     rho = (1.0 - alpha) / (1.0 + alpha)
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
@@ -99,7 +99,7 @@ def steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
             z += rows.data[e] * regularizer.prox(r * pq[j, 0] + pq[j, 1], 1.0 / s)
         ru, v = r * uv[i, 0], uv[i, 1]
         c = root * (rows.sqnorms[i] * scale + gamma)
-        h = loss.dual(c * (v - ru) + z - gamma * (v + ru), y[i], c - loss.convexity) - (v - ru)
+        h = loss.dual_point(c * (v - ru) + z - gamma * (v + ru), y[i], c - loss.conjugate_convexity) - (v - ru)
         if h != 0.0:
             du, dv = (root - 1.0) * h / (2.0 * r), (root + 1.0) * h / 2.0
             uv[i, 0] += du

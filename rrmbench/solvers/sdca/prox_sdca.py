@@ -60,7 +60,7 @@ def prox_sdca(
 
     With p = x_i.w, q = ||x_i||^2 / (s n), s = l2 + kappa, u = phi'(p) and h = u - b_i, the new b_i is
 
-        I    dual(p + q b_i, y_i, mu + q), the maximizer of a lower bound of D
+        I    dual_point(p + q b_i, y_i, mu + q), the maximizer of a lower bound of D
         II   the maximizer of the same between b_i and u; where outputs are numbers this is I
         III  b_i + min(1, (phi(p) + phi*(b_i) - p b_i + (gamma/2) h^2) / (h^2 (gamma + q))) h
         IV   the same with R^2/(s n) for q

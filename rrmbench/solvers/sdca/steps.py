@@ -52,12 +52,12 @@ class Exact(NamedTuple):
     mu: float
 
     def step(self, p, b, y, q):
-        return self.loss.dual(p + q * b, y, self.mu + q)
+        return self.loss.dual_point(p + q * b, y, self.mu + q)
 
     def step_row(self, p, b, y, q, new):
         for c in range(p.shape[0]):
             p[c] += q * b[c]
-        self.loss.dual_row(p, y, self.mu, q, new)
+        self.loss.dual_point_row(p, y, self.mu, q, new)
 
 
 class LineSearch(NamedTuple):
@@ -67,7 +67,7 @@ class LineSearch(NamedTuple):
     mu: float
 
     def step_row(self, p, b, y, q, new):
-        self.loss.dual_row(p, y, self.mu, 0.0, new)
+        self.loss.dual_point_row(p, y, self.mu, 0.0, new)
         u, low, high = new.copy(), 0.0, 1.0
         while high - low > 1e-8:
             left, right = high - GOLDEN_SECTION * (high - low), low + GOLDEN_SECTION * (high - low)
@@ -98,7 +98,7 @@ class Damped(NamedTuple):
     widest: float
 
     def step(self, p, b, y, q):
-        u = self.loss.dual(p, y, self.mu)
+        u = self.loss.dual_point(p, y, self.mu)
         h = u - b
         if h == 0.0:
             return b
@@ -106,7 +106,7 @@ class Damped(NamedTuple):
         return between_numbers(b, u, damped_share(gain, h * h, self.gamma, max(q, self.widest)))
 
     def step_row(self, p, b, y, q, new):
-        self.loss.dual_row(p, y, self.mu, 0.0, new)
+        self.loss.dual_point_row(p, y, self.mu, 0.0, new)
         gain = penalized_row(self.loss, self.mu, b, y) - penalized_row(self.loss, self.mu, new, y)
         square = 0.0
         for c in range(p.shape[0]):
@@ -125,10 +125,10 @@ class Fixed(NamedTuple):
     share: float
 
     def step(self, p, b, y, q):
-        return between_numbers(b, self.loss.dual(p, y, self.mu), self.share)
+        return between_numbers(b, self.loss.dual_point(p, y, self.mu), self.share)
 
     def step_row(self, p, b, y, q, new):
-        self.loss.dual_row(p, y, self.mu, 0.0, new)
+        self.loss.dual_point_row(p, y, self.mu, 0.0, new)
         between(b, new, self.share, new)
 
 

@@ -74,7 +74,7 @@ def lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, sq
             j = rows.indices[e]
             w[j] = waited(regularizer, s, pull[j], eta / (delta + np.sqrt(squares[j])), t - last[j], w[j])
             z += rows.data[e] * w[j]
-        b = loss.dual(z, y[i], mu)
+        b = loss.dual_point(z, y[i], mu)
         for e in range(begin, end):
             j = rows.indices[e]
             g = b * rows.data[e]
@@ -94,7 +94,7 @@ def dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, s
         prefetch_rows(rows, y, order, t)
         i = order[t]
         begin, end = rows.indptr[i], rows.indptr[i + 1]
-        b = loss.dual(dot(rows.indices, rows.data, begin, end, w), y[i], mu)
+        b = loss.dual_point(dot(rows.indices, rows.data, begin, end, w), y[i], mu)
         for e in range(begin, end):
             g[rows.indices[e]] = b * rows.data[e]
         for j in range(w.shape[0]):

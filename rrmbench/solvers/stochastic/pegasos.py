@@ -84,7 +84,7 @@ def stochastic_steps(rows, y, loss, mu, s, radius, z0, order, t, u):
         i = order[k]
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         p = a * dot(rows.indices, rows.data, begin, end, u)
-        b = loss.dual(p + z0[i], y[i], mu)
+        b = loss.dual_point(p + z0[i], y[i], mu)
         t += 1
         shrink, move = 1.0 - 1.0 / t, -b / (s * t)
         square = shrink * shrink * square + move * (2.0 * shrink * p + move * rows.sqnorms[i])
