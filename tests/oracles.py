@@ -222,6 +222,11 @@ def squared_groups(w, strength, groups=None):
     return strength * cp.square(sum(group_norms(w, groups)[0]) if groups else NORMS["columns"](w))
 
 
+def relative_entropy(w, strength, cap=1.0):
+    entropy = cp.sum(cp.entr(w))
+    return strength * (np.log(w.size) - entropy), [w >= 0, w <= cap, cp.sum(w) == 1]
+
+
 REGULARIZERS = {
     "none": Tested({}, lambda w: 0),
     "l1": norm_of("l1"),
@@ -242,6 +247,11 @@ REGULARIZERS = {
     "norm_power": Tested(
         {"strength": 0.05, "norm": "l2"},
         lambda w, strength, norm, power=2: strength * cp.power(NORMS[norm](w), power),
+    ),
+    "entropy_simplex": Tested({"strength": 0.05, "cap": 0.3}, relative_entropy),
+    "elastic_net_ball": Tested(
+        {"gamma": 0.3, "radius": 0.5},
+        lambda w, gamma, radius: (0, [gamma * NORMS["l1"](w) + cp.sum_squares(w) / 2 <= radius]),
     ),
 }
 

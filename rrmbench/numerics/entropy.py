@@ -24,24 +24,30 @@ def capped_softmax(theta, cap):
     A random entry decides which part of the others holds theta_(m+1), as in quickselect, so that time is O(n) on
     average. Sums are kept relative to their greatest term: entries of theta may be far apart.
     """
+    return np.exp(capped_log_softmax(theta, cap))
+
+
+def capped_log_softmax(theta, cap):
+    """log w of the w of `capped_softmax`, finite where w underflows."""
     flat = np.ascontiguousarray(theta, dtype=float).reshape(-1)
-    w = np.empty(flat.shape)
-    _capped_softmax(flat, float(cap), w)
-    return w.reshape(np.shape(theta))
+    logs = np.empty(flat.shape)
+    _capped_log_softmax(flat, float(cap), logs)
+    return logs.reshape(np.shape(theta))
 
 
 @kernel
-def _capped_softmax(theta, cap, w):
-    """Write the maximizer to w; theta and w are (n,)."""
+def _capped_log_softmax(theta, cap, logs):
+    """Write the logarithms of the maximizer to logs; theta and logs are (n,)."""
     if not is_finite(theta):
-        w[:] = math.nan
+        logs[:] = math.nan
         return
     n = theta.shape[0]
     if n * cap <= 1.0:
-        w[:] = 1.0 / n
+        logs[:] = -math.log(n)
         return
     rest, size, capped = theta.copy(), n, 0
     top, weight = -math.inf, 0.0  # sum of exp over the entries known to be below cap: weight exp(top)
+    least = math.inf  # of the theta that get cap
     state = np.full(1, n, dtype=np.uint64)
     while size > 0:
         pivot = rest[below(state, size)]
@@ -57,12 +63,17 @@ def _capped_softmax(theta, cap, w):
             kept += (x < pivot) if is_capped else (x > pivot)
         if is_capped:
             capped += size - kept
+            least = pivot
         else:
             top, weight = pivot, total
         size = kept
-    left = max(1.0 - capped * cap, 0.0)
+    log_cap, left, share = math.log(cap), 1.0 - capped * cap, 0.0
+    if left > 4.0 * EQUAL and weight > 0.0:
+        share = math.log(left / weight)
+    else:  # what is left is rounding: tau is that of the last one to get cap
+        top, share = least, log_cap
     for i in range(n):
-        w[i] = cap if theta[i] > top else min(cap, math.exp(theta[i] - top) * left / weight)
+        logs[i] = log_cap if theta[i] > top else min(log_cap, theta[i] - top + share)
 
 
 @register_jitable

@@ -8,7 +8,7 @@ import numpy as np
 from annotated_types import Gt, Le
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics.entropy import capped_softmax, entropic_projection
+from rrmbench.numerics.entropy import capped_log_softmax, capped_softmax, entropic_projection
 from rrmbench.parameters import Positive
 from rrmbench.registry import regularizer
 
@@ -47,8 +47,8 @@ class EntropySimplex:
         return capped_softmax(v / self.strength, self.cap)
 
     def entropy_step(self, g, A, c):
-        """argmin_x  A psi(x) + c d(x) - g.x  for A strength + c > 0; g and x are of the model's shape."""
-        return capped_softmax(g / (A * self.strength + c), self.cap)
+        """log x of x = argmin_x  A psi(x) + c d(x) - g.x,  A strength + c > 0; g and log x are of the model's shape."""
+        return capped_log_softmax(g / (A * self.strength + c), self.cap)
 
     def prox(self, w, t):
         return entropic_projection(w, t * self.strength, self.cap)
@@ -57,9 +57,12 @@ class EntropySimplex:
         return 1.0
 
     def radius(self, value, shape):
-        """The norm of a vertex of the capped simplex: as many entries as fit are at cap, one has the rest."""
+        """The lesser of two bounds: the norm at a vertex, where as many entries as fit are at cap and one has the rest;
+        and by Pinsker's inequality that of the uniform point plus sqrt(2 d(w)).
+        """
         at_cap = math.floor(1.0 / self.cap)
-        return math.sqrt(at_cap * self.cap**2 + max(0.0, 1.0 - at_cap * self.cap) ** 2)
+        vertex = math.sqrt(at_cap * self.cap**2 + max(0.0, 1.0 - at_cap * self.cap) ** 2)
+        return min(vertex, math.prod(shape) ** -0.5 + math.sqrt(2.0 * max(0.0, value) / self.strength))
 
     def check(self, shape):
         """Raise RrmbenchError if the capped simplex of models of this shape is empty."""
