@@ -1,0 +1,122 @@
+"""The greatest of all outputs: the loss of entropy-regularized LPBoost [AGM, section 4, Example 5].
+
+The weights w of the samples are the model. The outputs are the edges z = U w of 2 d hypotheses, the features and their
+negatives, and the dual variable is the weights of the hypotheses, times their number.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.entropy import entropic_projection
+from rrmbench.registry import loss
+
+ROUNDING = 1e-12  # by how much the sum of b may be off, relative to it
+
+
+class Edges:
+    """U w for the rows u_jq = y_q x_qj of the features j, then their negatives; shape (2 d, n) for X (n, d), y (n,).
+
+    X : a data operator with `rows`, of a vector model
+    y : (n,) labels -1 and +1
+    """
+
+    of_loss = True
+
+    def __init__(self, X, y):
+        n, d = X.shape
+        self.X, self.y, self.shape, self.labels = X, y, (2 * d, n), n
+        squares = np.bincount(X.rows.indices, weights=np.square(X.rows.data), minlength=d)
+        self.sqnorms = np.concatenate([squares, squares])
+
+    @property
+    def nnz(self):
+        return self.X.nnz
+
+    @property
+    def greatest(self):
+        """max |u_jq|."""
+        return float(np.max(np.abs(self.X.rows.data), initial=0.0))
+
+    def head(self, n):
+        """The operator of the first n rows or so, on the same model: half as many features, all samples."""
+        return Edges(self.X.first_columns(max(1, n // 2)), self.y)
+
+    def forward(self, w):
+        """z = U w."""
+        edges = self.X.adjoint(self.y * w)
+        return np.concatenate([edges, -edges])
+
+    def adjoint(self, b):
+        """U^T b."""
+        up, down = np.split(b, 2)
+        return self.y * self.X.forward(up - down)
+
+
+class MaxRow(NamedTuple):
+    """Phi(z) = max_i z_i over the t outputs, the maximum of b.z/t over b >= 0, sum b = t, where Phi*(b) = 0.
+
+    mu multiplies d2(b) = sum p_i log(t p_i), p = b/t, the relative entropy to the uniform point: Phi^mu(z) = mu log of
+    the mean of exp(z_i/mu). z, b are (t,) arrays, y is not used.
+    """
+
+    conjugate_convexity: float = 0.0
+    lipschitz: float = math.inf
+    outputs = "whole"
+    entropic = True
+
+    def operator(self, X, y):
+        if not hasattr(X, "rows") or len(X.shape) != 2:
+            raise RrmbenchError("max_row: needed are data in the rows of a matrix, whose columns are the hypotheses")
+        return Edges(X, y)
+
+    def shape(self, X, y):
+        return (X.shape[0],)
+
+    def value(self, z, y):
+        return float(np.max(z))
+
+    def smooth_value(self, z, y, mu):
+        greatest = float(np.max(z))
+        return greatest + mu * math.log(np.mean(_exponentials(z, greatest, mu)))
+
+    def conjugate(self, b, y):
+        inside = np.min(b) >= 0.0 and abs(np.sum(b) - b.size) <= ROUNDING * b.size
+        return 0.0 if inside else math.inf
+
+    def d2(self, b, y):
+        positive = b[b > 0.0]
+        return max(0.0, float(np.vdot(positive, np.log(positive))) / b.size)
+
+    def dual_point(self, z, y, mu, q=0.0):
+        """argmax_b  b.z/t - Phi*(b) - mu d2(b) - (q/(2t)) ||b||^2; for mu = q = 0 all maximizers have equal shares."""
+        t = z.size
+        if q > 0.0:
+            return t * entropic_projection(z / (q * t), mu / (q * t), 1.0)
+        shares = _exponentials(z, np.max(z), mu) if mu > 0.0 else (z == np.max(z)).astype(float)
+        return shares * (t / np.sum(shares))
+
+    def diameter(self, X, y):
+        return math.log(X.shape[0])
+
+    def S(self, X, y):
+        """max_i ||u_i||^2: the curvature of Phi^mu along x is (1/mu) times a variance of u_i.x."""
+        return float(np.max(X.sqnorms))
+
+    def S1(self, X, y):
+        """max |u_jq|^2, likewise for ||x||_1 = 1."""
+        return X.greatest**2
+
+
+def _exponentials(z, greatest, mu):
+    """exp((z - max z)/mu)."""
+    with np.errstate(over="ignore"):
+        return np.exp((z - greatest) / mu)
+
+
+@loss(needs={"binary"})
+def max_row():
+    """max_i u_i.w over u_jq = +y_q x_qj and -y_q x_qj: the edges of the features under weights w of the samples"""
+    return MaxRow()
