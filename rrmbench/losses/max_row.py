@@ -1,7 +1,7 @@
 """The greatest of all outputs: the loss of entropy-regularized LPBoost [AGM, section 4, Example 5].
 
 The weights w of the samples are the model. The outputs are the edges z = U w of 2 d hypotheses, the features and their
-negatives, and the dual variable is the weights of the hypotheses, times their number.
+negatives, and the dual variable is the weights of the hypotheses, up to scale and shift.
 """
 
 import math
@@ -56,10 +56,11 @@ class Edges:
 
 
 class MaxRow(NamedTuple):
-    """Phi(z) = max_i z_i over the t outputs, the maximum of b.z/t over b >= 0, sum b = t, where Phi*(b) = 0.
+    """Phi(z) = max_i z_i - mean z over the t outputs; the mean is 0 for edges, which come with their negatives.
 
-    mu multiplies d2(b) = sum p_i log(t p_i), p = b/t, the relative entropy to the uniform point: Phi^mu(z) = mu log of
-    the mean of exp(z_i/mu). z, b are (t,) arrays, y is not used.
+    Phi*(b) = 0 for b = t p - 1, p in the simplex, else +inf: p are the weights of the hypotheses, b = 0 is the uniform
+    point, and sum b = 0. mu multiplies d2(b) = sum p_i log(t p_i), so Phi^mu(z) = mu log of the mean of exp(z_i/mu),
+    less mean z. z, b are (t,) arrays, y is not used.
     """
 
     conjugate_convexity: float = 0.0
@@ -76,27 +77,26 @@ class MaxRow(NamedTuple):
         return (X.shape[0],)
 
     def value(self, z, y):
-        return float(np.max(z))
+        return float(np.max(z) - np.mean(z))
 
     def smooth_value(self, z, y, mu):
-        greatest = float(np.max(z))
-        return greatest + mu * math.log(np.mean(_exponentials(z, greatest, mu)))
+        return mu * math.log(np.mean(_exponentials(z, mu))) + self.value(z, y)
 
     def conjugate(self, b, y):
-        inside = np.min(b) >= 0.0 and abs(np.sum(b) - b.size) <= ROUNDING * b.size
-        return 0.0 if inside else math.inf
+        return 0.0 if np.min(b) >= -1.0 - ROUNDING and abs(np.sum(b)) <= ROUNDING * b.size else math.inf
 
     def d2(self, b, y):
-        positive = b[b > 0.0]
+        p = 1.0 + b  # times t
+        positive = p[p > 0.0]
         return max(0.0, float(np.vdot(positive, np.log(positive))) / b.size)
 
     def dual_point(self, z, y, mu, q=0.0):
         """argmax_b  b.z/t - Phi*(b) - mu d2(b) - (q/(2t)) ||b||^2; for mu = q = 0 all maximizers have equal shares."""
         t = z.size
         if q > 0.0:
-            return t * entropic_projection(z / (q * t), mu / (q * t), 1.0)
-        shares = _exponentials(z, np.max(z), mu) if mu > 0.0 else (z == np.max(z)).astype(float)
-        return shares * (t / np.sum(shares))
+            return t * entropic_projection(z / (q * t), mu / (q * t), 1.0) - 1.0
+        shares = _exponentials(z, mu) if mu > 0.0 else (z == np.max(z)).astype(float)
+        return shares * (t / np.sum(shares)) - 1.0
 
     def diameter(self, X, y):
         return math.log(X.shape[0])
@@ -110,10 +110,10 @@ class MaxRow(NamedTuple):
         return X.greatest**2
 
 
-def _exponentials(z, greatest, mu):
+def _exponentials(z, mu):
     """exp((z - max z)/mu)."""
     with np.errstate(over="ignore"):
-        return np.exp((z - greatest) / mu)
+        return np.exp((z - np.max(z)) / mu)
 
 
 @loss(needs={"binary"})
