@@ -5,6 +5,7 @@ negatives, and the dual variable is the weights of the hypotheses, up to scale a
 """
 
 import math
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ ROUNDING = 1e-12  # by how much the sum of b may be off, relative to it
 class Edges:
     """U w for the rows u_jq = y_q x_qj of the features j, then their negatives; shape (2 d, n) for X (n, d), y (n,).
 
-    X : a data operator with `rows`, of a vector model
+    X : the data operator, of a vector model; products use its products alone
     y : (n,) labels -1 and +1
     """
 
@@ -28,12 +29,17 @@ class Edges:
     def __init__(self, X, y):
         n, d = X.shape
         self.X, self.y, self.shape, self.labels = X, y, (2 * d, n), n
-        squares = np.bincount(X.rows.indices, weights=np.square(X.rows.data), minlength=d)
-        self.sqnorms = np.concatenate([squares, squares])
 
     @property
     def nnz(self):
         return self.X.nnz
+
+    @cached_property
+    def sqnorms(self):
+        """||u_i||^2 of all rows."""
+        rows = self.X.rows
+        squares = np.bincount(rows.indices, weights=np.square(rows.data), minlength=self.X.shape[1])
+        return np.concatenate([squares, squares])
 
     @property
     def greatest(self):
@@ -42,7 +48,7 @@ class Edges:
 
     def head(self, n):
         """The operator of the first n rows or so, on the same model: half as many features, all samples."""
-        return Edges(self.X.first_columns(max(1, n // 2)), self.y)
+        return Edges(type(self.X).of(self.X.columns()[:, : max(1, n // 2)]), self.y)
 
     def forward(self, w):
         """z = U w."""
@@ -69,8 +75,11 @@ class MaxRow(NamedTuple):
     entropic = True
 
     def operator(self, X, y):
-        if not hasattr(X, "rows") or len(X.shape) != 2:
-            raise RrmbenchError("max_row: needed are data in the rows of a matrix, whose columns are the hypotheses")
+        if len(X.shape) != 2:
+            raise RrmbenchError(
+                f"max_row: found a model of the shape {X.shape[1:]}, needed are data in the rows of a matrix, whose "
+                "columns are the hypotheses"
+            )
         return Edges(X, y)
 
     def shape(self, X, y):
