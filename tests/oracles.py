@@ -268,6 +268,8 @@ SOLVERS = {
     "accelerated_prox_sdca": Tested({}, Reaches(0.5)),
     "adagrad": Tested({}, Reaches(0.1)),
     "agd": Tested({}, Reaches(1e-5)),
+    "agm_ef": Tested({}, Reaches(1e-2)),
+    "agm_ef_1": Tested({}, Reaches(1e-2)),
     "agd_adaptive": Tested({}, Reaches(0.1)),
     "apcg": Tested({}, Reaches(1e-9)),
     "coordinate_descent": Tested({}, Reaches(1e-6)),
@@ -315,6 +317,7 @@ REDUCTIONS = {
     "auto": reduced(0.03, ("absolute", "l1")),
     "accelerate": reduced(1e-3, ("logistic", "l2"), solver="saga"),
     "regularize": reduced(1e-3, ("squared", {"name": "l1", "strength": 0.03}), ("squared", "elastic_net"), sigma=0.1),
+    "solve_dual": reduced(1e-3, ("squared", "l2"), solver="fista"),
     "smooth": reduced(1e-3, ("hinge", "l2"), ("smoothed_hinge", "l2"), mu=1.0),
 }
 TABLE = {"loss": LOSSES, "regularizer": REGULARIZERS, "solver": SOLVERS, "reduction": REDUCTIONS}

@@ -134,6 +134,8 @@ def reductions(solver):
     for name in registry.names("reduction"):
         if solver == "pegasos" and name in ("adapt_reg", "accelerate"):
             continue  # on the hinge, its only loss, they cannot see its progress
+        if name == "solve_dual" and registry.lookup("solver", solver).needs & {"rows", "isotropic"}:
+            continue  # refused: no method for duals
         parameters = registry.lookup("reduction", name).parameters
         yield {"name": name} | {key: value for key, value in VALUES.items() if key in parameters}
         if any(parameter.default == "auto" for parameter in parameters.values()):

@@ -17,6 +17,7 @@ _WORDS = {
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
     "rows": ("data in rows and no free bias", "dataset", "of that kind"),
     "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
+    "conjugate_prox": ("a loss whose conjugate has a Euclidean proximal step", "loss", "one"),
     "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
 }
 
@@ -28,20 +29,15 @@ def reason(spec, has, stop):
     """
     if why := _problem_reason(spec, has):
         return why
-    solver = registry.lookup("solver", spec["solver"]["name"])
-    missing = registry.lacking(solver.needs, has | _gives(spec["reduction"]))
-    if not missing:
-        return solver.endless(stop) or _refusal(spec)
-    return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
-
-
-def _refusal(spec):
-    """What the reduction says against this solver or its own parameters, or None."""
+    solver, refusal = registry.lookup("solver", spec["solver"]["name"]), None
     try:
-        registry.build_solver(spec["solver"], spec["reduction"])
-    except RrmbenchError as error:
-        return str(error)
-    return None
+        needs = registry.build_solver(spec["solver"], spec["reduction"]).needs
+    except RrmbenchError as error:  # the reduction refuses this solver or its own parameters
+        needs, refusal = solver.needs - _gives(spec["reduction"]), str(error)
+    missing = registry.lacking(needs, has)
+    if not missing:
+        return solver.endless(stop) or refusal
+    return "; ".join(_sentence(trait, spec) for trait in sorted(missing)) + _advice(missing)
 
 
 def _problem_reason(spec, has):

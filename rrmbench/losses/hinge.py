@@ -63,8 +63,8 @@ class BudgetHinge(NamedTuple):
             return float("inf")
         return -total / alpha.size
 
-    def penalty(self, b, y):
-        return float(np.vdot(b, b))
+    def d2(self, b, y):
+        return 0.5 * float(np.vdot(b, b)) / y.size
 
     def dual_point(self, z, y, mu):
         """The projection of (1 - y z)/mu by Lemma 13; for mu = 0 the subgradient of least norm."""

@@ -42,7 +42,10 @@ class Constants(NamedTuple):
     initial_gap : P(w0) - D(0), which bounds both suboptimalities
     initial_suboptimality : P(w0) - P(w*), NaN where the optimum is not known
     distance : ||w0 - w*||^2, NaN where the optimum is not known
+    l2 : the part of s that is the problem's own square
+    D : smoothing by mu lowers P by at most mu D, G^2/2 for one output per sample
     D2 : a bound of ||b||^2 over the domain of D, n G^2 for one output per sample; inf if there is none
+    entropic : whether the methods that can take the steps of an entropy
     start : the passes that X w0 costs a solver, 0 for w0 = 0
     """
 
@@ -58,6 +61,9 @@ class Constants(NamedTuple):
     distance: float = np.nan
     D2: float = np.inf
     start: float = 0.0
+    l2: float = 0.0
+    D: float = np.inf
+    entropic: bool = False
 
 
 def constants(problem, minimizer=None):
@@ -75,6 +81,9 @@ def constants(problem, minimizer=None):
         initial_gap=first - problem.dual_value(np.zeros(problem.output_shape)),
         D2=problem.n * problem.dual_radius**2,
         start=0.5 if w0.any() else 0.0,
+        l2=problem.strong_convexity and problem.l2,
+        D=problem.diameter,
+        entropic="entropy" in problem.traits,
     )
     if minimizer is None:
         return known

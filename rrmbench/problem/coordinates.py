@@ -43,6 +43,17 @@ class _Regularization:
     def dual_scaling(self, v):
         return self.psi.dual_scaling(v)
 
+    @property
+    def convexity(self):
+        return getattr(self.psi, "convexity", 0.0)
+
+    @property
+    def entropic(self):
+        return hasattr(self.psi, "entropy_step")
+
+    def conjugate_point(self, v):
+        return np.array(self.psi.conjugate_point(v), dtype=np.float64)
+
     def radius(self, value, shape):
         return self.psi.radius(value, shape)
 

@@ -1,5 +1,6 @@
 """What solvers, and notebooks, are written against."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ class Iterate(NamedTuple):
     gradient_norm : norm of the prox-gradient map at w, of the problem that the solver sees, where it is known for free
     restarted : whether this iterate was computed from scratch, as by another library called with a greater budget:
         it took the time since the iterate before it, not the sum of all times
+    objectives : objectives() is (P(w), D(b)) of the problem that the solver sees, for no product, until its next step
     """
 
     w: np.ndarray
@@ -24,3 +26,4 @@ class Iterate(NamedTuple):
     checks: float = 0.0
     gradient_norm: float | None = None
     restarted: bool = False
+    objectives: Callable[[], tuple[float, float]] | None = None

@@ -74,14 +74,16 @@ class Problem:
             put("y", given_labels(self.y, self.loss))
         if not hasattr(self.X, "forward"):
             put("X", CSR.of(self.X, self._outputs()))
+        if hasattr(self.loss, "operator") and not hasattr(self.X, "of_loss"):
+            put("X", self.loss.operator(self.X, self.y))
         if isinstance(self.regularizer, str | dict):
             regularizer, l2 = build_regularizer(self.regularizer)
             put("regularizer", regularizer)
             put("l2", self.l2 + l2)
         else:
             renamed("regularizer", self.regularizer)
-        if self.y.shape[0] != self.n:
-            raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {self.n} rows")
+        if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
+            raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
         put("losses", over_samples(self.loss, self.X, self.y))
         put("regularization", over_coordinates(self.regularizer))
         if not np.isfinite(self.X.sqnorms.sum()):
@@ -105,6 +107,11 @@ class Problem:
         return self.X.shape[0]
 
     @property
+    def rank(self) -> int:
+        """A bound of the rank of X, so of L over the exact constant."""
+        return getattr(self.X, "rank", self.n)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the model w."""
         return self.X.shape[1:]
@@ -116,7 +123,12 @@ class Problem:
 
     @property
     def strong_convexity(self) -> float:
-        """s = l2 + kappa; kappa alone with a free bias."""
+        """s = l2 + kappa, and what psi has beyond; kappa alone with a free bias."""
+        return self._square + (0.0 if self.free_bias else self.regularization.convexity)
+
+    @property
+    def _square(self) -> float:
+        """The strength of the squares in Psi that bound all of w."""
         return self.kappa + (0.0 if self.free_bias else self.l2)
 
     @property
@@ -134,6 +146,16 @@ class Problem:
         return self.loss.lipschitz
 
     @property
+    def diameter(self) -> float:
+        """D, so that smoothing by mu lowers P by at most mu D: max d2(b), or G^2/2 for a sum over samples."""
+        return self.losses.diameter
+
+    @property
+    def has_entropic_losses(self) -> bool:
+        """Whether mu multiplies an entropy of b, so that there is no Euclidean proximal step on the conjugate."""
+        return not getattr(self.loss, "conjugate_prox", True)
+
+    @property
     def dual_radius(self) -> float:
         """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z: G sqrt(spread)."""
         return self.loss.lipschitz * float(np.sqrt(self.losses.spread))
@@ -145,8 +167,8 @@ class Problem:
 
     @property
     def L(self) -> float:
-        """A bound of the smoothness of (1/n) sum phi^mu(x_i.w): smoothness * (1/n) sum ||x_i||^2; 1 for X = 0."""
-        return self.smoothness * (float(self.X.sqnorms.mean()) or 1.0)
+        """A bound of the smoothness of the mean loss in w: smoothness * S, see `problem.samples`; S = 1 for X = 0."""
+        return self.smoothness * (self.losses.S or 1.0)
 
     @cached_property
     def traits(self) -> frozenset[str]:
@@ -157,7 +179,7 @@ class Problem:
             "free_bias": self.free_bias,
         }
         data = frozenset(name for name, holds in tests.items() if holds)
-        return traits_of(self.loss, self.mu, self.regularizer, self.strong_convexity, data)
+        return traits_of(self.loss, self.mu, self.regularizer, self._square, data)
 
     def start(self, given: Iterate | None = None) -> np.ndarray:
         """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""
@@ -195,6 +217,12 @@ class Problem:
             center=(self.kappa * here + kappa * there) / total,
             offset=self.offset + constant,
         )
+
+    def dualized(self) -> "Problem":
+        """The dual as a problem of its own, of the model b: see `rrmbench.problem.dual`. Twice, it is this problem."""
+        from rrmbench.problem.dual import dual_of
+
+        return dual_of(self)
 
     # the primal
 
@@ -285,20 +313,32 @@ class Problem:
         """-(1/n) X^T b."""
         return self.X.adjoint(b) / -self.n
 
-    def shift(self) -> np.ndarray:
-        """kappa center / (l2 + kappa), what the centre adds in the map from the dual to the primal; an array."""
+    def shift(self, c: float = 0.0) -> np.ndarray:
+        """kappa center / (l2 + kappa + c), what the centre adds in the map from the dual to the primal; an array."""
         if self.kappa == 0.0 or self.center is None:
             return np.zeros(self.shape)
-        return (self.kappa / (self.l2 + self.kappa)) * self.center
+        return (self.kappa / (self.l2 + self.kappa + c)) * self.center
 
-    def primal_point(self, v: np.ndarray) -> np.ndarray:
-        """grad Psi*(v) = prox_{psi/s}((v + kappa center)/s), s = l2 + kappa > 0; a bias that nothing bounds is 0."""
-        s = self.l2 + self.kappa
-        w = self._psi_prox(v / s + self.shift(), 1.0 / s)
+    def primal_point(self, v: np.ndarray, c: float = 0.0) -> np.ndarray:
+        """argmin_w  Psi(w) + (c/2) ||w||^2 - v.w, for c = 0 grad Psi*(v); a bias that nothing bounds is 0.
+
+        prox_{psi/s}((v + kappa center)/s) where s = l2 + kappa + c > 0, else what psi knows.
+        """
+        s = self.l2 + self.kappa + c
+        if s == 0.0:
+            return self.regularization.conjugate_point(v)
+        w = self._psi_prox(v / s + self.shift(c), 1.0 / s)
         if self.free_bias:
-            center = 0.0 if self.center is None else self.center[-1]
-            w[-1] = v[-1] / self.kappa + center if self.kappa > 0.0 else 0.0
+            center, pull = 0.0 if self.center is None else self.center[-1], self.kappa + c
+            w[-1] = v[-1] / pull + (self.kappa / pull) * center if pull > 0.0 else 0.0
         return w
+
+    def conjugate_of_Psi(self, v: np.ndarray) -> float:
+        """Psi*(v), of a problem without a free bias."""
+        if self.l2 + self.kappa == 0.0:
+            return self.regularization.conjugate(v) - self.offset
+        w = self.primal_point(v)
+        return float(np.vdot(v, w)) - self.Psi(w)
 
     def certificate(self, b: np.ndarray) -> tuple[float, np.ndarray]:
         """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.

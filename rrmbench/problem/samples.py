@@ -10,10 +10,15 @@ Each of the three classes has
     dual_point(mu, z, q)    argmax_b  b.z - sum (phi^mu)*(b_i) - (q/2) ||b||^2: for q = 0 the derivatives of the
                             smoothed losses, for q > 0 the proximal step on the conjugate
     balanced(b)             b scaled down, within the domain, until the columns (outputs) sum to 0
+    S                       (1/n) sum phi^mu(x_i.w) is S/(conjugate_convexity + mu)-smooth in w; (1/n) sum ||x_i||^2
+                            or less
+    S1                      the same in ||w||_1; S where nothing less is known
+    diameter                D: smoothing by mu lowers the mean loss by at most mu D
 """
 
 import numpy as np
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.former_names import with_former_names
 from rrmbench.numerics import jit
 
@@ -24,14 +29,35 @@ def over_samples(loss, X, y):
     return kind(loss, X, y)
 
 
+class _Outputs:
+    """What is known of a loss unless it says otherwise: mu multiplies squares of at most lipschitz^2/2 in the mean."""
+
+    def __init__(self, loss, X, y):
+        self.loss, self.X, self.y = loss, X, y
+
+    @property
+    def S(self):
+        return float(self.X.sqnorms.mean())
+
+    S1 = S
+
+    @property
+    def diameter(self):
+        return 0.5 * self.loss.lipschitz**2
+
+    def balanced(self, b):
+        return balanced(b)
+
+
 @with_former_names("losses")
-class Scalar:
+class Scalar(_Outputs):
     """One output per sample, scalar methods (see `rrmbench.losses`)."""
 
     spread = 1.0
 
     def __init__(self, loss, X, y):
-        self.loss, self.y, self.shape = loss, y, y.shape
+        super().__init__(loss, X, y)
+        self.shape = y.shape
 
     def mean_loss(self, mu, z):
         return jit.mean_loss(self.loss, mu, z, self.y)
@@ -44,16 +70,14 @@ class Scalar:
         jit.loss_dual(self.loss, mu + q, z, self.y, b)
         return b
 
-    def balanced(self, b):
-        return balanced(b)
-
 
 @with_former_names("losses")
-class Vector:
+class Vector(_Outputs):
     """k outputs per sample and methods on rows of length k."""
 
     def __init__(self, loss, X, y):
-        self.loss, self.y, self.shape = loss, y, (X.shape[0], X.shape[-1])
+        super().__init__(loss, X, y)
+        self.shape = (X.shape[0], X.shape[-1])
         self.spread = loss.spread(X.shape[-1])
 
     def mean_loss(self, mu, z):
@@ -72,31 +96,49 @@ class Vector:
 
 
 @with_former_names("losses")
-class Whole:
-    """A loss that is not a sum over samples: its methods take whole arrays, means included (see `rrmbench.losses`).
+class Whole(_Outputs):
+    """A loss Phi that is not a sum over samples: methods on whole arrays, means over the n samples of X included.
 
-    `penalty(b, y)` is what mu/(2n) multiplies: ||b||^2; `shape(X, y)` is that of the outputs.
+    See `rrmbench.losses`. Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b); q > 0 is refused where d2 is an entropy.
     """
 
     spread = 1.0
 
     def __init__(self, loss, X, y):
-        self.loss, self.y, self.shape = loss, y, loss.shape(X, y)
+        super().__init__(loss, X, y)
+        self.n, self.shape = X.shape[0], loss.shape(X, y)
+
+    @property
+    def S(self):
+        return float(self.loss.S(self.X, self.y) if hasattr(self.loss, "S") else self.X.sqnorms.mean())
+
+    @property
+    def S1(self):
+        return float(self.loss.S1(self.X, self.y)) if hasattr(self.loss, "S1") else self.S
+
+    @property
+    def diameter(self):
+        return float(self.loss.diameter(self.X, self.y)) if hasattr(self.loss, "diameter") else super().diameter
 
     def mean_loss(self, mu, z):
         if mu == 0.0:
             return self.loss.value(z, self.y)
+        if hasattr(self.loss, "smooth_value"):
+            return self.loss.smooth_value(z, self.y, mu)
         b = self.loss.dual_point(z, self.y, mu)
-        return float(np.vdot(b, z)) / self.y.shape[0] - self.mean_conjugate(mu, b)
+        return float(np.vdot(b, z)) / self.n - self.mean_conjugate(mu, b)
 
     def mean_conjugate(self, mu, b):
-        return self.loss.conjugate(b, self.y) + 0.5 * mu * self.loss.penalty(b, self.y) / self.y.shape[0]
+        value = self.loss.conjugate(b, self.y)
+        return value + mu * self.d2(b) if mu > 0.0 else value
+
+    def d2(self, b):
+        return self.loss.d2(b, self.y)
 
     def dual_point(self, mu, z, q=0.0):
+        if q > 0.0 and not getattr(self.loss, "conjugate_prox", True):
+            raise RrmbenchError(f"{type(self.loss).__name__}: its conjugate has no Euclidean proximal step")
         return self.loss.dual_point(z, self.y, mu + q)
-
-    def balanced(self, b):
-        return balanced(b)
 
 
 def balanced(b):

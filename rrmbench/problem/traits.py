@@ -52,26 +52,30 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
     ratings), "kernel" (no coordinates of their own), "free_bias". Of the loss: "smooth", "separable" (a sum over
-    samples), "scalar" (one output per sample), and its class name ("Hinge") where it is not smoothed, for methods that
-    know certain formulas only. Of the regularizer: "strongly_convex", "coordinate" (a sum over coordinates),
-    "isotropic" (a function of ||w||_2), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model
+    samples), "scalar" (one output per sample), "conjugate_prox" (its conjugate has a proximal step), and its class name
+    ("Hinge") where it is not smoothed, for methods that know certain formulas only. Of the regularizer:
+    "strongly_convex", "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "entropy" (a step
+    with an entropy for prox-function), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model
     is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return traits_of(phi, mu, psi, 0.0 if "free_bias" in data else l2, data)
 
 
-def traits_of(loss, mu, regularizer, strong_convexity, data):
+def traits_of(loss, mu, regularizer, square, data):
+    """As `traits`, of built components; `square` is the strength of the squares in Psi that count, l2 + kappa."""
     outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
     tests = {
         type(loss).__name__: mu == 0.0,
         type(regularizer).__name__: True,
         "smooth": loss.conjugate_convexity + mu > 0.0,
-        "strongly_convex": strong_convexity > 0.0,
+        "strongly_convex": square > 0.0 or (regularization.convexity > 0.0 and "free_bias" not in data),
         "separable": outputs != "whole",
         "scalar": outputs == "scalar",
-        "matrix": outputs == "vector" or "tasks" in data,
+        "conjugate_prox": getattr(loss, "conjugate_prox", True),
+        "matrix": outputs == "vector" or getattr(loss, "matrix", False) or "tasks" in data,
         "coordinate": regularization.coordinate_separable and "free_bias" not in data,
         "isotropic": regularization.isotropic,
+        "entropy": regularization.entropic and square == 0.0,
     }
     return frozenset(name for name, holds in tests.items() if holds) | data

@@ -102,7 +102,7 @@ def _conjugate_terms(loss, mu, b, y):
     n = len(y)
     if getattr(loss, "outputs", "scalar") != "whole":
         return [_conjugate(loss, mu, u, t) / n for u, t in zip(_each(b), _each(y), strict=True)]
-    return [loss.conjugate(b, y), 0.5 * mu * loss.penalty(b, y) / n]
+    return [loss.conjugate(b, y), mu * loss.d2(b, y)]
 
 
 def _each(outputs):

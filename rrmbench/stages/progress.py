@@ -9,10 +9,13 @@ def progress_of(solve):
     """How far an iterate is from the optimum of a stage, and the fraction of it that ends an epoch of `adaptive`.
 
     The measure f(stage, iterate) returns (distance or None, its rounding level, its cost in passes). The distance is
-    the duality gap, to be quartered, for a solver with a dual iterate: one product X w. It is the norm of the
+    the duality gap, to be quartered, for a solver with a dual iterate: one product X w, or none if the iterate has the
+    objectives. It is the norm of the
     prox-gradient map, to be brought to a third, for others: free at the snapshots of a solver that gives it, else a
     full gradient for every iterate. [Reductions, sections 6.1 and 6.2]
     """
+    if "gap" in solve.gives:
+        return _given_gap, 0.25
     if "dual" in solve.gives:
         return _gap, 0.25
     if "gradient_norm" in solve.gives:
@@ -27,8 +30,8 @@ def accuracy_of(solve):
     psi = 0, and else bounds P at the prox-gradient step from w.
     """
     measure, _ = progress_of(solve)
-    if measure is _gap:
-        return _gap
+    if measure in (_gap, _given_gap):
+        return measure
 
     def bound(stage, x):
         norm, floor, cost = measure(stage, x)
@@ -55,6 +58,14 @@ def _gap(stage, x):
     z = stage.outputs(x.w)
     floor = 4.0 * np.finfo(float).eps * abs(stage.primal(x.w, z))
     return max(stage.consistent_gap(z, x.b), floor), floor, stage.X.passes
+
+
+def _given_gap(stage, x):
+    if x.objectives is None:
+        return None, 0.0, 0.0
+    primal, dual = x.objectives()
+    floor = 4.0 * np.finfo(float).eps * abs(primal)
+    return max(primal - dual, floor), floor, 0.0
 
 
 def _given_norm(stage, x):

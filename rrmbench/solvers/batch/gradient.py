@@ -50,7 +50,7 @@ def gd_bound(constants, passes, *, step_scale):
 
 def gd_quartering(problem, *, step="backtracking", step_scale=1.0):
     """The k of (1 + s step_scale/L)^-k = 1/4, X w0 and backtracking; step_scale <= 1. [as `gd_bound`]"""
-    extra = 0.5 + (searched(problem.n) if step == "backtracking" else 0.0)
+    extra = 0.5 + (searched(problem.rank) if step == "backtracking" else 0.0)
     return ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L)) + extra
 
 
@@ -68,7 +68,7 @@ def agd_bound(constants, passes, *, step, step_scale):
 
 def agd_quartering(problem, *, step="bound", step_scale=1.0):
     """The k of 2 (1 - q)^k = 1/4, q = sqrt(s/(s + L/step_scale)), X w0 and backtracking. [as `agd_bound`]"""
-    extra = 0.5 + (searched(problem.n) if step == "backtracking" else 0.0)
+    extra = 0.5 + (searched(problem.rank) if step == "backtracking" else 0.0)
     q = sqrt(problem.strong_convexity / (problem.strong_convexity + problem.L / min(step_scale, 1.0)))
     return ceil(log(8.0) / -log1p(-q)) + extra
 
@@ -143,6 +143,6 @@ def extrapolated(problem, start, step, step_scale, momentum):
     bound = problem.L
 
     def first(problem, v):
-        return bound if step == "bound" else max(curvature(problem, v), bound / problem.n)
+        return bound if step == "bound" else max(curvature(problem, v), bound / problem.rank)
 
     return searched_steps(problem, start, first, lambda k: bound, momentum, step_scale)

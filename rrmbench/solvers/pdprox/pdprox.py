@@ -56,7 +56,7 @@ def pdprox_bound(constants, passes, *, output, constant, step_scale, ratio):
         return (constants.distance + constants.D2) * constants.R / (step_scale * sqrt(2.0 * constants.n)) / T
 
 
-@solver(bound=pdprox_bound)
+@solver(needs={"conjugate_prox"}, bound=pdprox_bound)
 def pdprox_dual(
     problem,
     start,
@@ -87,7 +87,7 @@ def pdprox_dual(
     yield from reported(output, advance(problem, at, z, sizes, passes))
 
 
-@solver(bound=pdprox_bound)
+@solver(needs={"conjugate_prox"}, bound=pdprox_bound)
 def pdprox_primal(
     problem,
     start,
@@ -110,7 +110,7 @@ def pdprox_primal(
     yield from reported(output, PRIMAL_STEPS[layout](problem, at, v, sizes, passes))
 
 
-@solver(needs={"strongly_convex"})
+@solver(needs={"strongly_convex", "conjugate_prox"})
 def pdprox_accelerated(
     problem,
     start,

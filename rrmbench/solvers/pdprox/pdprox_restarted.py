@@ -34,7 +34,7 @@ from rrmbench.solvers.pdprox.step_sizes import Constant, step_sizes_for
 SUFFICIENT, NECESSARY, LONGEST_SHARE = 0.2, 0.8, 0.36
 
 
-@solver
+@solver(needs={"conjugate_prox"})
 def pdprox_restarted(problem, start, rng, *, constant: Constant = "spectral"):
     """Pdprox-primal as a restarted, reflected Halpern iteration that adapts the ratio of its steps.
 
