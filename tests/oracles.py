@@ -185,6 +185,7 @@ LOSSES = {
     "max_of_hinge": Tested({}, lambda z, y: cp.sum(cp.pos(cp.max(margins(z, y), axis=1)))),
     "smoothed_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: smoothed_max(margins(z, y), gamma)),
     "soft_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: soft_max(margins(z, y), gamma)),
+    "max_row": Tested({}, lambda z, y: z.size * cp.max(z) - cp.sum(z)),
 }
 
 
@@ -328,7 +329,7 @@ def cvxpy_optimum(loss, regularizer_name, **sizes):
     """(minimum, minimizer) of `problem(loss, example, **sizes)` by cvxpy's interior point method."""
     mapping = example("regularizer", regularizer_name)
     p = problem(loss, mapping, **sizes)
-    X, y = p.X.forward(np.eye(p.shape[0])), p.y
+    X, y = np.stack([p.X.forward(e) for e in np.eye(p.shape[0])], axis=1), p.y
     w = cp.Variable(p.shape[0])
     psi, constraints = cvxpy_regularizer(mapping, w)
     task = cp.Problem(cp.Minimize(cvxpy_loss(loss, X @ w, y) / p.n + psi), constraints)

@@ -168,9 +168,7 @@ def test_pdprox_needs_the_projection_on_the_simplex():
         x = cp.Variable(12)
         weights = (1 + x) / 12
         entropy = np.log(12) - cp.sum(cp.entr(weights))
-        task = cp.Problem(
-            cp.Minimize(t * 12 * p.mu * entropy + cp.sum_squares(x - u) / 2), [x >= -1, cp.sum(x) == 0]
-        )
+        task = cp.Problem(cp.Minimize(t * 12 * p.mu * entropy + cp.sum_squares(x - u) / 2), [x >= -1, cp.sum(x) == 0])
         task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10)
         np.testing.assert_allclose(b, x.value, atol=1e-5)
 
@@ -181,5 +179,7 @@ def test_other_models_are_refused():
 
     matrix = sp.csr_array(X)
     flattened = Flattened(matrix.data, matrix.indices.astype(np.uint32), matrix.indptr, X.shape, (2, 2))
-    with pytest.raises(RrmbenchError, match=r"max_row: found a model of the shape \(2, 2\), needed are data in the rows"):
+    with pytest.raises(
+        RrmbenchError, match=r"max_row: found a model of the shape \(2, 2\), needed are data in the rows"
+    ):
         Problem(flattened, y, "max_row", "none")

@@ -39,6 +39,11 @@ def metrics_of(prepared, predict=None):
     return metrics
 
 
+def model_of(loss, w, b):
+    """The model that predicts labels: w itself, or what a loss with a `predictor` makes of the certificate's b."""
+    return loss.predictor(b) if hasattr(loss, "predictor") else w
+
+
 def _wrong_sign(z, y):
     return np.where(z >= 0.0, 1.0, -1.0) != y
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rrmbench.bench.metrics import model_of
 from rrmbench.numerics.jit import is_finite
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, contradict, suspects
@@ -67,7 +68,7 @@ class Trace:
     problem : the original Problem
     iterates : the running solver
     stop, schedule : Stop and Schedule
-    metrics : f(w) -> dict of further columns
+    metrics : f(model) -> dict of further columns, of the model that predicts labels
     counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
     names : of the loss and the regularizer, for messages; None for the names of their classes
     """
@@ -144,7 +145,8 @@ class Trace:
             primal = float(self.problem.primal(x.w, z))
             if math.isfinite(primal) and (x.b is None or is_finite(x.b)):
                 self._certifier.update(x, z)
-            extra = self.metrics(x.w)
+            known = np.zeros(self.problem.output_shape) if self._certifier.b is None else self._certifier.b
+            extra = self.metrics(model_of(self.problem.loss, x.w, known))
         dual = float(self._certifier.dual)
         self._check_promise(primal, dual)
         self.w, self.b = x.w.copy(), self._certifier.b  # a copy: the solver may go on
@@ -202,11 +204,12 @@ def warm_up(problem, solve):
     iterates = None
     try:
         n = min(problem.n, WARM_UP_ROWS)
-        y = problem.y[:n].copy()
+        X = problem.X.head(n)
+        y = problem.y[: getattr(X, "labels", n)].copy()
         if y.ndim == 1:
             y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
         y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
-        tiny = replace(problem, X=problem.X.head(n), y=y)
+        tiny = replace(problem, X=X, y=y)
         iterates = solve(tiny, None, Rng(0))
         for point, row in enumerate(Trace(tiny, iterates, Stop(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)):
             if math.isnan(row["passes"]) and point > WARM_UP_PASSES:

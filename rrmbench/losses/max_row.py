@@ -73,6 +73,7 @@ class MaxRow(NamedTuple):
     lipschitz: float = math.inf
     outputs = "whole"
     entropic = True
+    weighs_samples = True
 
     def operator(self, X, y):
         if len(X.shape) != 2:
@@ -106,6 +107,11 @@ class MaxRow(NamedTuple):
             return t * entropic_projection(z / (q * t), mu / (q * t), 1.0) - 1.0
         shares = _exponentials(z, mu) if mu > 0.0 else (z == np.max(z)).astype(float)
         return shares * (t / np.sum(shares)) - 1.0
+
+    def predictor(self, b):
+        """The boosted classifier x -> w.x, w_j = p_j - p_(j+d) for the weights p = (1 + b)/t of the hypotheses."""
+        up, down = np.split(b, 2)
+        return (up - down) / b.size
 
     def diameter(self, X, y):
         return math.log(X.shape[0])

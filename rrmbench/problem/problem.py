@@ -22,7 +22,7 @@ from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Counted
-from rrmbench.problem.samples import over_samples
+from rrmbench.problem.samples import is_entropic, over_samples
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
 
@@ -152,8 +152,8 @@ class Problem:
 
     @property
     def has_entropic_losses(self) -> bool:
-        """Whether mu multiplies an entropy of b, so that there is no Euclidean proximal step on the conjugate."""
-        return not getattr(self.loss, "conjugate_prox", True)
+        """Whether mu multiplies an entropy of b in place of its square."""
+        return is_entropic(self.loss)
 
     @property
     def dual_radius(self) -> float:

@@ -29,6 +29,11 @@ def over_samples(loss, X, y):
     return kind(loss, X, y)
 
 
+def is_entropic(loss):
+    """Whether mu multiplies an entropy of b in place of its square."""
+    return getattr(loss, "entropic", not getattr(loss, "conjugate_prox", True))
+
+
 class _Outputs:
     """What is known of a loss unless it says otherwise: mu multiplies squares of at most lipschitz^2/2 in the mean."""
 
@@ -99,7 +104,8 @@ class Vector(_Outputs):
 class Whole(_Outputs):
     """A loss Phi that is not a sum over samples: methods on whole arrays, means over the n samples of X included.
 
-    See `rrmbench.losses`. Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b); q > 0 is refused where d2 is an entropy.
+    See `rrmbench.losses`. Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b); where d2 is an entropy, q > 0 is refused, or is
+    an argument of its own of the loss.
     """
 
     spread = 1.0
@@ -138,6 +144,8 @@ class Whole(_Outputs):
     def dual_point(self, mu, z, q=0.0):
         if q > 0.0 and not getattr(self.loss, "conjugate_prox", True):
             raise RrmbenchError(f"{type(self.loss).__name__}: its conjugate has no Euclidean proximal step")
+        if q > 0.0 and is_entropic(self.loss):
+            return self.loss.dual_point(z, self.y, mu, q)
         return self.loss.dual_point(z, self.y, mu + q)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rrmbench import data, registry
 from rrmbench.bench import identity
-from rrmbench.bench.metrics import metrics_of
+from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError
 from rrmbench.kinds import COMPONENTS
@@ -193,7 +193,8 @@ def _metrics(prepared, result, last):
     if not np.isfinite(result.w).all():
         return []
     loss, _ = build_loss(result.spec["loss"])
-    true = metrics_of(prepared, getattr(loss, "predict", None))(result.w)
+    b = np.zeros(recompute.shapes(prepared, result.spec)[1]) if result.b is None else result.b
+    true = metrics_of(prepared, getattr(loss, "predict", None))(model_of(loss, result.w, b))
     recorded = {name: last.get(name, math.nan) for name in true}
     wrong = [name for name in true if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
     return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]

@@ -37,7 +37,7 @@ class Simplex:
     """
 
     def __init__(self, problem):
-        self.regularizer, self.shape = problem.regularization, problem.shape
+        self.regularizer, self.shape = problem.regularizer, problem.shape
         self.L = problem.smoothness * problem.losses.S1
 
     def start(self, given):
@@ -62,7 +62,7 @@ class OfDuals:
     """
 
     def __init__(self, problem):
-        self.regularizer, self.shape, self.L = problem.regularization, problem.shape, problem.L
+        self.regularizer, self.shape, self.L = problem.regularizer, problem.shape, problem.L
 
     def start(self, given):
         return self.regularizer.entropy_start(self.shape), 0.0
