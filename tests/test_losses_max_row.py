@@ -162,7 +162,7 @@ def test_solvers_approach_the_optimum(solver, reduction, accuracy):
 
 def test_pdprox_needs_the_projection_on_the_simplex():
     """[AGM, section 5.3]: its step on the conjugate, of the losses as they are and smoothed by the entropy."""
-    for p, U in boosting(), boosting(mu=0.1):
+    for p in boosting()[0], boosting(mu=0.1)[0]:
         u = np.random.default_rng(0).standard_normal(12)
         b, t = p.loss_prox(u, 0.7), 0.7
         x = cp.Variable(12)

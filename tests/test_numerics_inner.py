@@ -152,6 +152,17 @@ def test_entropic_projection_by_kkt(seed, gamma):
     assert np.all(x[~positive] + 690.0 * gamma <= least + rounding)
 
 
+@pytest.mark.parametrize("gamma", [0.0, 1e-9, 1e-3, 1.0])
+def test_long_points_have_the_sum_1(gamma):
+    x = np.random.default_rng(0).standard_normal(50_000)
+    for point in (
+        entropic_projection(x, gamma, 1e-3),
+        entropic_projection(1e-6 * x, gamma, 1.0),
+        capped_softmax(x, 1e-4),
+    ):
+        assert abs(np.sum(point) - 1.0) <= 1e-13
+
+
 @pytest.mark.parametrize("gamma", [0.0, 0.01, 1.0, 30.0])
 def test_entropic_projection_by_cvxpy(gamma):
     x = np.array([0.3, 1.4, -0.2, 0.31, 0.3])

@@ -103,7 +103,8 @@ def entropic_projection(x, gamma, cap):
     """argmin gamma sum w log w + ||w - x||^2 / 2 over the capped simplex; a new array of x's shape.
 
     w_i = min(cap, root of gamma log w + w = x_i - eta), eta the root of sum w = 1, by Newton's method on the logarithm
-    of the sum within a bracket. For gamma = 0 it is the Euclidean projection. NaN where x diverges.
+    of the sum within a bracket. It starts at the eta of the greater of both terms at w_i = 1/n: that of the Euclidean
+    projection, which is the solution for gamma = 0, or that of the entropy alone. NaN where x diverges.
     """
     flat = np.ascontiguousarray(x, dtype=float).reshape(-1)
     if not np.isfinite(flat).all():
@@ -111,20 +112,25 @@ def entropic_projection(x, gamma, cap):
     n = flat.size
     if n * cap <= 1.0:
         return np.full(np.shape(x), 1.0 / n)
-    if gamma == 0.0:
-        return weighted_projection(flat, 1.0, 0.0, float(cap), 1.0, 1.0).reshape(np.shape(x))
+    if gamma * n <= 1.0:
+        w = weighted_projection(flat, 1.0, 0.0, float(cap), 1.0, 1.0)
+        if gamma == 0.0:
+            return w.reshape(np.shape(x))
+        eta = np.min(flat - w, where=w > 0.0, initial=np.inf)
+    else:
+        eta = np.min(flat - gamma * capped_log_softmax(flat / gamma, cap))
     w = np.empty(n)
-    _entropic_projection(flat, float(gamma), float(cap), w)
+    _entropic_projection(flat, float(gamma), float(cap), float(eta), w)
     return w.reshape(np.shape(x))
 
 
 @kernel
-def _entropic_projection(x, gamma, cap, w):
-    """Write the minimizer to w; x and w are (n,), gamma > 0, n cap > 1."""
+def _entropic_projection(x, gamma, cap, eta, w):
+    """Write the minimizer to w; x and w are (n,), gamma > 0, n cap > 1, and eta is where to begin."""
     n = x.shape[0]
     at_uniform = gamma * math.log(1.0 / n) + 1.0 / n
     low, high = np.min(x) - at_uniform, np.max(x) - at_uniform  # all w_i are >= 1/n at low, <= 1/n at high
-    eta = high
+    eta = min(max(eta, low), high)
     for _ in range(200):
         total, slope = _entropic_terms(x, gamma, cap, eta, w)
         if total >= 1.0:
@@ -143,12 +149,16 @@ def _entropic_projection(x, gamma, cap, w):
 @kernel
 def _entropic_terms(x, gamma, cap, eta, w):
     """Write the w of this eta; return their sum and minus its slope in eta."""
-    total, slope = 0.0, 0.0
+    total, slope, log_gamma = 0.0, 0.0, math.log(gamma)
+    at_cap = eta + gamma * math.log(cap) + cap
     for i in range(x.shape[0]):
-        u = entropic_root(gamma, 1.0, x[i] - eta)
-        w[i] = min(u, cap)
+        if x[i] >= at_cap:
+            w[i] = cap
+        else:
+            v = wright_omega((x[i] - eta) / gamma - log_gamma)
+            w[i] = min(gamma * v, cap)
+            slope += v / (1.0 + v)
         total += w[i]
-        slope += u / (gamma + u) if u < cap else 0.0
     return total, slope
 
 
@@ -161,7 +171,7 @@ def _scale_below_cap(w, cap):
             free += x
         else:
             at_cap += x
-    if abs(at_cap + free - 1.0) <= EQUAL * w.shape[0] or free == 0.0:
+    if free <= EQUAL * w.shape[0]:  # the others are 1 up to rounding
         return
     scale = max(1.0 - at_cap, 0.0) / free
     for i in range(w.shape[0]):
