@@ -99,7 +99,7 @@ def _request(block, labels, anew=False):
         test = _source({key: block["test"], "format": train.format})
     found = [source.checksum(anew) for source in (train, test) if source]
     checksum = found[0] if test is None else hashlib.sha256("".join(found).encode()).hexdigest()
-    steps = spec.steps(block)
+    steps = spec.preparation_steps(block)
     return Request(train, test, steps, labels, checksum, _key(checksum, steps, labels, train))
 
 

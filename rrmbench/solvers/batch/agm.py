@@ -35,6 +35,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.batch.geometry import Euclidean, OfDuals, Simplex
 
+NEGLIGIBLE = 1e-250  # rho, below which its term is lost in rounding, and 1/rho would overflow
 FIRST = 1e-3  # L_0 over the bound
 ROUNDING = 1e-12  # of M', up to which J(x') may exceed it; without it L explodes near the optimum
 
@@ -48,9 +49,9 @@ def rho_bound(k, L, lambda_1, lambda_2):
 
     [AGM, section 3.3]; inf for k = 0.
     """
-    k = np.asarray(k, dtype=float)
-    linear = (L - lambda_1) * (1.0 + sqrt((lambda_1 + lambda_2) / (4.0 * L))) ** (2.0 - 2.0 * k)
-    return np.where(k >= 1.0, np.minimum(4.0 * L / (k + 1.0) ** 2, linear), inf)
+    K = np.maximum(np.asarray(k, dtype=float), 1.0)
+    linear = (L - lambda_1) * (1.0 + sqrt((lambda_1 + lambda_2) / (4.0 * L))) ** (2.0 - 2.0 * K)
+    return np.where(np.asarray(k) >= 1.0, np.minimum(4.0 * L / (K + 1.0) ** 2, linear), inf)
 
 
 def searches(step, up, down):
@@ -136,7 +137,7 @@ class Ratios:
             return
         c = rho + lambda_1 + lambda_2
         self.theta = theta = 2.0 * c / (rho + sqrt(rho * rho + 4.0 * (L + lambda_2) * c))
-        self.rho = (1.0 - theta) * rho
+        self.rho = (1.0 - theta) * rho if rho > NEGLIGIBLE else 0.0
         self.t_1, t_2 = (1.0 - theta) * c, lambda_1 * theta
         self.weight = theta * self.t_1 / (self.t_1 + t_2 + lambda_2 * theta * (1.0 - theta) - theta * t_2)
 
