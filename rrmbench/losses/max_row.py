@@ -12,9 +12,8 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.entropy import entropic_projection
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.registry import loss
-
-ROUNDING = 1e-12  # by how much the sum of b may be off, relative to it
 
 
 class Edges:
@@ -93,7 +92,7 @@ class MaxRow(NamedTuple):
         return mu * math.log(np.mean(_exponentials(z, mu))) + self.value(z, y)
 
     def conjugate(self, b, y):
-        return 0.0 if np.min(b) >= -1.0 - ROUNDING and abs(np.sum(b)) <= ROUNDING * b.size else math.inf
+        return 0.0 if np.min(b) >= -1.0 - DOMAIN_ROUNDING and abs(np.sum(b)) <= DOMAIN_ROUNDING * b.size else math.inf
 
     def d2(self, b, y):
         p = 1.0 + b  # times t

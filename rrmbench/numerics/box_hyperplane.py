@@ -6,9 +6,9 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit import below, kernel
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 
 BLOCK = 1024  # terms of one partial sum, which keeps the rounding errors of a long sum small
-ROUNDING = 1e-12  # by how much z may be outside of what the box allows, relative to the sum of all terms
 EQUAL = 1e-14  # by how much the sum may be off where F is flat, relative to the sum of all terms
 
 
@@ -70,7 +70,7 @@ def _weighted_projection(m, weights, lower, upper, sigma, z, a):
             for bound in (p, q):
                 scale += abs(bound) if abs(bound) < math.inf else 0.0
             size += 1
-    if size > 0 and least - ROUNDING * scale <= z <= greatest + ROUNDING * scale:
+    if size > 0 and least - DOMAIN_ROUNDING * scale <= z <= greatest + DOMAIN_ROUNDING * scale:
         z = min(max(z, least), greatest)
         c, r, lo, hi = c[:size], r[:size], lo[:size], hi[:size]
         h = np.empty(size)
@@ -80,7 +80,7 @@ def _weighted_projection(m, weights, lower, upper, sigma, z, a):
             if sigma[i] != 0.0:
                 a[i] = min(max(h[k] / sigma[i], lower[i]), upper[i])
                 k += 1
-    return least - ROUNDING * scale, greatest + ROUNDING * scale
+    return least - DOMAIN_ROUNDING * scale, greatest + DOMAIN_ROUNDING * scale
 
 
 @kernel

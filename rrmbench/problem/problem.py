@@ -82,6 +82,8 @@ class Problem:
             put("l2", self.l2 + l2)
         else:
             renamed("regularizer", self.regularizer)
+        if self.free_bias and getattr(self.loss, "weighs_samples", False):
+            raise RrmbenchError(f"{type(self.loss).__name__} weighs samples, found a free bias")
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
         put("losses", over_samples(self.loss, self.X, self.y))

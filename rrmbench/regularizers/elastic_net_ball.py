@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.numerics.elastic_net_ball import ball_point
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import NonNegative, Positive
 from rrmbench.registry import regularizer
-
-ROUNDING = 1e-12  # by how much a projected point may be outside of the ball, relative to r
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class ElasticNetBall:
     coordinate_separable = False
 
     def value(self, w):
-        return 0.0 if self.penalty(w) <= self.r * (1.0 + ROUNDING) else math.inf
+        return 0.0 if self.penalty(w) <= self.r * (1.0 + DOMAIN_ROUNDING) else math.inf
 
     def penalty(self, w):
         """gamma ||w||_1 + ||w||_2^2 / 2, which must be at most r."""

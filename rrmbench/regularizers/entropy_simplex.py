@@ -9,10 +9,9 @@ from annotated_types import Gt, Le
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.entropy import capped_log_softmax, capped_softmax, entropic_projection
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import regularizer
-
-ROUNDING = 1e-12  # by how much w may leave the capped simplex, relative to cap and to the sum 1
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class EntropySimplex:
         return self.strength
 
     def value(self, w):
-        inside = np.min(w) >= -ROUNDING * self.cap and np.max(w) <= self.cap * (1.0 + ROUNDING)
-        if not (inside and abs(np.sum(w) - 1.0) <= ROUNDING):
+        inside = np.min(w) >= -DOMAIN_ROUNDING * self.cap and np.max(w) <= self.cap * (1.0 + DOMAIN_ROUNDING)
+        if not (inside and abs(np.sum(w) - 1.0) <= DOMAIN_ROUNDING):
             return math.inf
         positive = w[w > 0.0]
         return self.strength * max(0.0, float(np.vdot(positive, np.log(positive * w.size))))
@@ -67,7 +66,7 @@ class EntropySimplex:
     def check(self, shape):
         """Raise RrmbenchError if the capped simplex of models of this shape is empty."""
         n = math.prod(shape)
-        if n * self.cap < 1.0 - ROUNDING:
+        if n * self.cap < 1.0 - DOMAIN_ROUNDING:
             raise RrmbenchError(
                 f"regularizer entropy_simplex: found cap = {self.cap:g} for {n} weights, which cannot sum to 1, "
                 f"allowed is a cap of at least 1/{n} = {1.0 / n:.17g}"
