@@ -40,6 +40,7 @@ class Problem:
     loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
+    weights : omega (n,) > 0 with the mean 1, for scalar losses: sample i is smoothed by mu omega_i; None for 1
     free_bias : whether the last entry (row) of w is in neither psi nor l2
 
     Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend.
@@ -55,6 +56,7 @@ class Problem:
     center: np.ndarray | None = None
     offset: float = 0.0
     free_bias: bool = False
+    weights: np.ndarray | None = None
     losses: Any = field(init=False, repr=False)  # the loss over all samples, see `rrmbench.problem.samples`
     regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
 
@@ -86,7 +88,7 @@ class Problem:
             raise RrmbenchError(f"{type(self.loss).__name__} weighs samples, found a free bias")
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
-        put("losses", over_samples(self.loss, self.X, self.y))
+        put("losses", over_samples(self.loss, self.X, self.y, self.weights))
         put("regularization", over_coordinates(self.regularizer))
         if not np.isfinite(self.X.sqnorms.sum()):
             raise RrmbenchError(
@@ -176,7 +178,7 @@ class Problem:
     def traits(self) -> frozenset[str]:
         """What this problem has, as in `rrmbench.problem.traits.traits`."""
         tests = {
-            "rows": hasattr(self.X, "rows") and not self.free_bias,
+            "rows": hasattr(self.X, "rows") and not self.free_bias and self.weights is None,
             "tasks": len(self.shape) > len(self.output_shape),
             "free_bias": self.free_bias,
         }
@@ -199,9 +201,13 @@ class Problem:
 
     # the two transformations
 
-    def smoothed(self, mu: float) -> "Problem":
-        """The problem with every loss smoothed by `mu` more; P falls by at most mu G^2 / 2."""
-        return replace(self, mu=self.mu + mu)
+    def smoothed(self, mu: float, weights: np.ndarray | None = None) -> "Problem":
+        """The problem with every loss smoothed by `mu` more, or by mu omega_i; P falls by at most mu G^2 / 2."""
+        total = self.mu + mu
+        if (weights is not None or self.weights is not None) and total > 0.0:
+            before, more = (1.0 if omega is None else omega for omega in (self.weights, weights))
+            return replace(self, mu=total, weights=(self.mu * before + mu * more) / total)
+        return replace(self, mu=total)
 
     def regularized(self, kappa: float, center: np.ndarray | None = None) -> "Problem":
         """The problem plus (kappa/2) ||w - center||^2; a copy of the centre is kept."""
