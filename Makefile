@@ -43,6 +43,7 @@ reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_
 bench: $(VENV)/.peers  ## speed of kernels and harness, time to accuracy next to other libraries (RRMBENCH_DATA helps)
 	$(BIN)/python tests/benchmarks/kernels.py
 	$(BIN)/python tests/benchmarks/chains.py
+	$(BIN)/python tests/benchmarks/inner.py
 	$(BIN)/python tests/benchmarks/overhead.py
 	$(BIN)/python tests/benchmarks/compare.py $(RESULTS)
 

@@ -216,6 +216,7 @@ LOSSES = {
     "smoothed_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: smoothed_max(margins(z, y), gamma)),
     "soft_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: soft_max(margins(z, y), gamma)),
     "f1": Tested({}, one_minus_f1),
+    "max_row": Tested({}, lambda z, y: z.size * cp.max(z) - cp.sum(z)),
 }
 
 
@@ -253,6 +254,11 @@ def squared_groups(w, strength, groups=None):
     return strength * cp.square(sum(group_norms(w, groups)[0]) if groups else NORMS["columns"](w))
 
 
+def relative_entropy(w, strength, cap=1.0):
+    entropy = cp.sum(cp.entr(w))
+    return strength * (np.log(w.size) - entropy), [w >= 0, w <= cap, cp.sum(w) == 1]
+
+
 REGULARIZERS = {
     "none": Tested({}, lambda w: 0),
     "l1": norm_of("l1"),
@@ -273,6 +279,11 @@ REGULARIZERS = {
     "norm_power": Tested(
         {"strength": 0.05, "norm": "l2"},
         lambda w, strength, norm, power=2: strength * cp.power(NORMS[norm](w), power),
+    ),
+    "entropy_simplex": Tested({"strength": 0.05, "cap": 0.3}, relative_entropy),
+    "elastic_net_ball": Tested(
+        {"gamma": 0.3, "radius": 0.5},
+        lambda w, gamma, radius: (0, [gamma * NORMS["l1"](w) + cp.sum_squares(w) / 2 <= radius]),
     ),
 }
 
@@ -349,7 +360,7 @@ def cvxpy_optimum(loss, regularizer_name, **sizes):
     """(minimum, minimizer) of `problem(loss, example, **sizes)` by cvxpy's interior point method."""
     mapping = example("regularizer", regularizer_name)
     p = problem(loss, mapping, **sizes)
-    X, y = p.X.forward(np.eye(p.shape[0])), p.y
+    X, y = np.stack([p.X.forward(e) for e in np.eye(p.shape[0])], axis=1), p.y
     w = cp.Variable(p.shape[0])
     psi, constraints = cvxpy_regularizer(mapping, w)
     task = cp.Problem(cp.Minimize(cvxpy_loss(loss, X @ w, y) / p.n + psi), constraints)

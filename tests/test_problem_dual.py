@@ -115,8 +115,8 @@ def test_methods_for_single_samples_are_refused():
 
 def test_the_needs_change_places():
     assert registry.build_solver("agm_ef", "solve_dual").needs == {"strongly_convex"}
-    assert registry.build_solver("fista", "solve_dual").needs == {"strongly_convex", "conjugate_prox"}
-    assert registry.build_solver("agd", "solve_dual").needs == {"strongly_convex", "smooth", "conjugate_prox"}
+    assert registry.build_solver("fista", "solve_dual").needs == {"strongly_convex", "euclidean"}
+    assert registry.build_solver("agd", "solve_dual").needs == {"strongly_convex", "smooth", "euclidean"}
     inside = {"name": "adapt_reg", "inside": "solve_dual"}
     assert registry.build_solver("agm_ef", inside).needs == set()
 

@@ -41,7 +41,7 @@ def cases():
 
 def fits(mapping, shape):
     try:
-        build_regularizer(mapping)[0].check(shape)
+        over_coordinates(build_regularizer(mapping)[0]).check(shape)
     except RrmbenchError as error:
         assert "matrix" in str(error)
         return False
@@ -58,7 +58,8 @@ steps = st.floats(-3.0, 2.0).map(lambda e: 10.0**e)
 
 def test_all_kinds_are_here():
     names = {m["name"] for m, _ in CASES}
-    wanted = "l2_norm linf_norm group_lasso l21 l1inf exclusive_lasso trace_norm squared_group norm_power"
+    wanted = "l2_norm linf_norm group_lasso l21 l1inf exclusive_lasso trace_norm squared_group norm_power "
+    wanted += "entropy_simplex elastic_net_ball"
     assert names >= set(wanted.split(" "))
     assert {(m["name"], len(shape)) for m, shape in CASES} >= {
         ("group_lasso", 2),
@@ -141,9 +142,12 @@ def test_step_zero_projects_on_the_domain(mapping, shape, seed):
     assert math.isfinite(psi.value(p))
     if math.isfinite(psi.value(w)):
         np.testing.assert_allclose(p, w, rtol=1e-14)
-    else:
+    elif "domain" in mapping:
         closest = np.maximum(w, 0.0) if mapping["name"] == "nonneg" else w
         np.testing.assert_allclose(p, closest * min(1.0, 0.8 / max(np.linalg.norm(closest), 0.8)), rtol=1e-13)
+    for other in range(seed + 1, seed + 9):
+        u = psi.prox(normal(other, shape), 0.0)
+        assert np.vdot(w - p, u - p) <= 1e-12 * (1.0 + np.linalg.norm(w))
 
 
 @each_case
@@ -169,9 +173,10 @@ def test_radius_is_attained(mapping, shape):
     ]
     if found:
         assert max(found) == pytest.approx(1.0, abs=1e-12)
-    else:
-        assert mapping["name"] in ("none", "nonneg")
-        assert psi.radius(0.0, shape) == 0.8
+    else:  # the domain alone bounds w
+        assert mapping["name"] in ("none", "nonneg", "elastic_net_ball", "entropy_simplex")
+        far = psi.prox(1000.0 ** np.arange(one.size).reshape(shape), 0.0)
+        assert np.linalg.norm(far) == pytest.approx(psi.radius(psi.value(far), shape), rel=1e-12)
 
 
 @each_case

@@ -47,6 +47,11 @@ def metrics_of(prepared, predict=None, beta=None):
     return metrics
 
 
+def model_of(loss, w, b):
+    """The model that predicts labels: w itself, or what a loss with a `predictor` makes of the certificate's b."""
+    return loss.predictor(b) if hasattr(loss, "predictor") else w
+
+
 def f1(guess, true):
     """2 |guess and true| / (|guess| + |true|) for boolean arrays (n,), 0 for an empty guess; 1 where both are empty."""
     size = np.count_nonzero(guess) + np.count_nonzero(true)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rrmbench.bench.metrics import model_of
 from rrmbench.numerics.jit import is_finite
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, contradict, suspects
@@ -67,7 +68,7 @@ class Trace:
     problem : the original Problem
     iterates : the running solver
     stop, schedule : StopRule and Schedule
-    metrics : f(w) -> dict of further columns
+    metrics : f(model) -> dict of further columns, of the model that predicts labels
     counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
     names : of the loss and the regularizer, for messages; None for the names of their classes
     """
@@ -144,7 +145,8 @@ class Trace:
             primal = float(self.problem.primal(x.w, z))
             if math.isfinite(primal) and (x.b is None or is_finite(x.b)):
                 self._certifier.update(x, z)
-            extra = self.metrics(x.w)
+            known = np.zeros(self.problem.output_shape) if self._certifier.b is None else self._certifier.b
+            extra = self.metrics(model_of(self.problem.loss, x.w, known))
         dual = float(self._certifier.dual)
         self._check_promise(primal, dual)
         self.w, self.b = x.w.copy(), self._certifier.b  # a copy: the solver may go on

@@ -17,6 +17,7 @@ _WORDS = {
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
     "rows": ("data in rows and no free bias", "dataset", "of that kind"),
     "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
+    "euclidean": ("a loss that is smoothed by a square", "loss", "one"),
     "conjugate_prox": ("a loss whose conjugate has a Euclidean proximal step", "loss", "one"),
     "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
 }
@@ -52,6 +53,9 @@ def _problem_reason(spec, has):
             return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
     if "minimized_bias" in has and "scalar" not in has:
         return f"a bias is minimized for losses of one output per sample; {_owner('loss', spec)} is not such a loss"
+    if "weighs_samples" in has and has & {"tasks", "free_bias"}:
+        found = "a free bias" if "free_bias" in has else "one label for each of several tasks"
+        return f"{_owner('loss', spec)} weighs samples by their features; {_owner('dataset', spec)} has {found}"
     if "tasks" in has and "scalar" not in has and "separable" in has:
         return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one label"
     return None

@@ -25,14 +25,16 @@ the NamedTuple, or a pair (NamedTuple, mu) for a smoothed loss. The class attrib
 
 "whole": not a sum over samples; methods on the arrays of all samples, for Phi(z), which stands for (1/n) sum phi(z_i).
 mu multiplies d2(b) >= 0: ||b||^2/(2n), or an entropy of b in a loss with `conjugate_prox = False`, whose conjugate has
-no Euclidean proximal step; `conjugate_convexity` is that of Phi* with respect to d2
+no Euclidean proximal step, or with `entropic = True`, which has one; `conjugate_convexity` is that of Phi* with respect
+to d2
 
     shape(X, y)             the shape of z and b
     value(z, y)             Phi(z)
     smooth_value(z, y, mu)  max_b  b.z/n - Phi*(b) - mu d2(b) for mu > 0; may be left out
     conjugate(b, y)         Phi*(b), or a bound of it from above that is exact at dual points
     d2(b, y)                the prox-function, likewise
-    dual_point(z, y, mu)    argmax_b  b.z/n - Phi*(b) - mu d2(b)
+    dual_point(z, y, mu)    argmax_b  b.z/n - Phi*(b) - mu d2(b); of an entropic loss, dual_point(z, y, mu, q) subtracts
+                            (q/(2n)) ||b||^2 too
     diameter(X, y)          max d2; lipschitz^2/2 where it is left out
     S(X, y)                 Phi^mu(X w) is S/(conjugate_convexity + mu)-smooth in w; the mean of X.sqnorms without it
     S1(X, y)                the same where the model is measured in ||w||_1
@@ -40,6 +42,7 @@ no Euclidean proximal step; `conjugate_convexity` is that of Phi* with respect t
     balanced(b, y)          b within the domain, with entries that sum to 0; where scaling single ones down leaves it
     necessary(b, y)         where conjugate or d2 are bounds that b itself gives: what is not true of b in words or None
     unproven                what of b that leaves open, in words: `rrmbench verify` says so
+    predictor(b)            the model that predicts labels, where w does not: `weighs_samples = True`
 
 For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm (of `f1` any subgradient). A loss whose
 outputs are not on the scale of its labels has `predict(z)`, the labels that an array of outputs stands for.

@@ -13,6 +13,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
+from rrmbench.numerics.entropy import entropic_root
 from rrmbench.numerics.thresholds import threshold
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
@@ -124,21 +125,6 @@ class MaxOfHinge(NamedTuple):
                 b[j] = max(b[j] - theta, 0.0)
             b[c] = 0.0
         close_row(b, c)
-
-
-@register_jitable
-def entropic_root(gamma, m, h):
-    """The b > 0 with gamma log b + m b = h, by Newton's method in t = log b from above, where it is monotone."""
-    t = h / gamma
-    if m > 0.0 and h > 0.0:
-        t = min(t, max(0.0, math.log(h / m)))
-    for _ in range(200):
-        e = math.exp(t)
-        step = (gamma * t + m * e - h) / (gamma + m * e)
-        t -= step
-        if abs(step) <= 1e-15 * max(1.0, abs(t)):
-            break
-    return math.exp(t)
 
 
 @register_jitable

@@ -1,3 +1,5 @@
 """Tolerances that several components share."""
 
-DOMAIN_ROUNDING = 1e-12  # how far rounding may carry a dual variable out of the domain of phi*, relative to its bound
+# how far rounding may carry a dual variable out of the domain of phi*, or a model out of that of psi, relative to the
+# bound
+DOMAIN_ROUNDING = 1e-12

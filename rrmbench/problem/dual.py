@@ -121,7 +121,10 @@ class EntropicMeanOfConjugates(MeanOfConjugates):
     def prox(self, b, t):
         if t == 0.0:
             return b
-        raise RrmbenchError(f"the conjugate of {type(self.problem.loss).__name__} has no Euclidean proximal step")
+        raise RrmbenchError(
+            f"the dual of {type(self.problem.loss).__name__} has an entropy for prox-function, and no Euclidean "
+            "proximal step: allowed is a method with steps of the entropy, as agm_ef with prox: auto or entropy"
+        )
 
     def entropy(self, b):
         """d2(b) >= 0."""

@@ -23,7 +23,7 @@ from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Counted
-from rrmbench.problem.samples import over_samples
+from rrmbench.problem.samples import is_entropic, over_samples
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
@@ -42,6 +42,7 @@ class Problem:
     loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
+    weights : omega (n,) > 0 with the mean 1, for scalar losses: sample i is smoothed by mu omega_i; None for 1
     free_bias : whether the last entry (row) of w is in neither psi nor l2
     minimized_bias : whether outputs are z_i + beta with the best beta for each w (losses of one output per sample)
 
@@ -59,6 +60,7 @@ class Problem:
     center: np.ndarray | None = None
     offset: float = 0.0
     free_bias: bool = False
+    weights: np.ndarray | None = None
     minimized_bias: bool = False
     losses: Any = field(init=False, repr=False)  # the loss over all samples, see `rrmbench.problem.samples`
     regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
@@ -87,11 +89,16 @@ class Problem:
             put("l2", self.l2 + l2)
         else:
             renamed("regularizer", self.regularizer)
+        if self.free_bias and getattr(self.loss, "weighs_samples", False):
+            raise RrmbenchError(f"{type(self.loss).__name__} weighs samples, found a free bias")
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
         if self.free_bias and self.minimized_bias:
             raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
-        put("losses", (Shifted if self.minimized_bias else over_samples)(self.loss, self.X, self.y))
+        if self.minimized_bias and self.weights is not None:
+            raise RrmbenchError("found weights and minimized_bias, allowed is one of them")
+        losses = Shifted(self.loss, self.X, self.y) if self.minimized_bias else None
+        put("losses", losses or over_samples(self.loss, self.X, self.y, self.weights))
         put("regularization", over_coordinates(self.regularizer))
         if not np.isfinite(self.X.sqnorms.sum()):
             raise RrmbenchError(
@@ -159,8 +166,8 @@ class Problem:
 
     @property
     def has_entropic_losses(self) -> bool:
-        """Whether mu multiplies an entropy of b, so that there is no Euclidean proximal step on the conjugate."""
-        return not getattr(self.loss, "conjugate_prox", True)
+        """Whether mu multiplies an entropy of b in place of its square."""
+        return is_entropic(self.loss)
 
     @property
     def dual_radius(self) -> float:
@@ -186,7 +193,7 @@ class Problem:
     def traits(self) -> frozenset[str]:
         """What this problem has, as in `rrmbench.problem.traits.traits`."""
         tests = {
-            "rows": hasattr(self.X, "rows") and not (self.free_bias or self.minimized_bias),
+            "rows": hasattr(self.X, "rows") and not (self.free_bias or self.minimized_bias) and self.weights is None,
             "tasks": len(self.shape) > len(self.output_shape),
             "free_bias": self.free_bias,
             "minimized_bias": self.minimized_bias,
@@ -210,9 +217,13 @@ class Problem:
 
     # the two transformations
 
-    def smoothed(self, mu: float) -> "Problem":
-        """The problem with every loss smoothed by `mu` more; P falls by at most mu G^2 / 2."""
-        return replace(self, mu=self.mu + mu)
+    def smoothed(self, mu: float, weights: np.ndarray | None = None) -> "Problem":
+        """The problem with every loss smoothed by `mu` more, or by mu omega_i; P falls by at most mu G^2 / 2."""
+        total = self.mu + mu
+        if (weights is not None or self.weights is not None) and total > 0.0:
+            before, more = (1.0 if omega is None else omega for omega in (self.weights, weights))
+            return replace(self, mu=total, weights=(self.mu * before + mu * more) / total)
+        return replace(self, mu=total)
 
     def regularized(self, kappa: float, center: np.ndarray | None = None) -> "Problem":
         """The problem plus (kappa/2) ||w - center||^2; a copy of the centre is kept."""

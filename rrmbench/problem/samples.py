@@ -21,12 +21,20 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.former_names import with_former_names
 from rrmbench.numerics import jit
+from rrmbench.numerics.weighted import weighted_dual_points, weighted_mean_conjugate, weighted_mean_loss
 
 
-def over_samples(loss, X, y):
-    """The loss of a Problem with the data operator X and the labels y."""
+def over_samples(loss, X, y, weights=None):
+    """The loss of a Problem with the data operator X and the labels y; `weights` as of the Problem."""
+    if weights is not None:
+        return Weighted(loss, X, y, weights)
     kind = {"scalar": Scalar, "vector": Vector, "whole": Whole}[getattr(loss, "outputs", "scalar")]
     return kind(loss, X, y)
+
+
+def is_entropic(loss):
+    """Whether mu multiplies an entropy of b in place of its square."""
+    return getattr(loss, "entropic", not getattr(loss, "conjugate_prox", True))
 
 
 class _Outputs:
@@ -71,6 +79,41 @@ class Scalar(_Outputs):
         return b
 
 
+class Weighted(Scalar):
+    """One output per sample, smoothed by mu omega_i; omega (n,) is positive and has the mean 1. [AGM, section 5.6]
+
+    The spread is 1/min omega, since mu penalizes omega_i b_i^2.
+    """
+
+    def __init__(self, loss, X, y, omega):
+        if getattr(loss, "outputs", "scalar") != "scalar":
+            raise RrmbenchError(f"weights of the smoothing: found {type(loss).__name__}, needed is a scalar loss")
+        super().__init__(loss, X, y)
+        self.omega, self.spread = omega, 1.0 / float(omega.min())
+
+    @property
+    def S(self):
+        """(1/n) sum ||x_i||^2 / omega_i, over the spread; for smooth losses the bound without weights."""
+        if self.loss.conjugate_convexity > 0.0:
+            return float(self.X.sqnorms.mean())
+        return float(np.mean(self.X.sqnorms / self.omega)) / self.spread
+
+    S1 = S
+
+    def mean_loss(self, mu, z):
+        if mu == 0.0:
+            return super().mean_loss(mu, z)
+        return weighted_mean_loss(self.loss, mu, self.omega, z, self.y)
+
+    def mean_conjugate(self, mu, b):
+        return weighted_mean_conjugate(self.loss, mu, self.omega, b, self.y)
+
+    def dual_point(self, mu, z, q=0.0):
+        b = np.empty(self.shape)
+        weighted_dual_points(self.loss, mu, self.omega, q, z, self.y, b)
+        return b
+
+
 @with_former_names("losses")
 class Vector(_Outputs):
     """k outputs per sample and methods on rows of length k."""
@@ -96,7 +139,8 @@ class Vector(_Outputs):
 class Whole(_Outputs):
     """A loss Phi that is not a sum over samples: methods on whole arrays, means over the n samples of X included.
 
-    See `rrmbench.losses`. Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b); q > 0 is refused where d2 is an entropy.
+    See `rrmbench.losses`. Phi^mu(z) = max_b b.z/n - Phi*(b) - mu d2(b); where d2 is an entropy, q > 0 is refused, or is
+    an argument of its own of the loss.
     """
 
     spread = 1.0
@@ -135,6 +179,8 @@ class Whole(_Outputs):
     def dual_point(self, mu, z, q=0.0):
         if q > 0.0 and not getattr(self.loss, "conjugate_prox", True):
             raise RrmbenchError(f"{type(self.loss).__name__}: its conjugate has no Euclidean proximal step")
+        if q > 0.0 and is_entropic(self.loss):
+            return self.loss.dual_point(z, self.y, mu, q)
         return self.loss.dual_point(z, self.y, mu + q)
 
 

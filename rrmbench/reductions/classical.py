@@ -1,10 +1,15 @@
 """The classical reductions: one fixed smoothing or regularization, which leaves a bias."""
 
+from typing import Literal
+
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.prox_weights import by_direction, by_norms
 from rrmbench.parameters import Positive
-from rrmbench.registry import reduction
+from rrmbench.registry import Solver, reduction
+
+Weights = Literal["equal", "norms", "direction"]
 
 
 @reduction
@@ -47,10 +52,25 @@ def strength_for(problem, w0, eps):
 
 
 @reduction(gives={"smooth"})
-def smooth(solve, *, mu: Positive):
-    """every loss replaced by max_b b z - phi*(b) - (mu/2) b^2 [Reductions, Definition 4.1]"""
+def smooth(solve, *, mu: Positive, weights: Weights = "equal"):
+    """every loss replaced by max_b b z - phi*(b) - (mu/2) b^2 [Reductions, Definition 4.1]
 
-    def reduced(problem, start, rng):
-        return solve(problem.smoothed(mu), start, rng)
+    weights : mu omega_i in place of mu, for scalar losses and full gradients, omega with the mean 1: `norms`, by
+        ||x_i||; `direction`, by |x_i.v| for the first singular vector v of X, which takes 7 checks [AGM, section 5.6]
+    """
+    if weights == "equal":
+        return lambda problem, start, rng: solve(problem.smoothed(mu), start, rng)
+    if "rows" in solve.needs:
+        raise RrmbenchError(
+            f"reduction smooth: weights = {weights} needs a method for full gradients, {solve.name} takes single rows"
+        )
 
-    return reduced
+    def weighted(problem, start, rng):
+        problem = problem.counted()
+        omega = by_norms(problem.X.sqnorms) if weights == "norms" else by_direction(problem.X)
+        checks = problem.X.passes
+        for x in solve(problem.smoothed(mu, omega), start, rng):
+            yield x._replace(checks=x.checks + checks)
+
+    name, needs = f"smooth({solve.name})", solve.needs | {"scalar"}
+    return Solver(weighted, name, needs, solve.gives, counts_passes=solve.counts_passes)

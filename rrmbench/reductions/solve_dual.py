@@ -46,6 +46,6 @@ def solve_dual(solve):
     if "strongly_convex" in solve.needs:
         needs.add("smooth")
     if "ground" not in solve.gives:
-        needs.add("conjugate_prox")
+        needs.add("euclidean")
     gives = solve.gives & {"gap"}
     return Solver(reduced, f"solve_dual({solve.name})", frozenset(needs), gives, counts_passes=solve.counts_passes)

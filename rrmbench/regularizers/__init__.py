@@ -24,6 +24,11 @@ Any other (groups, rows, singular values) has the same methods on arrays of the 
 common. Two more things it may have: `check(shape)`, which raises RrmbenchError where the model's shape does not fit,
 and `@regularizer(needs={"matrix"})` where only matrices do.
 
+A regularizer on arrays that is strongly convex beyond its l2 says so by `convexity`, the constant in ||.||_2, and has
+`conjugate_point(v)`, the gradient of psi*. With `entropy_step(g, A, c)`, the logarithms of the x that minimizes
+A psi(x) + c d(x) - g.x for the relative entropy d(x) = sum x_j log(n x_j) of n entries, accelerated gradient methods
+take steps in the entropy; `convexity` then holds in ||.||_1 too.
+
 Attributes of both kinds: `isotropic = True` where psi depends on ||w||_2 only; `homogeneous = True` where psi(c w) =
 c psi(w) for all c >= 0, as for norms, so that it may be restricted to a ball. `problem.domain.within` makes these
 restrictions; `problem.coordinates.over_coordinates` has what is left out, and both kinds on whole models.

@@ -9,7 +9,7 @@ import numpy as np
 
 from rrmbench import data, registry
 from rrmbench.bench import identity
-from rrmbench.bench.metrics import metrics_of
+from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError
@@ -210,7 +210,9 @@ def _metrics(prepared, result, last, same_code, P):
         there, size = recompute.primal(prepared, result.spec, result.w, found)
         if math.isfinite(P) and recompute.difference(there, P, size) > TOLERANCE:
             return [f"the bias {found:g} of the metrics does not minimize P"]
-    true = metrics_of(prepared, getattr(loss, "predict", None), None if found is None else lambda z: found)(result.w)
+    b = np.zeros(recompute.shapes(prepared, result.spec)[1]) if result.b is None else result.b
+    metrics = metrics_of(prepared, getattr(loss, "predict", None), None if found is None else lambda z: found)
+    true = metrics(model_of(loss, result.w, b))
     recorded = {name: last.get(name, math.nan) for name in true if same_code or name in last}  # older ones had fewer
     wrong = [name for name in recorded if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
     return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]

@@ -1,0 +1,79 @@
+"""The relative entropy on the capped simplex [AGM, section 4, Example 5]."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Gt, Le
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.entropy import capped_log_softmax, capped_softmax, entropic_projection
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
+from rrmbench.parameters import Positive
+from rrmbench.registry import regularizer
+
+
+@dataclass(frozen=True)
+class EntropySimplex:
+    """psi(w) = strength d(w) for 0 <= w <= cap, sum w = 1, else +inf;  d(w) = sum w_i log(n w_i) over the n entries.
+
+    psi*(v) = v.w - psi(w) at w = argmax v.w - psi(w), which is unique: psi is strongly convex with the constant
+    strength in the norm ||.||_1, so in ||.||_2 too.
+    """
+
+    strength: float
+    cap: float
+    coordinate_separable = False
+
+    @property
+    def convexity(self):
+        return self.strength
+
+    def value(self, w):
+        inside = np.min(w) >= -DOMAIN_ROUNDING * self.cap and np.max(w) <= self.cap * (1.0 + DOMAIN_ROUNDING)
+        if not (inside and abs(np.sum(w) - 1.0) <= DOMAIN_ROUNDING):
+            return math.inf
+        positive = w[w > 0.0]
+        return self.strength * max(0.0, float(np.vdot(positive, np.log(positive * w.size))))
+
+    def conjugate(self, v):
+        w = self.conjugate_point(v)
+        return float(np.vdot(v, w)) - self.value(w)
+
+    def conjugate_point(self, v):
+        """grad psi*(v), which has v's shape."""
+        return capped_softmax(v / self.strength, self.cap)
+
+    def entropy_step(self, g, A, c):
+        """log x of x = argmin_x  A psi(x) + c d(x) - g.x,  A strength + c > 0; g and log x are of the model's shape."""
+        return capped_log_softmax(g / (A * self.strength + c), self.cap)
+
+    def prox(self, w, t):
+        return entropic_projection(w, t * self.strength, self.cap)
+
+    def dual_scaling(self, v):
+        return 1.0
+
+    def radius(self, value, shape):
+        """The lesser of two bounds: the norm at a vertex, where as many entries as fit are at cap and one has the rest;
+        and by Pinsker's inequality that of the uniform point plus sqrt(2 d(w)).
+        """
+        at_cap = math.floor(1.0 / self.cap)
+        vertex = math.sqrt(at_cap * self.cap**2 + max(0.0, 1.0 - at_cap * self.cap) ** 2)
+        return min(vertex, math.prod(shape) ** -0.5 + math.sqrt(2.0 * max(0.0, value) / self.strength))
+
+    def check(self, shape):
+        """Raise RrmbenchError if the capped simplex of models of this shape is empty."""
+        n = math.prod(shape)
+        if n * self.cap < 1.0 - DOMAIN_ROUNDING:
+            raise RrmbenchError(
+                f"regularizer entropy_simplex: found cap = {self.cap:g} for {n} weights, which cannot sum to 1, "
+                f"allowed is a cap of at least 1/{n} = {1.0 / n:.17g}"
+            )
+
+
+@regularizer
+def entropy_simplex(strength: Positive, cap: Annotated[float, Gt(0), Le(1)] = 1.0):
+    """strength sum w_i log(n w_i) on the capped simplex 0 <= w <= cap, sum w = 1"""
+    return EntropySimplex(strength, cap)

@@ -1,0 +1,56 @@
+"""Entropy-regularized LPBoost from the command line: the model weighs samples, the certificate's b predicts labels."""
+
+import numpy as np
+import pytest
+from lab import make_lab  # noqa: F401
+from sklearn.datasets import load_svmlight_file
+
+SIMPLEX = {"name": "entropy_simplex", "strength": 0.05, "cap": 0.2}
+
+
+def boosting(**keys):
+    return {"loss": "max_row", "regularizer": SIMPLEX, "stop": {"passes": 40}} | keys
+
+
+def test_runs_have_weights_of_samples_and_errors_of_the_boosted_classifier(lab):
+    solvers = ["agm_ef", "fista", "pdprox_dual", "subgradient"]
+    assert lab.cli("run", lab.config(**boosting(solver=solvers, reduction="auto")), "-o", lab.out).code == 0
+    results = lab.results()
+    assert len(results) == 4
+    X, y = load_svmlight_file(str(lab.folder / "toy.txt"))
+    for result in results:
+        assert result.status == "done"
+        assert result.w.shape == (30,)
+        assert result.b.shape == (12,)
+        assert result.w.sum() == pytest.approx(1.0, abs=1e-12)
+        assert np.all(result.trace["gap"] >= -1e-12)
+        up, down = np.split(1.0 + result.b, 2)
+        error = np.mean(np.where(X @ (up - down) >= 0.0, 1.0, -1.0) != y)
+        assert result.trace["train_error"][-1] == error
+    assert min(result.trace["train_error"][-1] for result in results) < 0.5
+
+
+def test_a_cap_below_one_over_n_fails_in_words(lab):
+    config = lab.config(**boosting(solver="subgradient", regularizer=SIMPLEX | {"cap": 0.01}))
+    ran = lab.cli("run", config, "-o", lab.out)
+    assert "found cap = 0.01 for 30 weights" in " ".join((ran.out + ran.err).split())
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"dataset": {"path": "toy.txt", "bias": "free"}},
+            "max_row weighs samples by their features; toy.txt has a free",
+        ),
+        (
+            {"reduction": "solve_dual", "solver": "fista"},
+            "fista needs a loss that is smoothed by a square; max_row is not",
+        ),
+        ({"solver": "prox_sdca", "reduction": "auto"}, "prox_sdca needs"),
+        ({"regularizer": SIMPLEX | {"domain": {"ball": 1.0}}}, "domain.ball: found a regularizer of the kind"),
+    ],
+)
+def test_what_is_not_possible_is_said(lab, keys, message):
+    ran = lab.cli("run", lab.config(**boosting(**({"solver": "subgradient"} | keys))), "--dry-run")
+    assert message in " ".join((ran.out + ran.err).split())
