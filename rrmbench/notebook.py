@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.bench.trace import Schedule, Stop, Trace, warm_up
+from rrmbench.bench.trace import Schedule, StopRule, Trace, warm_up
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
@@ -71,7 +71,7 @@ def solve(
     component, _ = registry.from_mapping("solver", solver)
     if why := component.endless(rule for rule, given in rules.items() if given):
         raise RrmbenchError(why)
-    stop = Stop(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
+    stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
     with threadpool_limits(1):
         warm_up(problem, run)
         trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth), counted=run.counts_passes)

@@ -5,7 +5,7 @@ import oracles
 import pytest
 
 from rrmbench.problem.problem import Problem
-from rrmbench.solvers.sdca.steps import option_of, steps
+from rrmbench.solvers.sdca.steps import option_of, sdca_steps
 
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
 SMOOTH = ["squared", "logistic", "squared_hinge", "smoothed_hinge"]
@@ -24,6 +24,6 @@ def one_step(p, b, i, option="I"):
     """The b after the solver's step on sample i."""
     s, b = p.strong_convexity, b.copy()
     u = p.v(b) / s + p.shift()
-    steps(p.X.rows, p.y, option_of(p, option), p.regularizer, s, np.array([i], np.int32), b, u)
+    sdca_steps(p.X.rows, p.y, option_of(p, option), p.regularizer, s, np.array([i], np.int32), b, u)
     np.testing.assert_allclose(u, p.v(b) / s + p.shift(), atol=1e-13)
     return b

@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import linprog
 
 from rrmbench import Iterate, Problem, registry
-from rrmbench.bench.trace import STALLED, Failure, Schedule, Stop, Trace
+from rrmbench.bench.trace import STALLED, Failure, Schedule, StopRule, Trace
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 
@@ -34,7 +34,7 @@ def descent(problem, step=1.0, pause=0.0, per_pass=1):
 
 
 def traced(iterates, problem=RIDGE, schedule=None, metrics=lambda w: {}, **stop):
-    trace = Trace(problem, iterates, Stop(**stop), schedule or Schedule(), metrics)
+    trace = Trace(problem, iterates, StopRule(**stop), schedule or Schedule(), metrics)
     return trace, list(trace)
 
 
@@ -195,7 +195,7 @@ def test_a_bound_above_the_objective_is_no_gap_but_a_failure():
     wrong = replace(RIDGE, loss=WrongConjugate())
     rows = []
     with pytest.raises(Failure, match=r"is below the dual bound.*WrongConjugate' or the regularizer .*conjugate pair"):
-        rows.extend(Trace(wrong, descent(wrong), Stop(passes=50, gap=1e-8), Schedule()))
+        rows.extend(Trace(wrong, descent(wrong), StopRule(passes=50, gap=1e-8), Schedule()))
     assert all(gap > 0.0 for gap in column(rows, "gap"))
 
 

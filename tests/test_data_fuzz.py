@@ -284,7 +284,7 @@ def test_any_block_is_taken_or_refused_with_one_message(block):
     checked = outcome("block", spec.check, block)
     if checked is not None:
         assert spec.check(checked) == checked
-        json.dumps(spec.steps(checked), allow_nan=False)
+        json.dumps(spec.preparation_steps(checked), allow_nan=False)
 
 
 @fuzz

@@ -98,7 +98,7 @@ def test_registered_plugins_with_former_names_are_renamed(monkeypatch):
     def old_l1(strength: float = 0.1):
         return OldL1(strength)
 
-    with pytest.warns(DeprecationWarning, match="now called dual_point"):
+    with pytest.warns(DeprecationWarning, match="now called (dual_point|conjugate_convexity)"):
         loss, mu = build_loss("old_squared")
     with pytest.warns(DeprecationWarning, match="now called dual_scaling"):
         psi, _ = build_regularizer("old_l1")

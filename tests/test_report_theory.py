@@ -19,11 +19,14 @@ SPEC |= {"accelerated_prox_sdca": {"sampling": "uniform"}}
 SCALES = [0.01, 0.3, 1.0, 2.0, 30.0]
 STEPS = {"step": ["bound", "backtracking"], "step_scale": SCALES}
 PDPROX = {"output": ["last", "average"], "constant": ["data", "spectral"], "step_scale": SCALES, "ratio": [None, 0.1]}
+AGM = {"step": ["bound", "adaptive"], "convexity": ["psi", "loss"], "down": [1.1, 2.0], "prox": ["auto", "entropy"]}
 # Values of the parameters, whose product is tried.
 GRIDS = {
     "gd": STEPS,
     "agd": STEPS,
     "fista": STEPS | {"restart": ["none", "gradient"]},
+    "agm_ef": AGM,
+    "agm_ef_1": AGM,
     "pdprox_dual": PDPROX | {"beta": ["step", "prox"]},
     "pdprox_primal": PDPROX,
     "prox_sdca": {"option": ["I", "III", "V"], "sampling": ["uniform", "permutation"], "output": ["last", "average"]},
@@ -31,7 +34,7 @@ GRIDS = {
     "svrg": {"step_scale": [0.02, 0.1, 0.2, 0.5], "snapshot": ["random", "last"]},
 }
 # How many of these a theorem covers, on a problem that meets what it needs.
-COVERAGE = {"gd": 6, "agd": 3, "fista": 6, "pdprox_dual": 6, "pdprox_primal": 3}
+COVERAGE = {"gd": 6, "agd": 3, "fista": 6, "agm_ef": 8, "agm_ef_1": 8, "pdprox_dual": 6, "pdprox_primal": 3}
 COVERAGE |= {"prox_sdca": 3, "accelerated_prox_sdca": 2, "svrg": 2}
 # Theorems about some iterates only.
 COVERED = {"svrg": lambda it: it.gradient_norm is not None}
@@ -203,7 +206,7 @@ def test_reductions_stay_below_their_bound(reduction, solver):
 
 def test_bounds_of_reductions_by_hand():
     c = constants(oracles.problem("hinge", {"name": "l2", "strength": 0.1}))
-    c = c._replace(G=3.0, initial_suboptimality=0.5, distance=7.0)
+    c = c._replace(D=4.5, initial_suboptimality=0.5, distance=7.0)
     bounds = {name: registry.lookup("reduction", name).bound for name in CASES}
     assert bounds["adapt_reg"](c, 2, sigma=0.1) == pytest.approx(0.5 / 16 + 4.5 * 0.025 * 7)
     assert bounds["adapt_smooth"](c, 2, mu=0.2) == pytest.approx(0.5 / 16 + 2.5 * 0.05 * 9)

@@ -17,7 +17,7 @@ from rich.console import Console
 import rrmbench
 from rrmbench import Iterate, registry
 from rrmbench.bench import trace
-from rrmbench.bench.trace import Failure, Schedule, Stop, Trace
+from rrmbench.bench.trace import Failure, Schedule, StopRule, Trace
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -88,7 +88,7 @@ def traced(clock, yields, stop=None, every=1.0):
         clock.work(3600.0, 3600.0)
         return {}
 
-    measured = Trace(TOY, worker(clock, yields), stop or Stop(), Schedule(every), metrics=slow, counted=False)
+    measured = Trace(TOY, worker(clock, yields), stop or StopRule(), Schedule(every), metrics=slow, counted=False)
     return list(measured), measured
 
 
@@ -109,19 +109,19 @@ def test_time_is_taken_from_the_clock_of_the_machine():
         time.sleep(0.05)
         yield Iterate(np.zeros(3), passes=0.0)
 
-    (row,) = Trace(TOY, sleeping(), Stop(), Schedule())
+    (row,) = Trace(TOY, sleeping(), StopRule(), Schedule())
     assert row["seconds"] >= 0.05
     assert row["cpu_seconds"] < row["seconds"]
 
 
 def test_the_seconds_of_a_stop_rule_are_those_of_one_call(clock):
     yields = [(0.05, np.nan, True)] * 6 + [(0.3, np.nan, True)] * 2
-    rows, measured = traced(clock, yields, Stop(seconds=0.2))
+    rows, measured = traced(clock, yields, StopRule(seconds=0.2))
     assert (len(rows), measured.reason) == (7, "seconds")
 
 
 def test_where_passes_are_not_counted_every_iterate_is_a_point_and_no_number_of_passes_ends_the_run(clock):
-    rows, measured = traced(clock, [(0.0, np.nan, False)] * 5, Stop(passes=2), every=100.0)
+    rows, measured = traced(clock, [(0.0, np.nan, False)] * 5, StopRule(passes=2), every=100.0)
     assert len(rows) == 5
     assert np.isnan([row["passes"] for row in rows]).all()
     assert measured.reason == "ended"
@@ -134,7 +134,7 @@ def test_negative_passes_are_still_refused(clock):
 
 def test_uncounted_work_that_diverges_is_reported_in_seconds():
     diverging = iter([Iterate(np.full(3, np.nan), passes=np.nan)])
-    measured = Trace(TOY, diverging, Stop(), Schedule(), counted=False)
+    measured = Trace(TOY, diverging, StopRule(), Schedule(), counted=False)
     list(measured)
     assert measured.status == "diverged"
     assert measured.reason.startswith("the objective is nan after ")

@@ -13,7 +13,7 @@ from rrmbench.losses.multiclass import margin_threshold
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import prox_sdca_shrinking
-from rrmbench.solvers.sdca.output import Ascent
+from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import Exact
 
 # shrinking
@@ -35,11 +35,11 @@ def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
 
 def test_shrinking_comes_back_to_all_rows():
     p = oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
-    ascent, longest_rest = Ascent(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST_REST
-    calendar, state, last = prox_sdca_shrinking.Calendar.of(ascent.b), Rng(0).state, np.zeros(200, dtype=int)
+    dual, longest_rest = DualState(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST_REST
+    calendar, state, last = prox_sdca_shrinking.Calendar.of(dual.b), Rng(0).state, np.zeros(200, dtype=int)
     now = visits = longest = 0
     while now < 4 * longest_rest:
-        seen, after = prox_sdca_shrinking.rounds(*ascent.fixed, ascent.b, ascent.u, calendar, state, now, 1)
+        seen, after = prox_sdca_shrinking.rounds(*dual.fixed, dual.b, dual.u, calendar, state, now, 1)
         order = calendar.order[:seen]  # of the last round, the only one with rows
         assert len(set(order.tolist())) == seen
         now, visits = after, visits + seen
@@ -48,7 +48,7 @@ def test_shrinking_comes_back_to_all_rows():
     assert longest_rest / 4 < longest <= longest_rest
     assert (now - last).max() <= longest_rest
     assert visits < 0.3 * 200 * now
-    np.testing.assert_allclose(ascent.u, p.v(ascent.b) / p.strong_convexity, atol=1e-12)
+    np.testing.assert_allclose(dual.u, p.v(dual.b) / p.strong_convexity, atol=1e-12)
 
 
 def test_shrinking_counts_the_rows_that_it_visits(monkeypatch):

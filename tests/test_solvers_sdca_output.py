@@ -122,12 +122,12 @@ def test_average_is_over_all_steps_without_smoothness(loss):
 def test_random_output_is_uniform_over_the_steps_of_the_tail(monkeypatch):
     n = 6
     p = oracles.problem("logistic", {"name": "l2", "strength": 1.0}, n=n)
-    monkeypatch.setattr(output.Ascent, "window", lambda self: 12)
+    monkeypatch.setattr(output.DualState, "window", lambda self: 12)
     counts = np.zeros(24)
     for seed in range(600):
         seen = [np.zeros(n)]
 
-        class Recorded(output.Ascent):
+        class Recorded(output.DualState):
             def run(self, order):
                 for k in range(order.size):
                     super().run(order[k : k + 1])

@@ -26,7 +26,7 @@ class Contradiction(Failure):
 
 
 @dataclass(frozen=True)
-class Stop:
+class StopRule:
     """When a run is done; the first rule that is met gives its name to the result."""
 
     passes: float = math.inf
@@ -66,7 +66,7 @@ class Trace:
 
     problem : the original Problem
     iterates : the running solver
-    stop, schedule : Stop and Schedule
+    stop, schedule : StopRule and Schedule
     metrics : f(w) -> dict of further columns
     counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
     names : of the loss and the regularizer, for messages; None for the names of their classes
@@ -208,7 +208,9 @@ def warm_up(problem, solve):
         y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
         tiny = replace(problem, X=X, y=y)
         iterates = solve(tiny, None, Rng(0))
-        for point, row in enumerate(Trace(tiny, iterates, Stop(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)):
+        for point, row in enumerate(
+            Trace(tiny, iterates, StopRule(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)
+        ):
             if math.isnan(row["passes"]) and point > WARM_UP_PASSES:
                 break
         tiny.certificate(np.zeros(tiny.output_shape))

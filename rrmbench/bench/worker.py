@@ -22,7 +22,7 @@ import numpy as np
 from rrmbench import fingerprint, registry
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.problems import problem_of
-from rrmbench.bench.trace import Contradiction, Failure, Schedule, Stop, Trace, warm_up
+from rrmbench.bench.trace import Contradiction, Failure, Schedule, StopRule, Trace, warm_up
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.numerics.random import Rng
@@ -121,7 +121,7 @@ def _run(task, connection, held):
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     connection.send(("start", facts))
     held.append(solve(problem, None, Rng(spec["seed"])))
-    rules = Stop(**spec["stop"]), Schedule(**spec["trace"])
+    rules = StopRule(**spec["stop"]), Schedule(**spec["trace"])
     names = spec["loss"]["name"], spec["regularizer"]["name"]
     trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes, names)
     for row in trace:

@@ -125,8 +125,8 @@ def _combinations(block, at, raw, tuner, room):
     sizes |= {kind: sum(tuner.count(kind, mapping) for mapping in checked[kind]) for kind in checked}
     room.taken += room.check(at, sizes)
     axes = [[tuned for mapping in checked[kind] for tuned in tuner.expand(kind, mapping)] for kind in checked]
-    stop = schema.check(schema.Stop, block["stop"], at["stop"], places).model_dump(exclude_none=True)
-    trace = schema.check(schema.Trace, block["trace"], at["trace"], places).model_dump()
+    stop = schema.check(schema.StopSection, block["stop"], at["stop"], places).model_dump(exclude_none=True)
+    trace = schema.check(schema.TraceSection, block["trace"], at["trace"], places).model_dump()
     for problem in product(*axes[:3]):
         dataset, loss, regularizer = (mapping for mapping, _ in problem)
         with places.located(at["regularizer"]):  # a bad pair of parameters shows when the thing is built

@@ -38,7 +38,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Stop(_Part):
+class StopSection(_Part):
     """When a run is done: whichever comes first."""
 
     passes: Number | None = Field(None, description=POSITIVE)
@@ -53,7 +53,7 @@ class Stop(_Part):
         return self
 
 
-class Trace(_Part):
+class TraceSection(_Part):
     """Points are max(every, (growth - 1) * passes) passes apart."""
 
     every: Number = Field(1.0, description=POSITIVE)

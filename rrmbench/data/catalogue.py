@@ -22,7 +22,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class File(_Strict):
+class SourceFile(_Strict):
     """A data file: its usual name, maybe a url or a path, and the sha256 of the uncompressed content."""
 
     name: str
@@ -90,7 +90,7 @@ class Entry(_Strict):
     d: Count | None = None
     matrix: tuple[Count, Count] | None = None
     format: Literal["libsvm", "ratings"] = "libsvm"
-    file: File | None = None
+    file: SourceFile | None = None
     bundled: Bundled | None = None
     synthetic: Synthetic | SyntheticRatings | SyntheticSequences | None = None
     folds: File | None = None

@@ -108,7 +108,7 @@ def _request(block, labels, anew=False):
     folds = _folds(block, train)
     found = [source.checksum(anew) for source in (train, test, folds) if source]
     checksum = found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
-    steps = spec.steps(block)
+    steps = spec.preparation_steps(block)
     return Request(train, test, folds, steps, labels, checksum, _key(checksum, steps, labels, train))
 
 

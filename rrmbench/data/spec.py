@@ -105,7 +105,7 @@ def format_of(block):
     return block.get("format", stored)
 
 
-def steps(block):
+def preparation_steps(block):
     """All steps of preparation of a checked block, absent keys included: equal for equal preparations."""
     steps = ABSENT | {key: value for key, value in block.items() if key in ABSENT}
     if steps["kernel"] is not None:

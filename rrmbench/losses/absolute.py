@@ -34,5 +34,8 @@ def absolute():
 
 @loss
 def huber(mu: Positive = 1.0):
-    """the absolute loss smoothed by mu"""
+    """the absolute loss smoothed by mu
+
+    phi(z) = (z - y)^2/(2 mu) for |z - y| <= mu, |z - y| - mu/2 beyond; the step of SDCA is that of `Absolute`.
+    """
     return Absolute(), mu

@@ -9,7 +9,11 @@ from rrmbench.registry import loss
 
 
 class GeneralizedHinge(NamedTuple):
-    """With m = y z: phi = 1 - a m (m <= 0), 1 - m (0 < m < 1), 0 (m >= 1); phi*(b) = -min(s, 1), s = -y b in [0, a]."""
+    """With m = y z: phi = 1 - a m (m <= 0), 1 - m (0 < m < 1), 0 (m >= 1); phi*(b) = -min(s, 1), s = -y b in [0, a].
+
+    The step of SDCA, option I, with p = x_i.w, q = ||x_i||^2/(s' n), s' the strong convexity of Psi and
+    t = q s - y p, is s = clip((t + 1)/(mu + q), 0, 1) where this is below 1, else s = clip(t/(mu + q), 1, a).
+    """
 
     a: float
     lipschitz: float

@@ -6,10 +6,9 @@ import numpy as np
 
 from rrmbench.numerics.jit import clipped_ratio
 from rrmbench.numerics.projection import project
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
-
-ROUNDING = 1e-12
 
 
 class Hinge(NamedTuple):
@@ -36,8 +35,8 @@ class Hinge(NamedTuple):
 class BudgetHinge(NamedTuple):
     """Pdprox, eq. (19): max over alpha in [0, 1]^n, sum alpha <= m, of (1/n) sum alpha_i (1 - y_i z_i); b = -y alpha.
 
-    It is (1/n) times the sum of the m largest hinge losses, a next one counting by the fraction that m has. z, y and b
-    are arrays (n,); sums of alpha are compared to rounding, 1e-12 m.
+    Phi(z) is (1/n) times the sum of the m largest hinge losses; the next loss counts by the fraction of m. z, y and b
+    are arrays (n,); sums of alpha are compared to rounding, 1e-12 m. No step of SDCA: Phi is no sum over samples.
     """
 
     budget: float
@@ -59,7 +58,7 @@ class BudgetHinge(NamedTuple):
     def conjugate(self, b, y):
         alpha = -y * b
         total = float(alpha.sum())
-        if alpha.min() < 0.0 or alpha.max() > 1.0 or not total <= self.budget * (1.0 + ROUNDING):
+        if alpha.min() < 0.0 or alpha.max() > 1.0 or not total <= self.budget * (1.0 + DOMAIN_ROUNDING):
             return float("inf")
         return -total / alpha.size
 
@@ -94,5 +93,9 @@ def hinge(budget: Positive | None = None):
 
 @loss(needs={"binary"})
 def smoothed_hinge(gamma: Positive = 1.0):
-    """the hinge smoothed by gamma [Acc-SDCA, section 5.1]"""
+    """the hinge smoothed by gamma [Acc-SDCA, section 5.1]
+
+    phi(z) = 0 for m = y z >= 1, 1 - m - gamma/2 for m <= 1 - gamma, (1 - m)^2/(2 gamma) between [Acc-SDCA, (9)]; the
+    step of SDCA is that of `Hinge` with mu = gamma.
+    """
     return Hinge(), gamma

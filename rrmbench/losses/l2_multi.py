@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from numba.extending import register_jitable
 
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.registry import loss
-
-ROUNDING = 1e-12
 
 
 @register_jitable
@@ -20,7 +19,10 @@ def squares(b):
 
 
 class L2Multi(NamedTuple):
-    """phi(z) = ||z - y||_2,  phi*(b) = y.b for ||b||_2 <= 1 (to rounding, 1e-12);  z, y and b are rows (k,)."""
+    """phi(z) = ||z - y||_2,  phi*(b) = y.b for ||b||_2 <= 1 (to rounding, 1e-12);  z, y and b are rows (k,).
+
+    The step of SDCA, option I, is b = t / max(||t||_2, mu + q) with t = p - y + q b, p = x_i.w, q = ||x_i||^2/(s n).
+    """
 
     conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
@@ -36,7 +38,7 @@ class L2Multi(NamedTuple):
         return math.sqrt(total)
 
     def conjugate_row(self, b, y):
-        if not squares(b) <= 1.0 + ROUNDING:
+        if not squares(b) <= 1.0 + DOMAIN_ROUNDING:
             return math.inf
         total = 0.0
         for c in range(b.shape[0]):

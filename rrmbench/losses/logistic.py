@@ -37,7 +37,11 @@ def shifted_logit(m, mu):
 
 
 class Logistic(NamedTuple):
-    """phi(z) = log(1 + e^-m), m = y z;  phi*(b) = s log s + (1-s) log(1-s) for s = -y b in [0, 1];  y = -1 or +1."""
+    """phi(z) = log(1 + e^-m), m = y z;  phi*(b) = s log s + (1-s) log(1-s) for s = -y b in [0, 1];  y = -1 or +1.
+
+    The step of SDCA, option I, has no closed form: the new s solves s = 1/(1 + e^(y p - q s_old + (mu + q) s)) with
+    p = x_i.w, q = ||x_i||^2/(s' n), s' the strong convexity of Psi; Newton's method finds it.
+    """
 
     conjugate_convexity: float = 4.0
     lipschitz: float = 1.0

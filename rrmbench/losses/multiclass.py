@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from rrmbench.numerics.circulation import balanced
+from rrmbench.numerics.circulation import balanced_classes
 from rrmbench.numerics.thresholds import threshold
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
-
-DOMAIN_ROUNDING = 1e-12
 
 
 @register_jitable
@@ -73,7 +72,12 @@ def margin_threshold(m, C):
 
 
 class MaxOfHinge(NamedTuple):
-    """phi(z) = max(0, max_{j != y} 1 + z_j - z_y),  phi*(b) = -sum_{j != y} b_j."""
+    """phi(z) = max(0, max_{j != y} 1 + z_j - z_y),  phi*(b) = -sum_{j != y} b_j.
+
+    The step of SDCA, option I, is b_j = (m_j - theta)+ for j != y and b_y = -sum_{j != y} b_j, where m_j =
+    (1 + t_j - t_y)/(mu + q), t = p + q b, p = x_i.w, q = ||x_i||^2/(s n) and theta is `margin_threshold`'s for
+    C = q/(mu + q). [Acc-SDCA, section 5.7]
+    """
 
     conjugate_convexity: float = 0.0
     lipschitz: float = 1.0  # in the margins
@@ -98,7 +102,7 @@ class MaxOfHinge(NamedTuple):
         return squares_of(b, int(y))
 
     def balanced(self, b, y):
-        return balanced(b, y)
+        return balanced_classes(b, y)
 
     def dual_point_row(self, z, y, mu, q, b):
         c = int(y)
@@ -158,7 +162,7 @@ class SoftMaxOfHinge(NamedTuple):
     """phi(z) = gamma log(1 + sum_j exp((c_j + a_j)/gamma)), c_j = 1 for j != y, c_y = a_y = 0 [Acc-SDCA, (14)].
 
     phi*(b) = -s + gamma (sum_{j != y} b_j log b_j + (1 - s) log((1 - s)/2)), s = sum_{j != y} b_j: eq. (15) minimized
-    over the component of y, whose margin is always 0.
+    over the component of y, whose margin is always 0. The step of SDCA, option I, has no closed form.
     """
 
     gamma: float
@@ -195,7 +199,7 @@ class SoftMaxOfHinge(NamedTuple):
         return squares_of(b, int(y))
 
     def balanced(self, b, y):
-        return balanced(b, y)
+        return balanced_classes(b, y)
 
     def dual_point_row(self, z, y, mu, q, b):
         """The 1 - s = e^rho of the maximizer is the root of an increasing function: Newton's method in a bracket."""

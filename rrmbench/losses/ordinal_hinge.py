@@ -33,6 +33,9 @@ class OrdinalHinge(NamedTuple):
 
     With g the number of r < y, phi has the slopes -g, ..., 4 - g, and phi* is finite between them: its own slopes are
     the kinks theta_r + T_r of phi in increasing order, and phi*(-g) = -sum_{r < y} (theta_r + 1).
+
+    The step of SDCA, option I, with k_1 <= ... <= k_4 the kinks, t = p + q b, p = x_i.w and q = ||x_i||^2/(s n), is
+    b = -g + sum_r clip((t - k_r)/(mu + q) + g + 1 - r, 0, 1).
     """
 
     theta_1: float

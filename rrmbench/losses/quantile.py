@@ -9,7 +9,11 @@ from rrmbench.registry import loss
 
 
 class Quantile(NamedTuple):
-    """phi(z) = a (y - z)+ + (1 - a) (z - y)+,  phi*(b) = y b for -a <= b <= 1 - a."""
+    """phi(z) = a (y - z)+ + (1 - a) (z - y)+,  phi*(b) = y b for -a <= b <= 1 - a.
+
+    The step of SDCA, option I, is b = clip(b + (p - y - mu b)/(mu + q), -a, 1 - a) with p = x_i.w,
+    q = ||x_i||^2/(s n).
+    """
 
     a: float
     lipschitz: float

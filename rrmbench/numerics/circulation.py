@@ -10,7 +10,7 @@ import numpy as np
 from rrmbench.numerics.jit import kernel
 
 
-def balanced(b, y):
+def balanced_classes(b, y):
     """b (n, k) with every b_ij, j != y_i, scaled by K_cj / F_cj, K the cycles of F, and b_iy minus the others' sum.
 
     What is not in K has no cycle, so it is a sum of paths of at most k - 1 edges from classes that more leaves to

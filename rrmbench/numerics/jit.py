@@ -97,7 +97,7 @@ def clipped_ratio(t, mu, low, high):
 
 @kernel
 def dot(indices, data, begin, end, w):
-    """Return sum of data[k] * w[indices[k]] over begin <= k < end."""
+    """Return sum of data[k] * w[indices[k]] over begin <= k < end; indices and data (nnz,), w (d,)."""
     total = 0.0
     for k in range(begin, end):
         total += data[k] * w[indices[k]]
@@ -106,7 +106,7 @@ def dot(indices, data, begin, end, w):
 
 @kernel
 def axpy(indices, data, begin, end, a, w):
-    """Add a * data[k] to w[indices[k]] for begin <= k < end."""
+    """Add a * data[k] to w[indices[k]] for begin <= k < end; indices and data (nnz,), w (d,)."""
     for k in range(begin, end):
         w[indices[k]] += a * data[k]
 
@@ -210,12 +210,12 @@ def psi_conjugate(regularizer, v):
 
 @kernel
 def psi_prox(regularizer, x, t, w):
-    """w_j = argmin_u t psi(u) + (u - x_j)^2 / 2; x and w may be one array."""
+    """w_j = argmin_u t psi(u) + (u - x_j)^2 / 2; x and w (d,) may be one array."""
     for j in range(x.shape[0]):
         w[j] = regularizer.prox(x[j], t)
 
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
 MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX2 = np.uint64(0x94D049BB133111EB)
 
@@ -223,7 +223,7 @@ MIX2 = np.uint64(0x94D049BB133111EB)
 @kernel
 def splitmix64(state):
     """The next 64 random bits of Steele, Lea and Flood's splitmix64; `state` is one uint64 in an array."""
-    state[0] += GOLDEN
+    state[0] += GOLDEN_GAMMA
     x = state[0]
     x = (x ^ (x >> np.uint64(30))) * MIX1
     x = (x ^ (x >> np.uint64(27))) * MIX2

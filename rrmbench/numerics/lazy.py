@@ -45,7 +45,7 @@ class StochasticSteps:
         return (self.a * self.eta) * (g - self.center_term)
 
     def run(self, order, w, memory):
-        """Take one step for each of at most n samples of `order` (m,), changing w (d,) and a `Table`."""
+        """Take one step for each of at most n samples of `order` (m,), changing w (d,) and a `GradientTable`."""
         if self.lazy:
             psi_prox(self.regularizer, w, 0.0, w)  # the closed form starts inside the interval
             lazy_steps(self.samples, memory, self.regularizer, self.eta, self.powers, order, w, self.last)
@@ -78,7 +78,7 @@ class Snapshot(NamedTuple):
     weight: float = 1.0
 
 
-class Table(NamedTuple):
+class GradientTable(NamedTuple):
     """As `Snapshot` with delta times `weight` in the step, after which theta_i += delta and g += delta x_i / n.
 
     With g = (1/n) X^T theta at first it stays so; theta and B are changed. [SAGA: weight 1; SAG: 1/n]
@@ -96,7 +96,7 @@ def is_table(memory):
 
 @overload(is_table)
 def _is_table(memory):
-    if memory.instance_class is Table:
+    if memory.instance_class is GradientTable:
         return lambda memory: True
     return lambda memory: False
 

@@ -31,6 +31,7 @@ def project(a, s, v, rho):
 
 @kernel
 def _project(a, s, v, rho, alpha):
+    """As `project`, written to `alpha` (n,)."""
     total, _ = _left_side(a, s, v, 0.0, 0.0)
     eta, rest = 0.0, 0.0
     if total > rho:
@@ -46,7 +47,7 @@ def _project(a, s, v, rho, alpha):
 
 @kernel
 def _left_side(a, s, v, eta, rest):
-    """The left side of (17) at eta + rest, and minus its slope there."""
+    """The left side of (17) at eta + rest, and minus its slope there; a and v are (n,)."""
     total, slope, n = 0.0, 0.0, a.shape[0]
     for begin in range(0, n, BLOCK):
         part = 0.0
@@ -60,7 +61,7 @@ def _left_side(a, s, v, eta, rest):
 
 @kernel
 def _root(a, s, v, rho):
-    """The eta > 0 that solves (17), known to be exceeded at eta = 0.
+    """The eta > 0 that solves (17), whose left side exceeds rho at eta = 0; a and v are (n,).
 
     The root stays between `low` and `high`. An entry leaves the list when none of its breakpoints is between them any
     more: then it is 0, or s, or linear in eta over the whole interval.
@@ -96,7 +97,7 @@ def _root(a, s, v, rho):
 
 @kernel
 def _positive(a, v):
-    """Copies of the entries that depend on eta >= 0, and their last breakpoint."""
+    """Copies (size,) of the entries of a and v (n,) that depend on eta >= 0, and their last breakpoint."""
     kept_a, kept_v, size, high = np.empty(a.shape[0]), np.empty(a.shape[0]), 0, 0.0
     for i in range(a.shape[0]):
         matters = (a[i] > 0.0) & (v[i] > 0.0)

@@ -14,6 +14,7 @@ STEPS = 128  # of Lanczos, at most
 def leading(a, tau):
     """(U, s): the singular values s > tau of a and their left vectors, the fastest way that is accurate (40 ms).
 
+    a is (rows, columns), U (rows, k) and s (k,) for the k values above tau.
     Lanczos, if few steps are enough and a second run, on what is left, finds none that were missed (as copies of a
     repeated one would be); else the Gram matrix; else LAPACK.
     """
@@ -88,7 +89,7 @@ def by_lanczos(a, tau, steps, seed=0):
 
 
 def _orthonormal(x, basis, tiny, random):
-    """(x without its part in the span of the rows of `basis`, normalized; its norm before that).
+    """(x (m,) without its part in the span of the rows of `basis` (k, m), normalized; its norm before that).
 
     Where nothing is left, another random vector in its place and the norm 0.
     """
@@ -106,7 +107,10 @@ def _without(x, basis):
 
 
 def total(a):
-    """The sum of all singular values; where a is of low rank to rounding, of its product with a basis of its range."""
+    """The sum of all singular values of a (rows, columns).
+
+    Where a is of low rank to rounding, they are those of its product with a basis of its range.
+    """
     random, size = np.random.default_rng(0), np.linalg.norm(a)
     for rank in (32, 128):
         if 4 * rank < a.shape[0]:

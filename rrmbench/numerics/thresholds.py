@@ -8,7 +8,9 @@ from rrmbench.numerics.jit import kernel
 
 @kernel
 def row_thresholds(w, size, slack):
-    """The theta_j >= 0 with sum_k (|w_jk| - theta_j)+ = size + slack theta_j, 0 where the sum at 0 is less; (rows,).
+    """The theta_j >= 0 with sum_k (|w_jk| - theta_j)+ = size + slack theta_j, 0 where the sum at 0 is less.
+
+    w is (rows, columns), the result (rows,).
 
     slack = 0: |w_j| cut off at theta_j is what is left of w_j outside of the l1 ball of radius `size`. size = 0:
     w_j soft-thresholded by theta_j has an l1 norm of slack theta_j.
@@ -22,7 +24,7 @@ def row_thresholds(w, size, slack):
 
 @register_jitable
 def threshold(row, size, slack, work):
-    """One theta of `row_thresholds`: the greatest (sum of the k largest |row| - size) / (k + slack).
+    """One theta of `row_thresholds`: the greatest (sum of the k largest |row| - size) / (k + slack); row, work (k,).
 
     Any set of entries gives a lower bound in this way; only those above the bounds by the largest one and by all of
     them are sorted, the few active ones as a rule.

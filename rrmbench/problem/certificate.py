@@ -29,10 +29,10 @@ def suspects(loss, regularizer):
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
-    A solver's own b is used where it has one, together with the losses' derivatives at X w where the problem is
-    not strongly convex: b of a regularized problem has then to be scaled, by more than these. Otherwise candidates
-    are made: the losses' derivatives at X w, smoothed by a geometric grid of mu around the one that served best so
-    far; and the average of past candidates, weighted by passes, which is what converges for subgradient methods.
+    The candidates are the solver's own b where there is one. Where the problem is not strongly convex, they are also
+    the losses' derivatives at X w, which need less scaling than the b of a regularized problem. For solvers without b
+    the candidates are the losses' derivatives at X w, smoothed by a geometric grid of mu around the best mu so far, and
+    the average of past candidates, weighted by passes, which converges for subgradient methods.
     """
 
     def __init__(self, problem):

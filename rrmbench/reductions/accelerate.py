@@ -11,9 +11,9 @@ def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory
 
     kappa : "auto" is R^2/(gamma n) - s, made for solvers of n + R^2/(gamma s) steps on single samples (prox_sdca, svrg,
         saga); the solver then runs as it is if R^2/(gamma s) <= 10 n. Needs a smooth loss.
-    inner : passes per outer iteration (the paper's Remark 1 has 5), or "theory": until the duality gap, else the bound
-        by the gradient's norm, shows the accuracy that the theorem wants. It is looked at after each pass, at the price
-        of half a check or of a full gradient.
+    inner : passes per outer iteration (5 in [Acc-SDCA, Remark 1]), or "theory": until the duality gap, else the bound
+        by the gradient's norm, shows the accuracy that [Acc-SDCA, Theorem 3] wants. A test after each pass costs half a
+        check or a full gradient.
 
     Figure 2 where P is strongly convex (`StronglyConvex`), else Catalyst's schedule (`Convex`). Like every solver this
     one goes on for ever: the paper's stopping conditions are `StronglyConvex.iterations` and `.certified`, and a run is

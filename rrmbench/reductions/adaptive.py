@@ -22,7 +22,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, reduction
-from rrmbench.stages.progress import bound_of_suboptimality, kept, progress_of
+from rrmbench.stages.progress import bound_of_suboptimality, copy_of, progress_of
 
 HALVINGS = 50  # after which the added terms are below rounding
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
@@ -35,19 +35,25 @@ Output = Literal["running", "epoch"]
 
 
 def adapt_reg_bound(constants, epochs, *, sigma):
-    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance. [Reductions, (3.3)]"""
+    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance.
+
+    [Reductions, (3.3), in the proof of Theorem 3.1]
+    """
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * sigma * constants.distance
 
 
 def adapt_smooth_bound(constants, epochs, *, mu):
-    """4^-T (P(w0) - P(w*)) + 5 mu_T D after T epochs that quarter the distance. [Reductions, (A.2)]"""
+    """4^-T (P(w0) - P(w*)) + 5 mu_T D after T epochs that quarter the distance.
+
+    [Reductions, (A.2), in the proof of Theorem 4.2, with 2 D for G^2]
+    """
     return _decayed(constants, epochs) + 5.0 * 0.5**epochs * mu * constants.D
 
 
 def joint_adapt_bound(constants, epochs, *, sigma, mu):
-    """4^-T (P(w0) - P(w*)) + 9 mu_T D + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter it
+    """4^-T (P(w0) - P(w*)) + 9 mu_T D + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance.
 
-    [Reductions, (C.1)].
+    [Reductions, (C.1), in the proof of Theorem B.2]
     """
     added = 2.0 * mu * constants.D + sigma * constants.distance
     return _decayed(constants, epochs) + 4.5 * 0.5**epochs * added
@@ -68,9 +74,10 @@ def adapt_reg(
 ):
     """add (sigma_t/2) ||w - w0||^2 and halve sigma_t whenever the solver has made progress [Reductions, Algorithm 1]
 
-    sigma : sigma_0; "auto" is L_max/n, L_max = smoothness * max ||x_i||^2, for solvers of single samples, and Theorem
-        3.1's Delta/Theta, Theta estimated by `squared_distances` (ten passes), for others. Time(L, sigma) is of the
-        order of n + L_max/sigma steps for the former: a greater sigma_0 only adds epochs of about a pass each.
+    sigma : sigma_0. For solvers of single samples "auto" is L_max/n, L_max = smoothness * max ||x_i||^2: their
+        Time(L, sigma) is of the order of n + L_max/sigma steps, so that a greater sigma_0 only adds epochs of about a
+        pass each. For others "auto" is Delta/Theta of [Reductions, Theorem 3.1], Theta estimated by
+        `squared_distances` (ten passes).
     """
     return _adaptive(solve, sigma, None, epochs, inner, output)
 
@@ -86,7 +93,7 @@ def adapt_smooth(
 ):
     """smooth every loss by mu_t and halve mu_t whenever the solver has made progress [Reductions, Algorithm 2]
 
-    mu : the paper's lambda_0; "auto" is Theorem 4.2's Delta/G^2, 2 D in place of G^2.
+    mu : mu_0, the paper's lambda_0; "auto" is Delta/(2 D), Delta/G^2 in [Reductions, Theorem 4.2].
     """
     return _adaptive(solve, None, mu, epochs, inner, output)
 
@@ -101,7 +108,11 @@ def joint_adapt(
     inner: Inner = "practice",
     output: Output = "running",
 ):
-    """AdaptReg and AdaptSmooth at once, both halved together [Reductions, Algorithm 3]"""
+    """AdaptReg and AdaptSmooth at once, both halved together [Reductions, Algorithm 3]
+
+    sigma, mu : sigma_0 and mu_0; "auto" is as in `adapt_reg` and `adapt_smooth`, where Delta/Theta and Delta/G^2 are
+        those of [Reductions, Theorem B.2].
+    """
     return _adaptive(solve, sigma, mu, epochs, inner, output)
 
 
@@ -125,7 +136,7 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
     ending(solve)  # refuses before the run
 
     def reduced(problem, start, rng):
-        state = Iterate(problem.start()) if start is None else kept(start)
+        state = Iterate(problem.start()) if start is None else copy_of(start)
         state = state._replace(passes=0.0, checks=0.0)
         yield state
         first, spent = yield from _starting_values(solve, problem, state, sigma, mu)
@@ -138,7 +149,7 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
                 over, cost = is_over(stage, x)
                 checks += cost
                 if over:
-                    closed = kept(x)
+                    closed = copy_of(x)
                 shown = x if output == "running" else closed._replace(gradient_norm=None)
                 yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
                 if over:

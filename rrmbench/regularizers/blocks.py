@@ -7,10 +7,10 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import NonNegative, PositiveInt, Sizes, SizesFile
 from rrmbench.registry import regularizer
-from rrmbench.regularizers.norms import Norm, kept, matrix_only
+from rrmbench.regularizers.norms import Norm, matrix_only, shrinkage
 
 
-class Rows:
+class RowBlocks:
     """Every row of a matrix is a block."""
 
     def norms(self, w):
@@ -26,7 +26,7 @@ class Rows:
         matrix_only(shape)
 
 
-class Columns:
+class ColumnBlocks:
     """Every column of a matrix is a block."""
 
     def norms(self, w):
@@ -99,7 +99,7 @@ class BlockNorm(Norm):
         return np.max(self.blocks.norms(v) / self.weights(v.shape), initial=0.0)
 
     def shrunk(self, w, tau):
-        return self.blocks.scaled(w, kept(self.blocks.norms(w), tau * self.weights(w.shape)))
+        return self.blocks.scaled(w, shrinkage(self.blocks.norms(w), tau * self.weights(w.shape)))
 
     def longest(self, shape):
         return 1.0 / np.min(self.weights(shape))
@@ -122,4 +122,4 @@ def group_lasso(strength: NonNegative, groups: PositiveInt | SizesFile):
 @regularizer(needs={"matrix"})
 def l21(strength: NonNegative):
     """strength sum_j ||row j of W||_2"""
-    return BlockNorm(strength, Rows())
+    return BlockNorm(strength, RowBlocks())

@@ -76,7 +76,7 @@ class L2Norm(Norm):
     dual_norm = norm
 
     def shrunk(self, w, tau):
-        return w * kept(np.linalg.norm(w), tau)
+        return w * shrinkage(np.linalg.norm(w), tau)
 
     def longest(self, shape):
         return 1.0
@@ -121,7 +121,7 @@ class L1Norm(Norm):
         return 1.0
 
 
-def kept(norms, tau):
+def shrinkage(norms, tau):
     """max(0, 1 - tau / norms), 0 for 0: what the prox of tau ||.||_2 leaves of vectors with these norms."""
     return np.maximum(0.0, 1.0 - np.divide(tau, norms, out=np.ones_like(norms), where=norms > tau))
 

@@ -9,11 +9,11 @@ from annotated_types import Gt, Lt
 from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.parameters import Positive, PositiveInt, SizesFile
 from rrmbench.registry import regularizer
-from rrmbench.regularizers.blocks import BlockNorm, Columns, Groups, Rows
+from rrmbench.regularizers.blocks import BlockNorm, ColumnBlocks, Groups, RowBlocks
 from rrmbench.regularizers.norms import L1Norm, L2Norm, LInfNorm
 from rrmbench.regularizers.rows import L1Inf
 
-NORMS = {"l1": L1Norm, "l2": L2Norm, "linf": LInfNorm, "l1inf": L1Inf, "l21": lambda s: BlockNorm(s, Rows())}
+NORMS = {"l1": L1Norm, "l2": L2Norm, "linf": LInfNorm, "l1inf": L1Inf, "l21": lambda s: BlockNorm(s, RowBlocks())}
 
 
 class Power(NamedTuple):
@@ -105,7 +105,7 @@ class SquaredSum(OfNorm):
 @regularizer
 def squared_group(strength: Positive, groups: PositiveInt | SizesFile | None = None):
     """strength (sum_k ||w_k||_2)^2 over the columns of W, or over groups given by their size or a file of sizes"""
-    blocks = Columns() if groups is None else Groups(groups)
+    blocks = ColumnBlocks() if groups is None else Groups(groups)
     return SquaredSum(strength, BlockNorm(1.0, blocks), Power(2.0))
 
 

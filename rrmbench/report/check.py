@@ -34,7 +34,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class Comparison:
     """The verdicts on all runs of the results and of the baseline."""
 
     rows: tuple
@@ -64,7 +64,7 @@ class Report:
 
 
 def check(path, baseline):
-    """Compare the results at `path` with the baseline file and return a Report.
+    """Compare the results at `path` with the baseline file and return a Comparison.
 
     A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than
     the baseline did, does not reach a gap that the baseline reached, or ended worse. A run of the baseline
@@ -79,7 +79,7 @@ def check(path, baseline):
         rows += [Row(name, key, "missing", "in the baseline, not in the results") for key in before]
     for name, before in known.items():
         rows += [Row(name, key, "missing", "in the baseline, not in the results") for key in before]
-    return Report(tuple(rows))
+    return Comparison(tuple(rows))
 
 
 def update(path, baseline):

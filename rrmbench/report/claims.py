@@ -11,7 +11,7 @@ import numpy as np
 
 from rrmbench.bench.columns import METRICS
 from rrmbench.bench.store import bounds, size_of
-from rrmbench.bench.trace import COLUMNS, Stop
+from rrmbench.bench.trace import COLUMNS, StopRule
 from rrmbench.problem.certificate import contradict
 
 
@@ -20,7 +20,7 @@ def faults(result):
     return [*_identity(result), *_presence(result), *(_trace(result) if result.points else ())]
 
 
-def beyond(trace, primal, dual):
+def contradictions(trace, primal, dual):
     """Return, in words, the values of a trace that lie on the wrong side of a true P(w) or D(b); either may be NaN."""
     size = size_of(trace)
     if any(contradict(value, dual, size) for value in trace["primal"]):
@@ -110,7 +110,7 @@ def _ending(result, trace):
             yield f"diverged, because '{result.reason}'"
     if result.status != "done":
         return
-    stop = Stop(**result.spec.get("stop", {}))
+    stop = StopRule(**result.spec.get("stop", {}))
     rows = [
         dict(zip(trace, values, strict=True)) for values in zip(*map(np.ndarray.tolist, trace.values()), strict=True)
     ]

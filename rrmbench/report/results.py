@@ -38,7 +38,7 @@ _PARQUET = "pip install 'rrmbench[parquet]'"
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class StoredRun:
     """A stored run as readers see it: its keys (`dataset`, `regularizer.strength`, ...) and its columns."""
 
     experiment: str
@@ -134,7 +134,7 @@ def runs_of(experiment, referred=True):
     for result in experiment.results():
         if result.problem not in references:
             references[result.problem] = experiment.reference(result.problem) if referred else None
-        found.append(Run(_line(experiment.name), result, keys(result.spec), references[result.problem]))
+        found.append(StoredRun(_line(experiment.name), result, keys(result.spec), references[result.problem]))
     _tell_namesakes_apart(found)
     _tell_origins_apart(found)
     return found

@@ -18,7 +18,7 @@ from rrmbench.problem.labels import mode_of
 from rrmbench.problem.traits import build_loss
 from rrmbench.report import claims, naming, recompute
 from rrmbench.report.recompute import TOLERANCE
-from rrmbench.report.results import Run, keys, runs_of
+from rrmbench.report.results import StoredRun, keys, runs_of
 
 METRIC_TOLERANCE = 1e-9
 
@@ -124,7 +124,9 @@ class _Checked:
                 wrong.append(f"its {kind} value is of no run that is here ({error})")
                 continue
             if result.run not in self.seen:
-                yield self._verdict(Run(self.experiment.name, result, keys(result.spec), None), f"reference run {name}")
+                yield self._verdict(
+                    StoredRun(self.experiment.name, result, keys(result.spec), None), f"reference run {name}"
+                )
             if result.problem != problem or bounds(result.trace)[number] != known[kind]:
                 wrong.append(f"its {kind} value {known[kind]:.12g} is not that of run {name}")
         truths = self.truths.get(problem, [])
@@ -180,7 +182,7 @@ def _compared(prepared, result, wrong):
         error = max(error, recompute.difference(last["primal"], P, size))
     if contradict(P, D, size_of(result.trace)):
         wrong.append("P(w) is below D(b)")
-    wrong += claims.beyond(result.trace, P, D)
+    wrong += claims.contradictions(result.trace, P, D)
     if last["nonzeros"] != np.count_nonzero(result.w):
         wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
     return P, D, error, wrong + _metrics(prepared, result, last), unproven

@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import PositiveInt
 from rrmbench.problem.iterate import Iterate
-from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, kept
+from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, copy_of
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
 
@@ -33,7 +33,10 @@ def around(solve, kappa, inner):
 
 
 def theoretical_kappa(problem):
-    """R^2/(gamma n) - s, or None where R^2/(gamma s) <= 10 n; raises RrmbenchError for a loss that is not smooth."""
+    """R^2/(gamma n) - s, or None where R^2/(gamma s) <= 10 n, both of [Acc-SDCA, Theorem 3].
+
+    Raises RrmbenchError for a loss that is not smooth.
+    """
     if "smooth" not in problem.traits:
         raise RrmbenchError(
             f"reduction accelerate: kappa: auto needs a smooth loss, found {type(problem.loss).__name__} "
@@ -47,7 +50,7 @@ class StronglyConvex(NamedTuple):
     """Figure 2 for P strongly convex with s, from a point with P(w_1) - P(w*) <= gap.
 
     mu = s/2, rho = mu + kappa, eta = sqrt(mu/rho); P(w_t) - P(w*) <= xi_t = (1 - eta/2)^(t-1) (1 + eta^-2) gap for t =
-    1, 2, ...
+    1, 2, ... [Acc-SDCA, Theorem 3]
     """
 
     s: float
@@ -110,7 +113,7 @@ def schedule(problem, kappa, gap):
 
 def accelerated(solve, problem, start, rng, kappa, inner):
     """The iterates of the outer loop around `solve`: those of its inner iterations."""
-    state = Iterate(problem.start()) if start is None else kept(start)
+    state = Iterate(problem.start()) if start is None else copy_of(start)
     state = state._replace(passes=0.0, checks=0.0, gradient_norm=None)
     yield state
     gap, floor, checks = first_gap(problem, state)
@@ -126,7 +129,7 @@ def accelerated(solve, problem, start, rng, kappa, inner):
                 yield x._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
             if over:
                 break
-        state, passes, checks = kept(x), passes + x.passes, checks + x.checks
+        state, passes, checks = copy_of(x), passes + x.passes, checks + x.checks
         w, old = state.w, w
         y = w + plan.momentum(t) * (w - old)
 

@@ -1,4 +1,4 @@
-"""How far an iterate is from the optimum of the problem that a reduction made, as far as its solver lets one see."""
+"""Measures of the distance from an iterate to the optimum of a stage, the problem that a reduction made."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from rrmbench.errors import RrmbenchError
 
 
 def progress_of(solve):
-    """How far an iterate is from the optimum of a stage, and the fraction of it that ends an epoch of `adaptive`.
+    """Return (measure, fraction): an epoch of `adaptive` ends when the distance has fallen to this fraction.
 
-    The measure f(stage, iterate) returns (distance or None, its rounding level, its cost in passes). The distance is
-    the duality gap, to be quartered, for a solver with a dual iterate: one product X w, or none if the iterate has the
-    objectives. It is the norm of the
-    prox-gradient map, to be brought to a third, for others: free at the snapshots of a solver that gives it, else a
-    full gradient for every iterate. [Reductions, sections 6.1 and 6.2]
+    The measure f(stage, iterate) returns (distance or None, its rounding level, its cost in passes). For a solver with
+    a dual iterate the distance is the duality gap, one product X w or none where the iterate has its
+    objectives, and the fraction 1/4. For other solvers the
+    distance is the norm of the prox-gradient map, and the fraction 1/3; the norm is free at the snapshots of a solver
+    that gives it, else it costs a full gradient per iterate. [Reductions, sections 6.1 and 6.2]
     """
     if "gap" in solve.gives:
         return _given_gap, 0.25
@@ -41,7 +41,7 @@ def accuracy_of(solve):
     return bound
 
 
-def kept(x):
+def copy_of(x):
     """A copy of an iterate, which is a live view."""
     return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
 

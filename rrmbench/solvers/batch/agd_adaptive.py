@@ -17,15 +17,15 @@ def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Litera
     L grows by GROWTH whenever f(w) <= f(y) + g.(w - y) + (L/2) ||w - y||^2 fails, f the mean loss, and never falls.
     [Chen, Pan, Kwok and Carbonell 2009, Algorithm 1, with a_k = 2/(k + 1)]
 
-    cap : at a kink of f no L is enough. With "none", the paper's own method, L then grows until w all but stands
-        still, for ever; in rounding the test holds. With "rate", which is often far better, a step is taken untested
-        where L is
+    cap : at a kink of f no L passes the test. With "none", the paper's own method, L then grows until w moves by
+        rounding errors only, where the test holds. With "rate", which is often far better, a step is taken untested
+        where L is at least
 
-            G R k^(3/2)/step_scale, rounded up to a power of GROWTH,
+            G R k^(3/2)/step_scale, rounded up to a power of GROWTH.
 
-        or more: these L alone give the rate O(G R/sqrt(k)) at distance 1 from the optimum [Hu, Kwok and Pan 2009; Lan
-        2012], a step that passes the test adds no error, and there are O(log k) rejected trials in k steps. Smooth phi
-        has the cap L of the Problem, for which the test always holds.
+        These L alone give the rate O(G R/sqrt(k)) at distance 1 from the optimum [Hu, Kwok and Pan 2009; Lan 2012]. A
+        step that passes the test adds no error, and k steps have O(log k) rejected trials. Smooth phi has the cap L of
+        the Problem, for which the test always holds.
     step_scale : divides the first L, the curvature along the first gradient of the losses, smoothed by 1 where they
         are not smooth, for half a pass. Pdprox gives "an appropriate initial step size".
 

@@ -4,7 +4,7 @@ For J = f + Psi, f the mean loss, L-smooth in the norm of a prox-function d [AGM
 theta_k = a_k / A_k and rho_k = 1 / A_k the four algorithms are one loop in which nothing overflows:
 
     c = rho + lambda,  theta = 2 c / (rho + sqrt(rho^2 + 4 (L + lambda_2) c)),  rho' = (1 - theta) rho
-    u = x + theta t_1/(t - theta t_2) (z - x),  g = f'(u)
+    u = x + theta c/(c + theta lambda) (z - x),  g = f'(u)
     z' = the minimizer of the estimate function,  x' = x + theta (z' - x)
 
 f is lambda_1-strongly convex with respect to d, Psi lambda_2-strongly convex, lambda is their sum. `convexity: psi`
@@ -35,7 +35,9 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.batch.geometry import Euclidean, OfDuals, Simplex
 
+NEGLIGIBLE = 1e-250  # rho, below which its term is lost in rounding, and 1/rho would overflow
 FIRST = 1e-3  # L_0 over the bound
+LEAST = 1e-9  # every trial over the bound: once x is optimal, every L is accepted
 ROUNDING = 1e-12  # of M', up to which J(x') may exceed it; without it L explodes near the optimum
 
 Step = Literal["bound", "adaptive"]
@@ -46,11 +48,10 @@ Prox = Literal["auto", "euclidean", "entropy"]
 def rho_bound(k, L, lambda_1, lambda_2):
     """min(4 L/(k + 1)^2, (L - lambda_1) (1 + sqrt(lambda/(4 L)))^(2 - 2k)) >= rho_k, k >= 1 steps with L or less.
 
-    [AGM, section 3.3]; inf for k = 0.
+    [AGM, section 3.3]
     """
-    k = np.asarray(k, dtype=float)
     linear = (L - lambda_1) * (1.0 + sqrt((lambda_1 + lambda_2) / (4.0 * L))) ** (2.0 - 2.0 * k)
-    return np.where(k >= 1.0, np.minimum(4.0 * L / (k + 1.0) ** 2, linear), inf)
+    return np.minimum(4.0 * L / (k + 1.0) ** 2, linear)
 
 
 def searches(step, up, down):
@@ -70,8 +71,8 @@ def agm_bound(constants, passes, *, step, up, down, convexity, prox):
     lambda_1 = constants.l2 if convexity == "loss" else 0.0
     per_step, extra = searches(step, up, down)
     k = np.floor((np.asarray(passes, dtype=float) - constants.start - extra) / per_step + 1e-9)
-    rho = rho_bound(k, constants.L + lambda_1, lambda_1, constants.s - lambda_1)
-    return 0.5 * rho * constants.distance
+    rho = rho_bound(np.maximum(k, 1.0), constants.L + lambda_1, lambda_1, constants.s - lambda_1)
+    return np.where(k >= 1.0, 0.5 * rho * constants.distance, inf)
 
 
 def agm_quartering(problem, *, step="adaptive", up=2.0, down=1.1, convexity="psi", prox="auto"):
@@ -136,9 +137,8 @@ class Ratios:
             return
         c = rho + lambda_1 + lambda_2
         self.theta = theta = 2.0 * c / (rho + sqrt(rho * rho + 4.0 * (L + lambda_2) * c))
-        self.rho = (1.0 - theta) * rho
-        self.t_1, t_2 = (1.0 - theta) * c, lambda_1 * theta
-        self.weight = theta * self.t_1 / (self.t_1 + t_2 + lambda_2 * theta * (1.0 - theta) - theta * t_2)
+        self.rho = (1.0 - theta) * rho if rho > NEGLIGIBLE else 0.0
+        self.t_1, self.weight = (1.0 - theta) * c, theta * c / (c + (lambda_1 + lambda_2) * theta)
 
 
 class WholePast:
@@ -216,7 +216,7 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
     B, V, u = np.zeros(problem.output_shape), np.zeros(problem.shape), None
     yield Iterate(x, passes=problem.X.passes)
     while True:
-        L = L / (up * down) if adaptive else bound
+        L = max(L / down, LEAST * bound) / up if adaptive else bound
         while True:
             L = min(up * L, bound) if adaptive else bound
             if L <= lambda_1:

@@ -23,10 +23,10 @@ class Columns(NamedTuple):
 def coordinate_descent(problem, start, rng):
     """One proximal gradient step with step 1/L_j per coordinate, L_j = smoothness ||X_j||^2 / n, in cyclic order.
 
-    After each sweep over all columns, sweeps over those with w_j != 0 only. The outputs z = X w are kept up to date,
-    and with them b = phi'(z), the dual candidate. Passes count a column that is looked at as read twice, also where it
-    does not move and is read once; X w of a start that is not zero is half a pass; the transposed copy is part of the
-    clock.
+    A sweep over all columns is followed by sweeps over the columns with w_j != 0. The outputs z = X w are kept up to
+    date, and with them b = phi'(z), the dual candidate. Every visited column counts as read twice, though a column
+    whose w_j does not move is read once; X w of a start that is not zero is half a pass; the clock includes the
+    transposed copy.
     """
     problem = problem.counted()
     n, nnz = problem.n, max(problem.X.nnz, 1)
@@ -64,7 +64,11 @@ def _columns(problem):
 
 @kernel
 def sweep(columns, y, loss, mu, regularizer, s, linear, curvatures, every, w, z):
-    """A step for each coordinate of `every`; return the number of entries touched."""
+    """A step for each coordinate of `every` (m,), changing w (d,) and z = X w (n,); return the number of entries read.
+
+    columns : the columns of X (n, d)
+    y : (n,); linear, curvatures : (d,) kappa center and L_j
+    """
     n, touched = y.shape[0], 0
     for j in every:
         curvature = curvatures[j]

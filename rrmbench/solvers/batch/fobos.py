@@ -25,7 +25,7 @@ def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
     Pdprox, section 5, tunes step_scale over 2^[-10..10]. [Duchi and Singer 2009, (2) and (3), the theorems of its
     section 4 on regret are with 1/sqrt(k), and with 1/(s k) for strong convexity, here that of Psi]
 
-    b is the average of all phi'(X w): with the average of w, its gap is what falls as the theorems say.
+    b is the average of all phi'(X w); the theorems bound the gap of this b and the average of w.
     """
     problem = problem.counted()
     w = problem.start(start)

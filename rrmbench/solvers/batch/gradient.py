@@ -13,7 +13,7 @@ The parameter `step` says what L is.
 
 Psi is in the prox as a whole. A gradient at y and the product X w of the new point cost half a pass each, a rejected
 trial of L half a pass; X y is a combination of known products. The dual candidate b of an iterate holds the
-derivatives at the y it came from.
+derivatives at the y from which the step to w was made.
 """
 
 from math import ceil, inf, log, log1p, sqrt
@@ -30,7 +30,7 @@ Step = Literal["bound", "backtracking"]
 
 
 def proven_L(method, theorem, constants, step_scale):
-    """L/step_scale, which a theorem for steps up to 1/L has for its L if they are shorter."""
+    """L/step_scale: with it a theorem about the step length 1/L covers step_scale/L; for step_scale <= 1."""
     if step_scale > 1.0:
         raise NoTheorem(method, f"{theorem} needs step_scale <= 1", step_scale=step_scale)
     return constants.L / step_scale

@@ -27,7 +27,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
     [Xiao 2010, Algorithm 1, beta_k = gamma sqrt(k) and, for strongly convex Psi, beta_k = 0 as in its section 3]
 
     output : the theorems are for the average of the points at which the subgradients were taken. The last point is
-        the default: it is the one with the zeros that this method is made for, and the one that is compared.
+        the default: this point has the zeros for which the method is made, and comparisons are of this point.
 
     b is the average of all phi'(X w), so -(1/n) X^T b = -g; for s > 0, (w, b) is a pair with w = grad Psi*(-g).
     """

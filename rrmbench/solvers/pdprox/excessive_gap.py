@@ -14,8 +14,8 @@ All iterates keep the excessive gap f(w; mu2) <= g(b; mu1), from which
 and each step multiplies one of mu1, mu2 by 1 - tau, where tau^2/(1 - tau) = (mu1 + s) (mu2 + gamma/n) / ||A||^2: the
 greatest tau for which the proofs hold, s being the strong convexity of Psi and gamma that of phi*.
 
-Psi and conj are never linearized nor smoothed but kept in the proximal steps. This is a stronger opponent than the
-paper's, which writes the regularizer as a maximum too, smooths it, and so never has zeros in w.
+The proximal steps take Psi and conj as they are, neither linearized nor smoothed. The paper's version writes the
+regularizer as a maximum too and smooths it, so that w has no zeros; the version here is the stronger opponent.
 """
 
 from math import sqrt
@@ -33,7 +33,7 @@ GREATEST_RADIUS = 1e150  # a bound of ||w*|| that says something, and whose squa
 def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step_scale: Positive = 1.0):
     """The excessive gap technique: a pair (w, b) whose smoothed objectives have changed sides. [Nesterov 2005b]
 
-    Which mu there is and falls depends on what is strongly convex already:
+    The strong convexity of the problem decides which of mu1 and mu2 are used and decrease:
 
         phi smooth    mu2 = 0, mu1 falls: O(1/k^2), and faster for s > 0
         s > 0         mu1 = 0, mu2 falls: O(1/k^2) [Nesterov 2005b, section 7]
@@ -112,21 +112,21 @@ class Pair:
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
         tau, p = self.tau(), self.problem
-        w = between(self.w, self.best_w(self.v), tau)
+        w = interpolated(self.w, self.best_w(self.v), tau)
         b = self.best_b(self.forward(w))
         v, L = self.adjoint(b), self.norm2 / (self.mu2 + self.gamma)
         self.w, self.z = p.prox(w + v / L, 1.0 / L), None
-        self.b, self.v = between(self.b, b, tau), between(self.v, v, tau)
+        self.b, self.v = interpolated(self.b, b, tau), interpolated(self.v, v, tau)
         self.mu1 *= 1.0 - tau
 
     def lower_mu2(self):
         """A step with g's prox-gradient step at the end: mu2 = (1 - tau) mu2; needs z."""
         tau, p = self.tau(), self.problem
-        b = between(self.b, self.best_b(self.z), tau)
+        b = interpolated(self.b, self.best_b(self.z), tau)
         w = self.best_w(self.adjoint(b))
         z, q = self.forward(w), p.n * self.norm2 / (self.mu1 + self.s)
         self.b, self.v = p.losses.dual_point(p.mu, z + q * b, q), None
-        self.w, self.z = between(self.w, w, tau), between(self.z, z, tau)
+        self.w, self.z = interpolated(self.w, w, tau), interpolated(self.z, z, tau)
         self.mu2 *= 1.0 - tau
 
     def tau(self):
@@ -163,6 +163,6 @@ class Pair:
         return self.problem.v(b)
 
 
-def between(x, y, tau):
+def interpolated(x, y, tau):
     """(1 - tau) x + tau y, written so that rounding leaves no interval in which x and y are."""
     return x + tau * (y - x)

@@ -8,15 +8,15 @@ steps of `step_sizes`,
     pdprox_dual     b_t = dual(b_(t-1), 2 z_(t-1) - z_(t-2)),   w_t = primal(w_(t-1), v_t)
     pdprox_primal   w_t = primal(w_(t-1), 2 v_(t-1) - v_(t-2)),   b_t = dual(b_(t-1), z_t)
 
-where z_t = X w_t and v_t = -(1/n) X^T b_t, and z_(-1) = z_0, v_(-1) = v_0: equations (22) and (21). The first is
-[Chambolle and Pock 2011, Algorithm 1]; the second is right where the end of section 4.4 is misprinted. An iteration
-is one product with X and one with X^T, a pass; to start from w != 0 (dual) or b != 0 (primal) takes half a pass more.
+where z_t = X w_t and v_t = -(1/n) X^T b_t, and z_(-1) = z_0, v_(-1) = v_0: equations (22) and (21). pdprox_dual is
+[Chambolle and Pock 2011, Algorithm 1]; pdprox_primal corrects the misprint at the end of section 4.4. An iteration is
+one product with X and one with X^T, a pass; a start with w != 0 (dual) or b != 0 (primal) takes half a pass more.
 
     layout      double_dual: two copies of what has the length n (z or b) are kept and combined; double_primal: two
                 of what has the length d (w or v). The iterates are the same up to rounding, their cost is not.
     constant    what bounds ||X/n||^2, see `step_sizes`
     step_scale, ratio    see `step_sizes.StepSizes`; the theory is for step_scale <= 1
-    output      the last (w_t, b_t), or the averages of w and b over all iterations, which the theorem is about
+    output      the last (w_t, b_t), or the averages of w and b over all iterations, which [Pdprox, Theorem 6] bounds
 """
 
 from math import sqrt
@@ -151,7 +151,7 @@ def product(multiply, x, shape, at, passes):
     return found, passes + 0.5
 
 
-def beyond(x, old, theta=1.0):
+def extrapolation(x, old, theta=1.0):
     """x + theta (x - old), a new array."""
     ahead = x - old
     if theta != 1.0:
@@ -169,7 +169,7 @@ def dual_steps(problem, at, z, sizes, passes):
     while True:
         w, b, _, theta = dual_step(problem, sizes, w, b, ahead)
         before, z = z, problem.X.forward(w)
-        ahead = beyond(z, before, theta)
+        ahead = extrapolation(z, before, theta)
         passes += 1.0
         yield Iterate(w, b, passes)
 
@@ -179,7 +179,7 @@ def dual_steps_double_primal(problem, at, z, sizes, passes):
     w, b, ahead = at.w, at.b, z
     while True:
         w, b, old, theta = dual_step(problem, sizes, w, b, ahead)
-        ahead = problem.X.forward(beyond(w, old, theta))
+        ahead = problem.X.forward(extrapolation(w, old, theta))
         passes += 1.0
         yield Iterate(w, b, passes)
 
@@ -210,7 +210,7 @@ def primal_steps(problem, at, v, sizes, passes):
     while True:
         w, b, _ = primal_step(problem, sizes, w, b, ahead)
         before, v = v, problem.v(b)
-        ahead = beyond(v, before)
+        ahead = extrapolation(v, before)
         passes += 1.0
         yield Iterate(w, b, passes)
 
@@ -220,7 +220,7 @@ def primal_steps_double_dual(problem, at, v, sizes, passes):
     w, b, ahead = at.w, at.b, v
     while True:
         w, b, old = primal_step(problem, sizes, w, b, ahead)
-        ahead = problem.v(beyond(b, old))
+        ahead = problem.v(extrapolation(b, old))
         passes += 1.0
         yield Iterate(w, b, passes)
 

@@ -68,7 +68,7 @@ def powers(X, exponent):
 
 @kernel
 def primal_prox(regularizer, l2, kappa, center, w, v, tau, new):
-    """new_j = argmin_u  tau_j Psi_j(u) + (u - w_j - tau_j v_j)^2 / 2."""
+    """new_j = argmin_u  tau_j Psi_j(u) + (u - w_j - tau_j v_j)^2 / 2; center, w, v, tau and new are (d,)."""
     for j in range(w.shape[0]):
         t = tau[j]
         scale = 1.0 + t * (l2 + kappa)
@@ -77,7 +77,7 @@ def primal_prox(regularizer, l2, kappa, center, w, v, tau, new):
 
 @kernel
 def dual_prox(loss, mu, y, b, z, sigma, new):
-    """new_i = argmin_u  t phi^mu*(u) + (u - b_i - t z_i)^2 / 2, t = sigma_i/n."""
+    """new_i = argmin_u  t phi^mu*(u) + (u - b_i - t z_i)^2 / 2, t = sigma_i/n; y, b, z, sigma and new are (n,)."""
     n = b.shape[0]
     for i in range(n):
         q = n / sigma[i]

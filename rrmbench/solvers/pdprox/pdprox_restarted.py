@@ -4,8 +4,8 @@ Pdprox-primal is the iteration x = T(x) of a map that is firmly nonexpansive in 
 
     ||(w, b)||_M^2 = ||w||^2/tau + ||b||^2/sigma - 2 b.K w,    K = X/n
 
-for tau sigma ||K||^2 <= 1. [He and Yuan 2012] Its worst case, not its average, is improved by anchoring: with the point
-a where the epoch began, step k of an epoch is
+for tau sigma ||K||^2 <= 1. [He and Yuan 2012] Anchoring improves the worst case, not the average: with the point a
+where the epoch began, step k of an epoch is
 
     x_(k+1) = (k+1)/(k+2) (2 T(x_k) - x_k) + 1/(k+2) a
 
@@ -18,8 +18,8 @@ next one starts from T(x_k), with the ratio of the steps nearer to that of the w
 
     omega = sqrt(sigma/tau),    log omega = (log omega + log(||b - a_b|| / ||w - a_w||)) / 2
 
-These are the constants of PDLP. All X w and X^T b are combinations of known products, so that an iteration is a pass
-as everywhere in Pdprox, and nothing needs a check: r_k takes no product.
+The constants are those of PDLP. All X w and X^T b are combinations of known products, so that an iteration is a pass
+as everywhere in Pdprox. r_k takes no product, so that no checks are needed.
 """
 
 from math import sqrt

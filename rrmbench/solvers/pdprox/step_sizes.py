@@ -1,7 +1,8 @@
 """The step sizes of Pdprox, and the two proximal steps taken with them.
 
 With K = X/n, so that P(w) = max_b  b.K w - (1/n) sum (phi^mu)*(b_i) + Psi(w), all that Pdprox asks of the data is a
-c >= ||K||^2 [Pdprox, Lemma 3].
+c >= ||K||^2 [Pdprox, Lemma 3]. The step length 1/sqrt(2 c) is that of [Pdprox, Theorem 6], the duality gap of the
+averages after T iterations, and of [Pdprox, Corollary 8], P(w) - P(w*) <= (D_1 + D_2) sqrt(c/2) / T.
 
     data      R^2/n, R = max ||x_i||. [Pdprox, Appendix A] There the generalized hinge has (a^2 + 1) R^2/n and
               2 a^2 R^2/n, since its conjugate is written with two variables per sample, one of which multiplies
@@ -26,15 +27,19 @@ Constant = Literal["data", "spectral"]
 
 
 class StepSizes:
-    """tau for w, sigma for b, and the proximal steps
+    """The step lengths tau of w and sigma of b, and the proximal steps with them
 
         primal(w, v)  argmin_u  tau Psi(u) + ||u - w - tau v||^2 / 2              v = -K^T b
         dual(b, z)    argmin_u  sigma/n sum (phi^mu)*(u_i) + ||u - b - sigma/n z||^2 / 2      z = X w
 
-    One step gamma = step_scale sqrt(1/(2 c)) for both, or with `ratio` = tau/sigma two of them with sqrt(tau sigma) =
-    step_scale sqrt(1/c). [Pdprox, section 4.4; Chambolle and Pock 2011]
+    where w, v and u are shaped like the model, and b, z and u like the outputs. Both return a new array.
 
-    strong_convexity : s > 0 makes `advance` change them as Algorithm 2 of Chambolle and Pock does
+    tau = sigma = step_scale sqrt(1/(2 c)), the step length of [Pdprox, Theorem 6] for step_scale = 1. With `ratio` =
+    tau/sigma, sqrt(tau sigma) = step_scale sqrt(1/c), the limit tau sigma <= 1/c of [Pdprox, section 4.4; Chambolle
+    and Pock 2011].
+
+    strong_convexity : s > 0 makes `advance` change tau and sigma by [Chambolle and Pock 2011, Algorithm 2], whose
+        distance to the optimum is O(1/T) [Chambolle and Pock 2011, Theorem 2]
     guarded : whether c is an estimate, which `shorten_if_unsafe` corrects
     """
 

@@ -46,8 +46,10 @@ def accelerated_prox_sdca(
 ):
     """Prox-SDCA on P(w) + (kappa/2) ||w - y||^2 with momentum, kappa = R^2/(gamma n) - s. [Acc-SDCA, Figure 2]
 
-    This is the reduction `accelerate` around prox_sdca, which says what its schedule and its stopping conditions are;
-    it falls back to prox_sdca itself where R^2/(gamma s) <= 10 n.
+    This kappa makes R^2/((s + kappa) gamma) = n, so that an inner run takes O(n) steps per factor e [Acc-SDCA,
+    Corollary 1]; with mu = s/2, rho = mu + kappa and eta = sqrt(mu/rho), [Acc-SDCA, Theorem 3] proves
+    1 + (2/eta) log(xi_1/eps) outer iterations. This solver is the reduction `accelerate` around prox_sdca, which says
+    what the schedule and the stopping conditions are; prox_sdca itself runs where R^2/(gamma s) <= 10 n.
 
     inner : when an outer iteration ends: "theory" tests the inner duality gap after each pass (half a check), a number
         is that many passes without a test; 5 is the paper's Remark 1
@@ -55,7 +57,7 @@ def accelerated_prox_sdca(
         eps/2 [Acc-SDCA, section 3.3]; not used for a smooth loss, since a run is stopped from outside
     sampling : that of prox_sdca
 
-    w is that of the inner iterates; b is feasible for P as well.
+    w is that of the inner iterates; D(b) of P is finite for the b of the inner iterates.
     """
     if "smooth" not in problem.traits:
         problem = problem.smoothed(eps / problem.lipschitz**2)

@@ -61,7 +61,7 @@ def apcg(problem, start, rng):
     for epoch in count():
         order = rng.integers(n, n)
         for first, last in pairwise(thirds):
-            r = steps(*fixed, order[first:last], r, uv, pq)
+            r = apcg_steps(*fixed, order[first:last], r, uv, pq)
             combine(r, uv, b)
             combine(r, pq, w)
             psi_prox(problem.regularizer, w, 1.0 / s, w)
@@ -70,21 +70,26 @@ def apcg(problem, start, rng):
 
 @kernel
 def combine(r, pairs, out):
-    """out = r pairs[:, 0] + pairs[:, 1]."""
+    """out = r pairs[:, 0] + pairs[:, 1]; pairs (m, 2), out (m,)."""
     for k in range(out.shape[0]):
         out[k] = r * pairs[k, 0] + pairs[k, 1]
 
 
 @kernel
 def rescale(r, pairs):
-    """Multiply pairs[:, 0] by r."""
+    """Multiply pairs[:, 0] by r; pairs (m, 2)."""
     for k in range(pairs.shape[0]):
         pairs[k, 0] *= r
 
 
 @kernel
-def steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
-    """One step for each coordinate of `order`; root = sqrt(sigma). Return the new r."""
+def apcg_steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
+    """One step for each coordinate of `order` (m,); root = sqrt(sigma). Return the new r.
+
+    rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
+    y : (n,)
+    uv : (n, 2) the pairs (u_i, v_i); pq : (d, 2) the pairs (p_j, q_j). Both are changed.
+    """
     scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.conjugate_convexity + mu, root / y.shape[0]
     rho = (1.0 - alpha) / (1.0 + alpha)
     for k in range(order.shape[0]):

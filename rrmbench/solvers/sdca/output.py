@@ -1,10 +1,10 @@
-"""Prox-SDCA's state, and what it reports of it: the last iterate, the average, or a random one.
+"""Prox-SDCA's state, and the pair that a run reports: the last iterate, the average, or a random one.
 
-The paper averages, or draws, over the steps after T0 = t - n - ceil(R^2/(s gamma)); any T0 < t is allowed. Here the
-steps fall into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the block before the
-present one together with the present one, so over the last w to 2w + n steps, and over all steps before there are so
-many, or where the loss is not smooth (gamma = 0). Two sums, or two copies, are enough for that, however long the
-window. With a T0 that is given, the report is over all steps after it.
+The paper averages, or draws, over the steps after T0 = t - n - ceil(R^2/(s gamma)) [Acc-SDCA, Theorem 1]; any T0 < t
+is allowed. Here the steps fall into blocks of at least w = n + ceil(R^2/(s gamma)) steps, and the report is over the
+present block and the block before it, that is over the last w to 2w + n steps. It is over all steps while there are
+fewer, or where the loss is not smooth (gamma = 0). Two sums, or two copies, are enough for a window of any length.
+With a given T0 the report is over all steps after T0.
 """
 
 from math import ceil, inf
@@ -12,12 +12,13 @@ from math import ceil, inf
 import numpy as np
 
 from rrmbench.numerics.jit import psi_prox
-from rrmbench.solvers.sdca.steps import steps, summed_steps
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
+from rrmbench.solvers.sdca.steps import sdca_steps, summed_steps
 
-INSIDE = 1.0 - 1e-12  # keeps a mean in the domain of phi*, from which rounding may carry it
+INSIDE = 1.0 - DOMAIN_ROUNDING  # keeps a mean in the domain of phi*, from which rounding may carry it
 
 
-class Ascent:
+class DualState:
     """b, and u = (v(b) + kappa center)/s, whose prox is w = grad Psi*(v(b))."""
 
     def __init__(self, problem, option, start):
@@ -34,7 +35,7 @@ class Ascent:
         return self.problem.X.passes
 
     def run(self, order):
-        steps(*self.fixed, order, self.b, self.u)
+        sdca_steps(*self.fixed, order, self.b, self.u)
 
     def point(self, b, u):
         """(w, b), w being overwritten by the next call."""
@@ -55,16 +56,16 @@ class Ascent:
 class Tail:
     """The steps that a report is over: blocks of `window` of them, after the `left` ones up to T0 (passes)."""
 
-    def __init__(self, ascent, T0):
-        given, n = T0 != "auto", ascent.problem.n
-        self.window, self.left = (inf, round(T0 * n)) if given else (ascent.window(), 0)
-        self.ascent = ascent
+    def __init__(self, state, T0):
+        given, n = T0 != "auto", state.problem.n
+        self.window, self.left = (inf, round(T0 * n)) if given else (state.window(), 0)
+        self.state = state
 
     def after_T0(self, order):
         """Take those of the steps that are not after T0; return the others."""
         before = min(self.left, order.size)
         if before > 0:
-            self.ascent.run(order[:before])
+            self.state.run(order[:before])
             self.left -= before
         return order[before:]
 
@@ -74,14 +75,14 @@ class Last:
 
     per_pass = 3
 
-    def __init__(self, ascent, rng, T0):
-        self.ascent = ascent
+    def __init__(self, state, rng, T0):
+        self.state = state
 
     def run(self, order):
-        self.ascent.run(order)
+        self.state.run(order)
 
     def point(self):
-        return self.ascent.point(self.ascent.b, self.ascent.u)
+        return self.state.point(self.state.b, self.state.u)
 
 
 class Average:
@@ -92,26 +93,26 @@ class Average:
 
     per_pass = 1
 
-    def __init__(self, ascent, rng, T0):
-        self.ascent, self.tail = ascent, Tail(ascent, T0)
-        rows = ascent.b.reshape(ascent.problem.n, -1)
+    def __init__(self, state, rng, T0):
+        self.state, self.tail = state, Tail(state, T0)
+        rows = state.b.reshape(state.problem.n, -1)
         self.before, self.now = (np.zeros_like(rows), 0), (np.zeros_like(rows), 0)
 
     def run(self, order):
         order = self.tail.after_T0(order)
         total, length = self.now
-        summed_steps(*self.ascent.fixed, order, self.ascent.b, self.ascent.u, total)
+        summed_steps(*self.state.fixed, order, self.state.b, self.state.u, total)
         self.now = total, length + order.size
         if self.now[1] >= self.tail.window:
             self.before, self.now = self.now, (np.zeros_like(total), 0)
 
     def point(self):
-        ascent, length = self.ascent, self.before[1] + self.now[1]
+        state, length = self.state, self.before[1] + self.now[1]
         if length == 0:
-            return ascent.point(ascent.b, ascent.u)
+            return state.point(state.b, state.u)
         mean = (self.before[0] + self.now[0]) * (INSIDE / length)
-        mean = mean.reshape(ascent.b.shape)
-        return ascent.point(mean, ascent.shifted(ascent.problem.v(mean)))
+        mean = mean.reshape(state.b.shape)
+        return state.point(mean, state.shifted(state.problem.v(mean)))
 
 
 class Random:
@@ -122,9 +123,9 @@ class Random:
 
     per_pass = 3
 
-    def __init__(self, ascent, rng, T0):
-        self.ascent, self.rng, self.tail = ascent, rng, Tail(ascent, T0)
-        first = (ascent.b.copy(), ascent.u.copy())
+    def __init__(self, state, rng, T0):
+        self.state, self.rng, self.tail = state, rng, Tail(state, T0)
+        first = (state.b.copy(), state.u.copy())
         self.before, self.now = (first, 0), (first, 0)
 
     def run(self, order):
@@ -133,10 +134,10 @@ class Random:
         length += order.size
         if order.size > 0 and self._happens(order.size, length):
             cut = int(self.rng.integers(order.size, 1)[0]) + 1
-            self.ascent.run(order[:cut])
-            kept = (self.ascent.b.copy(), self.ascent.u.copy())
+            self.state.run(order[:cut])
+            kept = (self.state.b.copy(), self.state.u.copy())
             order = order[cut:]
-        self.ascent.run(order)
+        self.state.run(order)
         self.now = kept, length
         if length >= self.tail.window:
             self.before, self.now = self.now, (kept, 0)
@@ -144,9 +145,9 @@ class Random:
     def point(self):
         (before, earlier), (now, later) = self.before, self.now
         if earlier + later == 0:
-            return self.ascent.point(self.ascent.b, self.ascent.u)
+            return self.state.point(self.state.b, self.state.u)
         chosen = now if self._happens(later, earlier + later) else before
-        return self.ascent.point(*chosen)
+        return self.state.point(*chosen)
 
     def _happens(self, parts, whole):
         """True with probability parts/whole."""

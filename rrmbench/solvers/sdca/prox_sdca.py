@@ -11,7 +11,7 @@ from rrmbench.parameters import Auto, NonNegative
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.sdca.output import OUTPUTS, Ascent
+from rrmbench.solvers.sdca.output import OUTPUTS, DualState
 from rrmbench.solvers.sdca.steps import option_of
 
 
@@ -66,28 +66,31 @@ def prox_sdca(
         IV   the same with R^2/(s n) for q
         V    b_i + gamma/(gamma + R^2/(s n)) h
 
-    where the losses are (1/gamma)-smooth; III to V raise RrmbenchError where they are not.
+    where the losses are (1/gamma)-smooth; III to V raise RrmbenchError where they are not. The share gamma/(gamma +
+    R^2/(s n)) = n/(n + R^2/(s gamma)) of V is the one in the proof of [Acc-SDCA, Theorem 1]; options I to III attain
+    the bound of [Acc-SDCA, Lemma 6] for every share.
 
-    output : the pair (w, b) to report: of the last step; of the average of b over the tail of the paper's stopping
-        rule; or of a random step of it (`rrmbench.solvers.sdca.output` says which tail). Always
-        w = grad Psi*(v(b)); for the average of b this is the paper's average of w if psi = 0, while with psi it keeps
-        its zeros but is not what Theorem 1 speaks of. P(w) - D(b) of this pair is what `stop.gap` looks at.
+    output : the pair (w, b) to report: that of the last step, that of the average of b over the tail, or that of a
+        random step of the tail. The tail n + ceil(R^2/(s gamma)) is T - T_0 of [Acc-SDCA, Theorem 1];
+        `rrmbench.solvers.sdca.output` says how it moves on. w is always grad Psi*(v(b)). For the average of b this is
+        the paper's average of w if psi = 0; with psi, w keeps its zeros, but the theorem is not about this w.
+        `stop.gap` looks at P(w) - D(b) of the reported pair.
     sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
-    T0 : the passes after which the tail of the average and of the random step begins, for good; before, the last pair
-        is reported. "auto" is a tail that moves on.
+    T0 : the passes after which the tail of the average and of the random step begins, for good. Before it, the last
+        pair is reported. "auto" is a tail that moves on.
 
     Yields three times per pass, where the reductions look at the gap; the average once. Checks are the product X^T b of
     a start that is not zero, and one per report of the average.
     """
-    ascent = Ascent(problem, option_of(problem, option), start)
+    state = DualState(problem, option_of(problem, option), start)
     if output == "last" and T0 != "auto":
         raise RrmbenchError(f"solver prox_sdca: T0 = {T0:g} is for output: average or random, found output: last")
-    report, n = OUTPUTS[output](ascent, rng, T0), problem.n
+    report, n = OUTPUTS[output](state, rng, T0), problem.n
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     cuts = [n * k // report.per_pass for k in range(report.per_pass + 1)]
-    yield Iterate(*report.point(), checks=ascent.checks)
+    yield Iterate(*report.point(), checks=state.checks)
     for epoch in count():
         order = draw(n)
         for first, last in pairwise(cuts):
             report.run(order[first:last])
-            yield Iterate(*report.point(), passes=epoch + last / n, checks=ascent.checks)
+            yield Iterate(*report.point(), passes=epoch + last / n, checks=state.checks)

@@ -7,32 +7,32 @@ import numpy as np
 from rrmbench.numerics.jit import below, kernel
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.sdca.output import Ascent
-from rrmbench.solvers.sdca.steps import Exact, steps
+from rrmbench.solvers.sdca.output import DualState
+from rrmbench.solvers.sdca.steps import Exact, sdca_steps
 
 REST_GROWTH, LONGEST_REST = 4, 256  # of the rounds that a row rests
 
 
 @solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
 def prox_sdca_shrinking(problem, start, rng):
-    """Prox-SDCA with option I on the rows that move: one that did not in r visits in a row rests for 4^r - 1 rounds.
+    """Prox-SDCA with option I on the rows that move: a row that r visits did not move rests for 4^r - 1 rounds.
 
-    Where phi* has a bounded domain (hinge, smoothed hinge, absolute, ...) most b_i end at a bound, and the exact step
-    then gives b_i itself, bit for bit; no formula or margin per loss is needed to see that. A row that moves is back in
-    every round. No row rests for longer than LONGEST_REST rounds, which makes this Prox-SDCA in another order: all rows
-    are looked at again and again, and the certificate is over all rows. Where nothing gets stuck, this is `prox_sdca`.
+    Where phi* has a bounded domain (hinge, smoothed hinge, absolute, ...) most b_i end at a bound. The exact step then
+    gives b_i itself, bit for bit, so that no loss needs a formula or a margin for this case. A row that moves is due in
+    the next round. No row rests for longer than LONGEST_REST rounds, so the method is Prox-SDCA in another order: all
+    rows are visited again and again, and the certificate is over all rows. Where every b_i moves, it is `prox_sdca`.
 
     A round visits the rows that are due in random order. Passes count the rows visited, over n. Yields after at least a
     third of a pass.
     """
-    ascent, n = Ascent(problem, Exact(problem.loss, problem.mu), start), problem.n
-    calendar = Calendar.of(ascent.b)
+    state, n = DualState(problem, Exact(problem.loss, problem.mu), start), problem.n
+    calendar = Calendar.of(state.b)
     visits, now = 0, 0
-    yield Iterate(*ascent.point(ascent.b, ascent.u), checks=ascent.checks)
+    yield Iterate(*state.point(state.b, state.u), checks=state.checks)
     while True:
-        seen, now = rounds(*ascent.fixed, ascent.b, ascent.u, calendar, rng.state, now, -(-n // 3))
+        seen, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-n // 3))
         visits += seen
-        yield Iterate(*ascent.point(ascent.b, ascent.u), passes=visits / n, checks=ascent.checks)
+        yield Iterate(*state.point(state.b, state.u), passes=visits / n, checks=state.checks)
 
 
 class Calendar(NamedTuple):
@@ -61,14 +61,18 @@ class Calendar(NamedTuple):
 
 @kernel
 def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
-    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, number of the next round)."""
+    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, number of the next round).
+
+    rows, y, option, regularizer, s, b, u : as of `rrmbench.solvers.sdca.steps.sdca_steps`; b and u are changed
+    state : (1,) uint64, of the random numbers
+    """
     flat, before, visits = b.reshape(b.shape[0], -1), calendar.before, 0
     while visits < least:
         order = calendar.order[: take(calendar, now)]
         shuffle(state, order)
         for k in range(order.shape[0]):
             before[k] = flat[order[k]]
-        steps(rows, y, option, regularizer, s, order, b, u)
+        sdca_steps(rows, y, option, regularizer, s, order, b, u)
         for k in range(order.shape[0]):
             moved = False
             for c in range(flat.shape[1]):
@@ -104,7 +108,7 @@ def postpone(calendar, i, moved, now):
 
 @kernel
 def shuffle(state, order):
-    """Permute `order` uniformly in place (Fisher and Yates)."""
+    """Permute `order` (m,) uniformly in place (Fisher and Yates)."""
     for k in range(order.shape[0] - 1, 0, -1):
         j = below(state, k + 1)
         order[k], order[j] = order[j], order[k]

@@ -3,13 +3,14 @@
 An option is a NamedTuple with the methods
 
     step(p, b, y, q)             the new b_i for p = x_i.w and q = ||x_i||^2 / (s n)
-    step_row(p, b, y, q, new)    the same for k outputs per sample, written to `new`; p may be overwritten
+    step_row(p, b, y, q, new)    the same for k outputs per sample, p, b and new (k,), written to `new`; p may be
+                                 overwritten
 
-which the kernels call as they call a loss. In the paper's sign alpha = -b. All increase the lower bound of n D
+which the kernels call as they call a loss. In the paper's sign alpha = -b. All options increase the lower bound of n D
 
     -phi*(t) - (mu/2) t^2 + p (t - b) - (q/2) (t - b)^2
 
-from its value at t = b, and III to V move towards u = phi'(p), the least-norm one.
+from its value at t = b. Options III to V move towards u = phi'(p), the derivative of least norm.
 """
 
 from typing import NamedTuple
@@ -82,7 +83,7 @@ class LineSearch(NamedTuple):
             other = bound_at(self.loss, self.mu, p, b, u, share, y, q, new)
             if other > value:
                 best, value = share, other
-        between(b, u, best, new)
+        between_rows(b, u, best, new)
 
 
 class Damped(NamedTuple):
@@ -114,7 +115,7 @@ class Damped(NamedTuple):
             gain += h * p[c]
             square += h * h
         if square > 0.0:
-            between(b, new, damped_share(gain, square, self.gamma, max(q, self.widest)), new)
+            between_rows(b, new, damped_share(gain, square, self.gamma, max(q, self.widest)), new)
 
 
 class Fixed(NamedTuple):
@@ -129,7 +130,7 @@ class Fixed(NamedTuple):
 
     def step_row(self, p, b, y, q, new):
         self.loss.dual_point_row(p, y, self.mu, 0.0, new)
-        between(b, new, self.share, new)
+        between_rows(b, new, self.share, new)
 
 
 @register_jitable
@@ -145,8 +146,8 @@ def between_numbers(b, u, share):
 
 
 @register_jitable
-def between(b, u, share, out):
-    """As `between_numbers`, entry by entry; `out` may be u."""
+def between_rows(b, u, share, out):
+    """As `between_numbers` for each entry of b, u and out (k,); `out` may be u."""
     for c in range(b.shape[0]):
         out[c] = between_numbers(b[c], u[c], share)
 
@@ -159,14 +160,14 @@ def penalized(loss, mu, b, y):
 
 @register_jitable
 def penalized_row(loss, mu, b, y):
-    """As `penalized`, for a row."""
+    """As `penalized`, for a row b (k,)."""
     return loss.conjugate_row(b, y) + 0.5 * mu * loss.penalty_row(b, y)
 
 
 @register_jitable
 def bound_at(loss, mu, p, b, u, share, y, q, trial):
-    """The lower bound of n D at `share` of the way from b to u; overwrites `trial`."""
-    between(b, u, share, trial)
+    """The lower bound of n D at `share` of the way from b to u; p, b, u and trial are (k,), `trial` is overwritten."""
+    between_rows(b, u, share, trial)
     value = -penalized_row(loss, mu, trial, y)
     for c in range(b.shape[0]):
         h = trial[c] - b[c]
@@ -175,8 +176,14 @@ def bound_at(loss, mu, p, b, u, share, y, q, trial):
 
 
 @kernel
-def steps(rows, y, option, regularizer, s, order, b, u):
-    """One step for each sample of `order`, which changes b and u = (v(b) + kappa center)/s."""
+def sdca_steps(rows, y, option, regularizer, s, order, b, u):
+    """One step for each sample of `order` (m,), which changes b (n,) or (n, k) and u = (v(b) + kappa center)/s.
+
+    rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
+    y : (n,), or (n, k) targets
+    option : a NamedTuple of this module
+    u : (d,) or (d, k)
+    """
     if b.ndim == 1:  # known to the compiler
         scalar_steps(rows, y, option, regularizer, s, order, b, u)
     else:
@@ -185,7 +192,7 @@ def steps(rows, y, option, regularizer, s, order, b, u):
 
 @kernel
 def scalar_steps(rows, y, option, regularizer, s, order, b, u):
-    """One output per sample: u is (d,) and b (n,)."""
+    """As `sdca_steps` for one output per sample: u is (d,), b (n,) and order (m,)."""
     scale = 1.0 / (s * y.shape[0])
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
@@ -202,7 +209,7 @@ def scalar_steps(rows, y, option, regularizer, s, order, b, u):
 
 @kernel
 def vector_steps(rows, y, option, regularizer, s, order, b, u):
-    """k outputs per sample: u is (d, k) and b (n, k). [Acc-SDCA, section 5.7]"""
+    """As `sdca_steps` for k outputs per sample: u is (d, k), b (n, k) and order (m,). [Acc-SDCA, section 5.7]"""
     scale, outputs = 1.0 / (s * y.shape[0]), b.shape[1]
     p, new = np.empty(outputs), np.empty(outputs)
     for i in order:
@@ -221,7 +228,7 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
 
 @kernel
 def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
-    """As `steps`, and add to `total` (n, outputs) the sum of b over the steps, each as it was before the step.
+    """As `sdca_steps`, and add to `total` (n, outputs) the sum of b over the steps, each as it was before the step.
 
     A change h in step k = 0 .. m-1 of m is missing in the k + 1 terms up to its own, so the sum is m b - sum (k + 1) h
     with the b of the end: only the entries that a step changes are touched.
@@ -231,7 +238,7 @@ def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
     for k in range(order.shape[0]):
         i = order[k]
         old[:] = flat[i]
-        steps(rows, y, option, regularizer, s, order[k : k + 1], b, u)
+        sdca_steps(rows, y, option, regularizer, s, order[k : k + 1], b, u)
         for c in range(old.shape[0]):
             total[i, c] -= (k + 1) * (flat[i, c] - old[c])
     for i in range(flat.shape[0]):

@@ -35,7 +35,7 @@ def adagrad(
     n, s = problem.n, problem.strong_convexity
     w = problem.start(start)
     squares, last = np.zeros(problem.shape), np.zeros(problem.shape, dtype=np.int64)
-    advance = lazy_steps if getattr(problem.regularizer, "soft_threshold", False) else dense_steps
+    advance = adagrad_lazy_steps if getattr(problem.regularizer, "soft_threshold", False) else adagrad_dense_steps
     pull = s * problem.shift()  # kappa center
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, pull)
@@ -48,7 +48,7 @@ def adagrad(
 
 @kernel
 def moved(regularizer, s, pull, step, g, w):
-    """argmin_u g u + Psi(u) + (u - w)^2 / (2 step) in one coordinate; pull = kappa center."""
+    """argmin_u g u + Psi(u) + (u - w)^2 / (2 step) in one coordinate, all numbers; pull = kappa center_j."""
     a = 1.0 / (1.0 + step * s)
     return regularizer.prox(a * (w - step * (g - pull)), a * step)
 
@@ -63,8 +63,13 @@ def waited(regularizer, s, pull, step, k, w):
 
 
 @kernel
-def lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
-    """One step for each sample of `order`; last[j] counts the steps that w_j has made, 0 before and after."""
+def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
+    """One step for each sample of `order` (m,), changing w (d,) and squares (d,), the sums of squared gradients.
+
+    rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
+    y : (n,); pull : (d,) kappa center
+    last : (d,) the steps that w_j has made, 0 before and after
+    """
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
         i = order[t]
@@ -87,8 +92,8 @@ def lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, sq
 
 
 @kernel
-def dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
-    """As `lazy_steps`, all coordinates in each step."""
+def adagrad_dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
+    """As `adagrad_lazy_steps`, all coordinates in each step; `last` is not used."""
     g = np.zeros(w.shape[0])
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from rrmbench.numerics.lazy import StochasticSteps, Table
+from rrmbench.numerics.lazy import GradientTable, StochasticSteps
 from rrmbench.problem.iterate import Iterate
 
 
@@ -15,7 +15,7 @@ def with_gradient_table(problem, start, rng, step_scale, weight):
     steps = StochasticSteps(problem, step_scale / (problem.smoothness * problem.R**2 or 1.0))
     yield Iterate(w)
     theta = problem.loss_dual(problem.X.forward(w))
-    table = Table(steps.linear(-problem.v(theta)), theta, weight)
+    table = GradientTable(steps.linear(-problem.v(theta)), theta, weight)
     yield Iterate(w, theta, passes=1)
     for passes in count(2):
         steps.run(rng.integers(problem.n, problem.n), w, table)

@@ -75,7 +75,13 @@ def random_steps(problem, u, z0, radius, sampling, rng):
 
 @kernel
 def stochastic_steps(rows, y, loss, mu, s, radius, z0, order, t, u):
-    """A step for each sample of `order`, t before them; u = a v meanwhile, v in its place."""
+    """A step for each sample of `order` (m,), after t steps before them, changing u (d,).
+
+    Between the steps u = a v: the number a is kept apart and v is stored in place of u.
+
+    rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
+    y, z0 : (n,); z0 = X center
+    """
     a, square = 1.0, 0.0
     for j in range(u.shape[0]):
         square += u[j] * u[j]
@@ -102,6 +108,6 @@ def stochastic_steps(rows, y, loss, mu, s, radius, z0, order, t, u):
 
 @kernel
 def fold(a, u):
-    """u = a u."""
+    """u = a u; u (d,)."""
     for j in range(u.shape[0]):
         u[j] *= a

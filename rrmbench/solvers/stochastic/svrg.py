@@ -36,8 +36,9 @@ def svrg_bound(constants, passes, *, step_scale, snapshot):
 
 
 def svrg_quartering(problem, *, step_scale=STEP_SCALE, snapshot="last"):
-    """The passes in which the theorem quarters P(w) - P(w*), O(1 + L_max/(s n)): of our stages of 2n steps where they
-    have a rate < 1, else of the theorem's own with M steps.
+    """The passes in which [Xiao and Zhang 2014, Theorem 1] quarters P(w) - P(w*), O(1 + L_max/(s n)).
+
+    The stages have 2n steps where this gives a rate < 1, else the theorem's own M steps.
 
     With M steps the first term of the rate is half of what the second, at least c = 4 step_scale/(1 - 4 step_scale),
     leaves below 1; for step_scale = 0.1, M = 100 L_max/s and the rate is 5/6. Raises NoTheorem where c >= 1, so for
