@@ -93,7 +93,7 @@ class Entry(_Strict):
     file: SourceFile | None = None
     bundled: Bundled | None = None
     synthetic: Synthetic | SyntheticRatings | SyntheticSequences | None = None
-    folds: File | None = None
+    folds: SourceFile | None = None
     zero_based: bool = False
     labels: dict[Label, Literal[-1, 1]] | None = None
     positive: Label | None = None

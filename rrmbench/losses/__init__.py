@@ -38,8 +38,10 @@ no Euclidean proximal step; `conjugate_convexity` is that of Phi* with respect t
     S1(X, y)                the same where the model is measured in ||w||_1
     operator(X, y)          the data operator that the loss needs, made of that of the data, with an attribute `of_loss`
 
-For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm. A loss whose outputs are not on the
-scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
+With `needs={"sequences"}` y is (N, 2), the class and the number of the sequence of every position: see `chains`.
+
+For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm, on sequences that of one labelling. A
+loss whose outputs are not on the scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
 """
 
 import importlib
