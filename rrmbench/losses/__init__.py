@@ -44,8 +44,11 @@ to d2
     unproven                what of b that leaves open, in words: `rrmbench verify` says so
     predictor(b)            the model that predicts labels, where w does not: `weighs_samples = True`
 
-For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm (of `f1` any subgradient). A loss whose
-outputs are not on the scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
+With `needs={"sequences"}` y is (N, 2), the class and the number of the sequence of every position: see `chains`.
+
+For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm; of
+labellings (`f1`, `m3n`) any subgradient. A
+loss whose outputs are not on the scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
 """
 
 import importlib
