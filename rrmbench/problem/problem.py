@@ -221,7 +221,7 @@ class Problem:
         """The problem with every loss smoothed by `mu` more, or by mu omega_i; P falls by at most mu G^2 / 2."""
         total = self.mu + mu
         if (weights is not None or self.weights is not None) and total > 0.0:
-            before, more = (1.0 if omega is None else omega for omega in (self.weights, weights))
+            before, more = (np.ones(self.n) if omega is None else omega for omega in (self.weights, weights))
             return replace(self, mu=total, weights=(self.mu * before + mu * more) / total)
         return replace(self, mu=total)
 
