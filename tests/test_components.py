@@ -73,7 +73,8 @@ def outputs_and_labels(name, rng):
     if "targets" in needs:
         return rng.standard_normal((2, N, K))
     ratings = rng.integers(1, 6, N).astype(float) if name == "ordinal_hinge" else rng.standard_normal(N)
-    return 2.0 * rng.standard_normal(N), oracles.labels(name, ratings)
+    count = 2 * N if name == "max_row" else N  # an output for each feature and its negative
+    return 2.0 * rng.standard_normal(count), oracles.labels(name, ratings)
 
 
 @pytest.mark.parametrize("mapping", list(cases("loss")), ids=str)

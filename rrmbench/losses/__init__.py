@@ -46,9 +46,9 @@ to d2
 
 With `needs={"sequences"}` y is (N, 2), the class and the number of the sequence of every position: see `chains`.
 
-For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm; of
-labellings (`f1`, `m3n`) any subgradient. A
-loss whose outputs are not on the scale of its labels has `predict(z)`, the labels that an array of outputs stands for.
+For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm; of losses on labellings (`f1`, `m3n`)
+it is any subgradient. A loss whose outputs are not on the scale of its labels has `predict(z)`, the labels that an
+array of outputs stands for.
 """
 
 import importlib
