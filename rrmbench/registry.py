@@ -345,4 +345,14 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         reduced = Solver(reduced, name, solver.needs, solver.gives, counts_passes=counts)
     # w and b of a problem with more strong convexity are no pair on the one without
     lost = {"dual"} if "strongly_convex" in component.gives else set()
+    if component.gives and "gap" in reduced.gives:  # of the problem that the reduction made
+        reduced, lost = replace(reduced, run=_without_objectives(reduced.run)), lost | {"gap"}
     return replace(reduced, needs=reduced.needs - component.gives, gives=reduced.gives - lost)
+
+
+def _without_objectives(run):
+    def stripped(problem, start, rng):
+        for x in run(problem, start, rng):
+            yield x._replace(objectives=None)
+
+    return stripped
