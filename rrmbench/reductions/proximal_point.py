@@ -19,7 +19,7 @@ def proximal_point(solve, *, sigma: Positive | Auto = "auto", decay: Fraction = 
         P(c_(t+1)) + (1 - accuracy) (sigma_t/2) ||c_(t+1) - c_t||^2 <= P(x) + (sigma_t/2) ||x - c_t||^2
 
     so P decreases; with x on the way from c_t to w*, P(c_T) - P(w*) <= 2 sigma D^2/T for a constant sigma, D being the
-    greatest distance to w* where P <= P(c_0) [Guler 1991]. The square vanishes around c_t, so that the dual variables of
+    greatest distance to w* where P <= P(c_0) [Guler 1991]. The square vanishes around c_t, so the dual variables of
     the epochs certify P itself better and better.
 
     sigma : sigma_0; "auto" is L_max/n, L_max = smoothness * max ||x_i||^2, for which prox_sdca, apcg and svrg need few
