@@ -19,7 +19,10 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from rrmbench.numerics.jit import dot, kernel, prefetch, prefetch_rows, psi_prox
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.prefetch import prefetch, prefetch_rows
+from rrmbench.numerics.sparse_rows import dot
+from rrmbench.numerics.whole_arrays import psi_prox
 
 
 class StochasticSteps:

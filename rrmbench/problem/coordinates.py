@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.former_names import with_former_names
-from rrmbench.numerics import jit
+from rrmbench.numerics import whole_arrays
 
 
 def over_coordinates(regularizer):
@@ -68,14 +68,14 @@ class OfCoordinates(_Regularization):
     coordinate_separable = True
 
     def value(self, w):
-        return jit.psi_value(self.psi, w.reshape(-1))
+        return whole_arrays.psi_value(self.psi, w.reshape(-1))
 
     def conjugate(self, v):
-        return jit.psi_conjugate(self.psi, v.reshape(-1))
+        return whole_arrays.psi_conjugate(self.psi, v.reshape(-1))
 
     def prox(self, w, t):
         u = np.empty(w.shape)
-        jit.psi_prox(self.psi, w.reshape(-1), t, u.reshape(-1))
+        whole_arrays.psi_prox(self.psi, w.reshape(-1), t, u.reshape(-1))
         return u
 
 

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench.numerics.jit import below, kernel
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.random import below
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.output import DualState

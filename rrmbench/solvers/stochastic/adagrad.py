@@ -5,8 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from rrmbench.numerics.jit import dot, kernel, prefetch_rows, psi_prox
+from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.lazy import closed_form_steps
+from rrmbench.numerics.prefetch import prefetch_rows
+from rrmbench.numerics.sparse_rows import dot
+from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
