@@ -92,13 +92,17 @@ class StepSizes:
 
 
 def step_sizes_for(problem, at, rng, constant, **options):
-    """Return (StepSizes, passes spent); yields the Iterate `at` after each of these passes."""
-    c, passes = problem.R**2 / problem.n or 1.0, 0.0
+    """Return the StepSizes of a counted problem; yields the Iterate `at` after each pass that they take.
+
+    constant : as in the docstring of this file
+    options : of `StepSizes`
+    """
+    c = problem.R**2 / problem.n or 1.0
     if constant == "spectral":
-        for passes, bound in enumerate(norm_bounds(problem.X, rng), 1):  # noqa: B007, the last are used
-            yield at._replace(passes=float(passes))
+        for bound in norm_bounds(problem.X, rng):  # noqa: B007, the last is used
+            yield at._replace(passes=problem.X.passes)
         c = min(c, (bound / problem.n) ** 2) or 1.0
-    return StepSizes(problem, c, guarded=constant == "spectral", **options), float(passes)
+    return StepSizes(problem, c, guarded=constant == "spectral", **options)
 
 
 def norm_bounds(X, rng):
