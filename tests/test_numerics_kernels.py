@@ -341,6 +341,16 @@ def test_permutations_are_uniform():
         assert sorted(rng.epoch(n).tolist()) == list(range(n))
 
 
+def test_a_permutation_is_the_shuffle_of_what_is_in_order():
+    """And a shuffle moves what is there, whatever it is: rows that are due, say."""
+    for seed in range(5):
+        shuffled, rows = np.arange(50, dtype=np.int32), np.arange(0, 500, 10, dtype=np.int32)
+        for order in shuffled, rows:
+            random.shuffle(np.array([seed], dtype=np.uint64), order)
+        assert np.array_equal(shuffled, Rng(seed).permutation(50))
+        assert np.array_equal(rows, 10 * shuffled)
+
+
 def test_problem_of_a_dense_and_of_a_sparse_matrix_are_one():
     from scipy.sparse import coo_array, csc_matrix
 

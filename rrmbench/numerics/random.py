@@ -33,12 +33,19 @@ def draw_integers(state, n, out):
 
 
 @kernel
-def draw_permutation(state, out):
-    """Fill `out` with a uniform permutation (Fisher and Yates)."""
-    for k in range(out.shape[0]):
+def shuffle(state, order):
+    """Permute `order` (m,) uniformly in place (Fisher and Yates)."""
+    for k in range(order.shape[0]):
         j = below(state, k + 1)
-        out[k] = out[j]
-        out[j] = k
+        order[k], order[j] = order[j], order[k]
+
+
+@kernel
+def draw_permutation(state, out):
+    """Fill `out` (n,) with a uniform permutation of 0 .. n-1."""
+    for k in range(out.shape[0]):
+        out[k] = k
+    shuffle(state, out)
 
 
 class Rng:
