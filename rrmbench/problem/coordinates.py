@@ -8,6 +8,8 @@ the attributes that a regularizer may leave out:
     soft_threshold        a multiple of |w|, on all numbers or on an interval
     homogeneous           psi(c w) = c psi(w) for all c >= 0
     isotropic             a function of ||w||_2
+    entropic              psi has a step with an entropy for prox-function
+    has_entropy_of_duals  and this is the entropy of the dual variable of losses, as in `problem.dual`
 """
 
 from dataclasses import dataclass
@@ -50,6 +52,10 @@ class _Regularization:
     @property
     def entropic(self):
         return hasattr(self.psi, "entropy_step")
+
+    @property
+    def has_entropy_of_duals(self):
+        return hasattr(self.psi, "entropy_start")
 
     def conjugate_point(self, v):
         return np.array(self.psi.conjugate_point(v), dtype=np.float64)

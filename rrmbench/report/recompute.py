@@ -8,6 +8,7 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
+from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_loss, build_regularizer
 
 TOLERANCE = 1e-12  # relative to the sum of the magnitudes of the terms
@@ -75,13 +76,13 @@ def dual(prepared, spec, b):
 def _psi_terms(regularizer, w, method="value"):
     """The terms of psi(w), or of psi*(w): one per coordinate, or one."""
     function = getattr(regularizer, method)
-    if getattr(regularizer, "coordinate_separable", True):
+    if over_coordinates(regularizer).coordinate_separable:
         return [function(x) for x in w.ravel().tolist()]
     return [function(w)]
 
 
 def _prox(regularizer, x, t):
-    if getattr(regularizer, "coordinate_separable", True):
+    if over_coordinates(regularizer).coordinate_separable:
         return np.array([regularizer.prox(u, t) for u in x.ravel().tolist()]).reshape(x.shape)
     return regularizer.prox(x, t)
 

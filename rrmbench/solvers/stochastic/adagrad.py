@@ -38,7 +38,7 @@ def adagrad(
     n, s = problem.n, problem.strong_convexity
     w = problem.start(start)
     squares, last = np.zeros(problem.shape), np.zeros(problem.shape, dtype=np.int64)
-    advance = adagrad_lazy_steps if getattr(problem.regularizer, "soft_threshold", False) else adagrad_dense_steps
+    advance = adagrad_lazy_steps if problem.regularization.soft_threshold else adagrad_dense_steps
     pull = s * problem.shift()  # kappa center
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, pull)
