@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,12 +52,18 @@ class Parameter:
         """`value`, or what the annotation reads from the file of this path."""
         return self.file.read(value) if self.is_path(value) and self.file.read else value
 
+    @cached_property
+    def _adapter(self):
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self.annotation)
+
     def check(self, value, where):
         """Return `value` as the annotation wants it; `where` names the key in the message."""
-        from pydantic import TypeAdapter, ValidationError
+        from pydantic import ValidationError
 
         try:
-            checked = TypeAdapter(self.annotation).validate_python(value, strict=True)
+            checked = self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
             wanted = " or ".join(dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in error.errors()))
             raise RrmbenchError(f"{where}: found {shown(value)}, allowed is {wanted}") from None

@@ -10,7 +10,7 @@ import oracles
 import pytest
 from lab import make_lab  # noqa: F401
 
-from rrmbench import fingerprint, registry
+from rrmbench import data, fingerprint, registry
 from rrmbench.bench import identity
 from rrmbench.kinds import KINDS
 
@@ -46,6 +46,27 @@ def test_the_digest_covers_every_file_that_a_fresh_process_loads(module):
     spec = {k: {"name": n} for k, n in mappings.items()} | {kind: oracles.example(kind, name)}
     covered = {str(file) for file in identity.files_of(spec)}
     assert loaded_by(module) - covered <= {str(fingerprint.PACKAGE / "__init__.py")}
+
+
+def test_runs_of_one_call_share_their_data_and_have_the_ids_that_they_have_alone(monkeypatch):
+    blocks, load = [], data.load
+    monkeypatch.setattr(data, "load", lambda block, labels: blocks.append((str(block), labels)) or load(block, labels))
+    specs = [
+        {"dataset": {"name": "synthetic_sparse"}, "loss": {"name": loss}, "regularizer": {"name": "l1", "strength": s}}
+        | {"solver": {"name": "fista"}, "reduction": None, "seed": seed}
+        for loss in ("logistic", "squared")
+        for s in (0.1, 0.2)
+        for seed in range(3)
+    ]
+    identities = identity.Identities()
+    runs = [identities.run(spec) for spec in specs]
+    assert len(set(blocks)) == len(blocks) == 2  # binary labels, and as they are
+    for spec, run in zip(specs, runs, strict=True):
+        checksum = identity.data_of(spec).checksum
+        assert (run.spec_id, run.problem) == (identity.spec_id(spec, checksum), identity.problem_id(spec, checksum))
+        assert (run.code, run.stamp) == (identity.code_of(spec), fingerprint.stamp(identity.files_of(spec)))
+        assert run.run == f"{run.spec_id}-{run.code[:8]}"
+    assert len({run.run for run in runs}) == 12 and len({run.problem for run in runs}) == 4
 
 
 # plug-ins

@@ -42,6 +42,26 @@ def test_an_entry_with_mistakes_is_refused_by_file_and_key(folder):
             catalogue.get("mine")
 
 
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "/", "a1a.yaml", "../datasets/a1a", "a1a/", "A1A", "\0", "\ud800", "x" * 5000]
+)
+def test_a_name_is_the_stem_of_a_file_in_the_registry_and_nothing_else(name):
+    assert catalogue.file_of(name) is None and name not in catalogue.names()
+    with pytest.raises(RrmbenchError, match="unknown data set"):
+        catalogue.get(name)
+
+
+def test_a_data_set_of_the_users_own_comes_before_a_shipped_one(folder):
+    assert all(catalogue.file_of(name).stem == name for name in catalogue.names())
+    own = places.own_registry()
+    own.mkdir(parents=True, exist_ok=True)
+    before = catalogue.names()
+    for name in "a1a", "mine":
+        (own / f"{name}.yaml").write_text(f"title: own {name}\ntask: binary\nn: 4\nd: 3\nfile: {{name: four}}\n")
+        assert catalogue.get(name).title == f"own {name}"
+    assert catalogue.names() == sorted({*before, "mine"})
+
+
 def test_add_describes_a_private_file(folder):
     file = commands.add("four.svm", "my_four")
     assert file == folder / "cache" / "datasets" / "my_four.yaml"

@@ -14,7 +14,7 @@ import pytest
 
 import rrmbench
 from rrmbench import fingerprint
-from rrmbench.numerics import jit
+from rrmbench.numerics import clipping, jit, prefetch, random, sparse_rows, whole_arrays
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
@@ -192,7 +192,7 @@ print(p.loss_dual(np.array([0.5]))[0])
     assert python(PLUGIN + script, tmp_path / "cache") == ["1.5"]
     written = {f.name.split("-")[0] for f in tmp_path.rglob("*.nb*")}
     assert not any(name in file for file in written for name in ("loss_dual", "steps"))
-    assert "jit.psi_prox" in written  # of Zero alone, a shipped class
+    assert "whole_arrays.psi_prox" in written  # of Zero alone, a shipped class
     assert python(REPORT, tmp_path / "cache")[1] == "-1.0"
 
 
@@ -201,18 +201,18 @@ def test_the_folder_may_be_chosen_after_the_import_and_changed(tmp_path):
 import os
 first = fingerprint.cache_root() / "kernels"
 os.environ["RRMBENCH_CACHE"] += "_another"
-from rrmbench.numerics import jit
+from rrmbench.numerics import random, whole_arrays
 import numpy as np
 x = np.ones(1)
-jit.is_finite(x)
+whole_arrays.is_finite(x)
 print(len(list(first.rglob("*.nbc"))), len(list((fingerprint.cache_root() / "kernels").rglob("*.nbc"))))
 fingerprint.use_kernel_cache()
-jit.draw_integers(np.zeros(1, dtype=np.uint64), 3, np.empty(1, dtype=np.int64))
+random.draw_integers(np.zeros(1, dtype=np.uint64), 3, np.empty(1, dtype=np.int64))
 print(sorted({f.name.split("-")[0] for f in (fingerprint.cache_root() / "kernels").rglob("*.nbc")}))
 """
     first, then, *names = python(script, tmp_path / "cache")
     assert (first, then) == ("1", "0")
-    assert "".join(names) == "['jit.below','jit.draw_integers','jit.splitmix64']"
+    assert "".join(names) == "['random.below','random.draw_integers','random.splitmix64']"
 
 
 def test_a_plugin_in_memory_before_the_folder_was_chosen_is_compiled_again(tmp_path):
@@ -242,13 +242,13 @@ def test_compiled_losses_equal_python(name):
     y = oracles.labels(name, rng.standard_normal(len(z)))
     for mu in [-0.5 * loss.conjugate_convexity, 0.0, 0.7]:
         b = np.empty_like(z)
-        jit.loss_dual(loss, mu, z, y, b)
+        whole_arrays.loss_dual(loss, mu, z, y, b)
         expected = [loss.dual_point(t, label, mu) for t, label in zip(z, y, strict=True)]
         np.testing.assert_allclose(b, expected, rtol=1e-14, atol=0.0)
         conjugates = [loss.conjugate(t, label) + mu / 2 * t * t for t, label in zip(b, y, strict=True)]
-        assert jit.mean_conjugate(loss, mu, b, y) == pytest.approx(np.mean(conjugates), rel=1e-12)
+        assert whole_arrays.mean_conjugate(loss, mu, b, y) == pytest.approx(np.mean(conjugates), rel=1e-12)
     values = [loss.value(t, label) for t, label in zip(z, y, strict=True)]
-    assert jit.mean_loss(loss, 0.0, z, y) == pytest.approx(np.mean(values), rel=1e-12)
+    assert whole_arrays.mean_loss(loss, 0.0, z, y) == pytest.approx(np.mean(values), rel=1e-12)
 
 
 @pytest.mark.parametrize("mapping", REGULARIZERS.values(), ids=list(REGULARIZERS))
@@ -257,10 +257,10 @@ def test_compiled_regularizers_equal_python(mapping):
     x = np.concatenate((np.random.default_rng(0).standard_normal(50), [0.0, 0.05, -0.05]))
     w = np.empty_like(x)
     for t in 0.0, 0.3, 10.0:
-        jit.psi_prox(psi, x, t, w)
+        whole_arrays.psi_prox(psi, x, t, w)
         assert w.tolist() == [psi.prox(u, t) for u in x]
-        assert jit.psi_value(psi, w) == pytest.approx(sum(map(psi.value, w)))
-    assert jit.psi_conjugate(psi, x) == pytest.approx(sum(map(psi.conjugate, x)))
+        assert whole_arrays.psi_value(psi, w) == pytest.approx(sum(map(psi.value, w)))
+    assert whole_arrays.psi_conjugate(psi, x) == pytest.approx(sum(map(psi.conjugate, x)))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_compiled_regularizers_equal_python(mapping):
     ],
 )
 def test_clipped_ratio(t, mu, expected):
-    assert jit.clipped_ratio(t, mu, -0.5, 2.0) == expected
+    assert clipping.clipped_ratio(t, mu, -0.5, 2.0) == expected
 
 
 def test_prefetch_changes_nothing():
@@ -283,7 +283,7 @@ def test_prefetch_changes_nothing():
     order, y = Rng(1).permutation(50), np.arange(50.0)
     before = [a.copy() for a in (*X.rows, order, y)]
     for k in range(50):
-        jit.prefetch_rows(X.rows, y, order, k)
+        prefetch.prefetch_rows(X.rows, y, order, k)
     assert all(np.array_equal(a, b) for a, b in zip(before, (*X.rows, order, y), strict=True))
 
 
@@ -297,9 +297,9 @@ def test_rows_of_an_operator_are_those_of_the_matrix():
     np.testing.assert_allclose(X.rows.sqnorms, (dense**2).sum(axis=1))
     for i in range(20):
         begin, end = X.rows.indptr[i : i + 2]
-        assert jit.dot(X.rows.indices, X.rows.data, begin, end, w) == pytest.approx(dense[i] @ w)
+        assert sparse_rows.dot(X.rows.indices, X.rows.data, begin, end, w) == pytest.approx(dense[i] @ w)
         added = w.copy()
-        jit.axpy(X.rows.indices, X.rows.data, begin, end, 0.5, added)
+        sparse_rows.axpy(X.rows.indices, X.rows.data, begin, end, 0.5, added)
         np.testing.assert_allclose(added, w + 0.5 * dense[i])
     with pytest.raises(ValueError, match="read-only"):
         X.rows.data[0] = 1.0
@@ -328,7 +328,7 @@ def test_random_integers_are_splitmix64(seed):
 
 
 def test_first_number_of_the_published_generator():
-    assert jit.splitmix64(np.zeros(1, dtype=np.uint64)) == 0xE220A8397B1DCDAF
+    assert random.splitmix64(np.zeros(1, dtype=np.uint64)) == 0xE220A8397B1DCDAF
 
 
 def test_permutations_are_uniform():
@@ -339,6 +339,16 @@ def test_permutations_are_uniform():
     for n in 1, 2, 50:
         assert sorted(rng.permutation(n).tolist()) == list(range(n))
         assert sorted(rng.epoch(n).tolist()) == list(range(n))
+
+
+def test_a_permutation_is_the_shuffle_of_what_is_in_order():
+    """And a shuffle moves what is there, whatever it is: rows that are due, say."""
+    for seed in range(5):
+        shuffled, rows = np.arange(50, dtype=np.int32), np.arange(0, 500, 10, dtype=np.int32)
+        for order in shuffled, rows:
+            random.shuffle(np.array([seed], dtype=np.uint64), order)
+        assert np.array_equal(shuffled, Rng(seed).permutation(50))
+        assert np.array_equal(rows, 10 * shuffled)
 
 
 def test_problem_of_a_dense_and_of_a_sparse_matrix_are_one():

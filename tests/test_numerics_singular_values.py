@@ -1,11 +1,14 @@
 """Singular values by every way there is."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import given
 from random_arrays import normal, seeds
 
 from rrmbench.numerics import singular_values
+from rrmbench.numerics.bidiagonalization import AllVectors, LastVector, bidiagonalization
 
 # singular values
 
@@ -87,3 +90,20 @@ def test_greatest_singular_value_is_never_underestimated(seed):
     a = normal(seed, (6, 9))
     exact = np.linalg.norm(a, 2)
     assert exact * (1.0 - 2e-16) <= singular_values.greatest(a) <= exact * (1.0 + 1e-12)
+
+
+@given(seed=seeds)
+def test_bidiagonalization_is_one_of_the_matrix_with_both_bases(seed):
+    """X v_k = beta_(k-1) u_(k-1) + alpha_k u_k and X^T u_k = alpha_k v_k + beta_k v_(k+1) in any basis."""
+    a, random = normal(seed, (6, 9)), np.random.default_rng(0)
+    tiny = 1e-15 * np.linalg.norm(a)
+    for left, right in [(AllVectors(6, 6, tiny, random), AllVectors(7, 9, tiny, random)), (LastVector(), LastVector())]:
+        right.extend(normal(seed + 1, (9,)))
+        u, v, beta = np.zeros(6), right.last, 0.0
+        for alpha, after in islice(bidiagonalization(lambda v: a @ v, lambda u: u @ a, left, right), 6):
+            np.testing.assert_allclose(a @ v, beta * u + alpha * left.last, atol=1e-10)
+            np.testing.assert_allclose(left.last @ a, alpha * v + after * right.last, atol=1e-10)
+            u, v, beta = left.last, right.last, after
+        if isinstance(left, AllVectors):
+            np.testing.assert_allclose(left.vectors @ left.vectors.T, np.eye(6), atol=1e-12)
+            np.testing.assert_allclose(right.vectors @ right.vectors.T, np.eye(7), atol=1e-12)

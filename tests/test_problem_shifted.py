@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics import jit
+from rrmbench.numerics import whole_arrays
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.shifted import Shifted, sums_to_zero
 from rrmbench.report.plain_bias import minimizers
@@ -34,7 +34,7 @@ def drawn(name, pairs):
 
 
 def mean_at(losses, mu, z, beta):
-    return jit.mean_loss(losses.loss, mu, z + beta, losses.y)
+    return whole_arrays.mean_loss(losses.loss, mu, z + beta, losses.y)
 
 
 def scale(losses, z):

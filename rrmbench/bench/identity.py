@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rrmbench import data, fingerprint, registry
@@ -14,10 +15,66 @@ def canonical(value):
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def data_of(spec):
+@dataclass(frozen=True)
+class Run:
+    """One run of an experiment: its spec, its ids, and its prepared data."""
+
+    spec: dict
+    run: str
+    spec_id: str
+    problem: str
+    code: str
+    prepared: object = field(repr=False)
+    files: tuple = field(repr=False)
+    stamp: tuple = field(repr=False)
+
+    @property
+    def entry(self):
+        """Its line in the manifest."""
+        return {"run": self.run, "spec_id": self.spec_id, "problem": self.problem, "spec": self.spec}
+
+    @property
+    def asked(self):
+        """The part of the spec that names the problem."""
+        return {kind: self.spec[kind] for kind in ("dataset", "loss", "regularizer")}
+
+
+class Identities:
+    """The Runs of specs, for which data are prepared and files digested once, when they are first needed.
+
+    So the runs of one `Identities` are of one state of the data and of the code; a child refuses code that has changed.
+    """
+
+    def __init__(self):
+        self._prepared, self._digests = {}, {}
+
+    def run(self, spec):
+        """The Run of a spec, its data prepared; RrmbenchError where the data cannot be had."""
+        prepared = data_of(spec, self._load)
+        files = tuple(files_of(spec))
+        stamp, digest = self._stamped(files)
+        name = spec_id(spec, prepared.checksum)
+        problem = problem_id(spec, prepared.checksum, lambda *files: self._stamped(files)[1])
+        return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, prepared, files, stamp)
+
+    def _load(self, block, labels):
+        key = canonical(block), labels
+        if key not in self._prepared:
+            self._prepared[key] = data.load(block, labels)
+        return self._prepared[key]
+
+    def _stamped(self, files):
+        """(what tells whether the files have changed, their digest)."""
+        if files not in self._digests:
+            before = fingerprint.stamp(files)  # before they are read
+            self._digests[files] = before, fingerprint.digest(*files)
+        return self._digests[files]
+
+
+def data_of(spec, load=data.load):
     """The prepared data of a run spec, labels as its loss wants them; RrmbenchError if they cannot be had."""
     loss, _ = registry.from_mapping("loss", spec["loss"])
-    return data.load(spec["dataset"], mode_of(loss.needs))
+    return load(spec["dataset"], mode_of(loss.needs))
 
 
 def spec_id(spec, checksum):
@@ -25,12 +82,12 @@ def spec_id(spec, checksum):
     return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION} | _files(spec)))
 
 
-def problem_id(spec, checksum):
+def problem_id(spec, checksum, digest=fingerprint.digest):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
     parts = {kind: spec[kind] for kind in ("dataset", "loss", "regularizer")}
     sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
-    digest = fingerprint.digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
-    return _short(canonical({"parts": parts, "data": checksum, "code": digest} | _files(spec)))
+    code = digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
+    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _files(spec)))
 
 
 def _files(spec):

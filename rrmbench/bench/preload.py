@@ -8,7 +8,7 @@ import numpy as np  # noqa: E402
 
 from rrmbench import registry  # noqa: E402
 from rrmbench.bench import worker  # noqa: E402, F401
-from rrmbench.numerics.jit import is_finite  # noqa: E402
+from rrmbench.numerics.whole_arrays import is_finite  # noqa: E402
 from rrmbench.problem.problem import Problem  # noqa: E402
 
 registry.load()

@@ -8,6 +8,9 @@ whatever zipfile and numpy raise), which the store turns into its UnreadableFile
 import json
 import math
 import re
+from pathlib import Path
+from typing import IO, Any, Literal
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -25,7 +28,7 @@ _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _CHUNK = 2**20
 
 
-def parsed(text, path):
+def parsed(text: bytes, path: Path) -> dict:
     """Return the mapping of a JSON text (bytes) with a schema version that is known."""
     if len(text) > TEXT_LIMIT:
         raise ValueError(f"more than {TEXT_LIMIT} bytes of JSON")
@@ -43,7 +46,7 @@ def parsed(text, path):
     return content
 
 
-def header(content, run):
+def header(content: dict, run: str) -> dict:
     """Check the header of the record of `run`, and return it with a reason that is fit for a terminal."""
     for name in ("run", "spec_id", "problem", "data", "code", "status", "reason", "created"):
         _need(isinstance(content[name], str), name, f"{type(content[name]).__name__}")
@@ -59,7 +62,7 @@ def header(content, run):
     return content | {"reason": printable(content["reason"])}
 
 
-def manifest(content):
+def manifest(content: dict) -> dict:
     """Check a manifest and return it."""
     _need(isinstance(content["runs"], list), "runs", "no list")
     for entry in content["runs"]:
@@ -82,7 +85,7 @@ def manifest(content):
     return content
 
 
-def reference(content):
+def reference(content: dict) -> dict:
     """Check a reference and return it."""
     for name, worst in (("primal", math.inf), ("dual", -math.inf)):
         value = content[name]
@@ -93,7 +96,7 @@ def reference(content):
     return content
 
 
-def trace(columns):
+def trace(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Check the columns of a trace, {name: array}: equally many float64 numbers, whole where they count; return it."""
     lengths = {len(column) if column.ndim == 1 else -1 for column in columns.values()}
     _need(len(lengths) <= 1 and -1 not in lengths, "the trace", "columns of different shapes")
@@ -106,7 +109,7 @@ def trace(columns):
     return columns
 
 
-def members(archive):
+def members(archive: ZipFile) -> list[str]:
     """The names of the arrays in a zip file; ValueError for members that no record has."""
     names = [info.filename for info in archive.infolist()]
     _need(len(set(names)) == len(names) <= _MEMBERS, "the archive", f"one of {len(names)} members, or of two alike")
@@ -116,7 +119,7 @@ def members(archive):
     return [name.removesuffix(".npy") for name in names]
 
 
-def array(archive, name, limit):
+def array(archive: ZipFile, name: str, limit: int) -> np.ndarray:
     """Return an array of a zip file whose size is at most `limit` bytes, and what its own header says."""
     info = archive.getinfo(f"{name}.npy")
     _need(info.file_size <= limit, name, f"{info.file_size} bytes, more than {limit}")
@@ -128,7 +131,7 @@ def array(archive, name, limit):
     return np.frombuffer(text, dtype=kind).reshape(shape, order=order).copy()
 
 
-def sound(archive, name):
+def sound(archive: ZipFile, name: str) -> None:
     """Read a member to its end, which compares its checksum, and keep nothing; ValueError if it is too large."""
     info = archive.getinfo(f"{name}.npy")
     _need(info.file_size <= ARRAY_LIMIT, name, f"{info.file_size} bytes, more than {ARRAY_LIMIT}")
@@ -137,7 +140,7 @@ def sound(archive, name):
             pass
 
 
-def _layout(stream):
+def _layout(stream: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype]:
     """(shape, order, dtype) from the start of a .npy file."""
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
@@ -146,12 +149,12 @@ def _layout(stream):
     return shape, "F" if fortran else "C", kind
 
 
-def _whole(text):
+def _whole(text: str) -> int:
     _need(len(text) <= _DIGITS, "a number", f"{len(text)} digits")
     return int(text)
 
 
-def _depth(value):
+def _depth(value: object) -> int:
     deepest, waiting = 0, [(value, 1)]
     while waiting:
         value, depth = waiting.pop()
@@ -161,7 +164,7 @@ def _depth(value):
     return deepest
 
 
-def _spec(spec):
+def _spec(spec: dict) -> None:
     _need(isinstance(spec, dict), "spec", "no mapping")
     for kind in COMPONENTS:
         _component(spec.get(kind, "none"), f"spec.{kind}")
@@ -173,7 +176,7 @@ def _spec(spec):
         _need(plain, f"spec.{part}", "no mapping of numbers")
 
 
-def _component(value, where):
+def _component(value: Any, where: str) -> None:
     if isinstance(value, str):
         return
     _need(isinstance(value, dict) and ("name" in value or "path" in value), where, "no component")
@@ -184,14 +187,14 @@ def _component(value, where):
             _component(inner, f"{where}.{key}")
 
 
-def _id(value, name):
+def _id(value: object, name: str) -> None:
     _need(isinstance(value, str) and _ID.fullmatch(value), name, f"{value!r}")
 
 
-def _is_number(value):
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _need(holds, name, found):
+def _need(holds: object, name: str, found: str) -> None:
     if not holds:
         raise ValueError(f"{name} is {found}")

@@ -11,38 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rrmbench import fingerprint
 from rrmbench.bench import identity, reference
 from rrmbench.bench.children import Children
 from rrmbench.bench.environment import environment
+from rrmbench.bench.identity import Identities
 from rrmbench.bench.store import FINAL, Experiment, Result, bounds, size_of
 from rrmbench.bench.worker import Task, child
 from rrmbench.errors import printable
 from rrmbench.problem.certificate import suspects
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of an experiment: its spec, its ids, and its prepared data."""
-
-    spec: dict
-    run: str
-    spec_id: str
-    problem: str
-    code: str
-    prepared: object = field(repr=False)
-    files: tuple = field(repr=False)
-    stamp: tuple = field(repr=False)
-
-    @property
-    def entry(self):
-        """Its line in the manifest."""
-        return {"run": self.run, "spec_id": self.spec_id, "problem": self.problem, "spec": self.spec}
-
-    @property
-    def asked(self):
-        """The part of the spec that names the problem."""
-        return {kind: self.spec[kind] for kind in ("dataset", "loss", "regularizer")}
 
 
 @dataclass
@@ -61,16 +37,6 @@ class Report:
         return not self.interrupted and all(status == "done" for status in self.statuses.values())
 
 
-def identify(spec):
-    """Prepare the data of a spec and return its Run; RrmbenchError where the data cannot be had."""
-    prepared = identity.data_of(spec)
-    files = tuple(identity.files_of(spec))
-    before = fingerprint.stamp(files)  # before they are read
-    spec_id, digest = identity.spec_id(spec, prepared.checksum), fingerprint.digest(*files)
-    problem = identity.problem_id(spec, prepared.checksum)
-    return Run(spec, f"{spec_id}-{digest[:8]}", spec_id, problem, digest, prepared, files, before)
-
-
 def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None):
     """Run what is missing of a Plan under `output`/<name>; return a Report.
 
@@ -81,7 +47,8 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, bac
     progress : a display as in `rrmbench.report.display`, or None
     """
     experiment = Experiment.inside(output, plan.name)
-    runs = [identify(spec) for spec in plan.runs]
+    identities = Identities()
+    runs = [identities.run(spec) for spec in plan.runs]
     report = Report(experiment.directory, skipped=plan.skipped)
     with experiment.lock():
         where, facts = environment(jobs)
@@ -96,7 +63,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, bac
         with scheduler.interruptible():
             scheduler.execute(missing, report.statuses, plan.name)
             if plan.reference is not None:
-                scheduler.refer(runs, plan.reference["seconds"])
+                scheduler.refer(runs, plan.reference["seconds"], identities)
         report.interrupted = scheduler.children.interrupted.is_set()
     return report
 
@@ -233,12 +200,12 @@ class Scheduler:
             b=b,
         )
 
-    def refer(self, runs, seconds):
+    def refer(self, runs, seconds, identities):
         """Pin the optimum of every problem by an extra run where the experiment's own do not."""
         open_problems = {
             run.problem: run for run in runs if not reference.pinned(self.experiment.reference(run.problem))
         }
-        extra = [identify(reference.spec(run.spec, seconds)) for run in open_problems.values()]
+        extra = [identities.run(reference.spec(run.spec, seconds)) for run in open_problems.values()]
         known = self.experiment.statuses(run.run for run in extra)
         extra = [run for run in extra if known.get(run.run) not in FINAL]
         self.execute(extra, {}, f"{self.plan.name}, reference optima")

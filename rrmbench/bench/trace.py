@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rrmbench.bench.metrics import model_of
-from rrmbench.numerics.jit import is_finite
 from rrmbench.numerics.random import Rng
+from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import Certifier, contradict, suspects
 from rrmbench.problem.iterate import Iterate
 

@@ -19,7 +19,7 @@ def absolute(text, folder, where):
 
 def named(kind, text, folder, where):
     """Return {"name": text}, or {"path": file} for a data set that is a path and not registered."""
-    if kind == "dataset" and text not in catalogue.names():
+    if kind == "dataset" and catalogue.file_of(text) is None:
         file = absolute(text, folder, where)
         if "/" in text or Path(file).is_absolute():
             return {"path": file}

@@ -112,29 +112,35 @@ class Entry(_Strict):
         return self
 
 
-def _files():
-    """All registry files by name; a user's own comes before a shipped one of the same name."""
-    folders = [places.shipped_registry(), places.own_registry()]
-    return {file.stem: file for folder in folders for file in sorted(folder.glob("*.yaml"))}
+def _folders():
+    """The folders of the registry; a user's own file comes before a shipped one of the same name."""
+    return [places.own_registry(), places.shipped_registry()]
 
 
 def names():
     """The sorted names of all data sets."""
-    return sorted(_files())
+    return sorted({file.stem for folder in _folders() for file in folder.glob("*.yaml")})
+
+
+def file_of(name):
+    """The registry file of the data set `name`, or None if there is none of this name."""
+    if not name or "/" in name:
+        return None
+    return next(filter(places.is_file, (folder / f"{name}.yaml" for folder in _folders())), None)
 
 
 def get(name, where="dataset"):
     """Return the Entry called `name`; raise RrmbenchError with the nearest match if there is none."""
-    files = _files()
-    if name not in files:
+    file = file_of(name)
+    if file is None:
         raise RrmbenchError(
-            f"{where}: unknown data set '{name}'{nearest(name, files)} ('rrmbench list datasets' shows the names)"
+            f"{where}: unknown data set '{name}'{nearest(name, names())} ('rrmbench list datasets' shows the names)"
         )
     try:
-        text = files[name].read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise RrmbenchError(f"{files[name]}: cannot be read: {error}") from None
-    return _parsed(files[name], text)
+        raise RrmbenchError(f"{file}: cannot be read: {error}") from None
+    return _parsed(file, text)
 
 
 @cache

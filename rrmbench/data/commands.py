@@ -73,7 +73,7 @@ def add(path, name, title=None, format=None):
         raise RrmbenchError(f"name: found '{spec.quoted(name)}', allowed are letters, digits, '_' and '-'")
     if len(name.encode()) > LONGEST_NAME:
         raise RrmbenchError(f"name: found one of {len(name.encode())} bytes, allowed are {LONGEST_NAME}")
-    if name in catalogue.names():
+    if catalogue.file_of(name) is not None:
         raise RrmbenchError(f"name: '{name}' is a registered data set already; choose another name")
     if spec.format_of(_in_format({"path": str(path)}, format)) == "ratings":
         described = _described_ratings(ratings.read(path))

@@ -223,13 +223,13 @@ def _check_layout(block, where):
 
 
 def _source(text, where, folder):
-    names = catalogue.names()
-    if text in names:
+    if catalogue.file_of(text) is not None:
         return {"name": text}
     path = places.file_at(text, [folder], where)
     if path is None:
+        close = nearest(text[:50], catalogue.names())
         raise RrmbenchError(
-            f"{where}: found {shown(text)}, which is neither a registered data set{nearest(text[:50], names)} "
+            f"{where}: found {shown(text)}, which is neither a registered data set{close} "
             f"nor a file ({shortened(str(folder / text))}); 'rrmbench list datasets' shows the names"
         )
     return {"path": str(path.resolve())}

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from rrmbench.numerics.jit import clipped_ratio
+from rrmbench.numerics.clipping import clipped_ratio
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 

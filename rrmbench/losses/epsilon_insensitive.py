@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from rrmbench.numerics.jit import clipped_ratio
+from rrmbench.numerics.clipping import clipped_ratio
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import loss
 

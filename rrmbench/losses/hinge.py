@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench.numerics.jit import clipped_ratio
+from rrmbench.numerics.clipping import clipped_ratio
 from rrmbench.numerics.projection import project
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive

@@ -7,7 +7,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics.jit import clipped_ratio
+from rrmbench.numerics.clipping import clipped_ratio
 from rrmbench.registry import loss
 
 

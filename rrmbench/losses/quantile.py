@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from annotated_types import Gt, Lt
 
-from rrmbench.numerics.jit import clipped_ratio
+from rrmbench.numerics.clipping import clipped_ratio
 from rrmbench.registry import loss
 
 

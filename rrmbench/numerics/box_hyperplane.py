@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics.jit import below, kernel
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.random import below
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 
 BLOCK = 1024  # terms of one partial sum, which keeps the rounding errors of a long sum small

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from rrmbench.numerics.jit import below, kernel
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.random import below
 
 
 def ball_point(u, gamma, r):

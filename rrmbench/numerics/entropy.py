@@ -9,7 +9,9 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.box_hyperplane import weighted_projection
-from rrmbench.numerics.jit import below, is_finite, kernel
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.random import below
+from rrmbench.numerics.whole_arrays import is_finite
 
 EQUAL = 4e-16  # by how much a sum of n terms may be off 1, divided by n
 

@@ -19,7 +19,10 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from rrmbench.numerics.jit import dot, kernel, prefetch, prefetch_rows, psi_prox
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.prefetch import prefetch, prefetch_rows
+from rrmbench.numerics.sparse_rows import dot
+from rrmbench.numerics.whole_arrays import psi_prox
 
 
 class StochasticSteps:
@@ -35,7 +38,7 @@ class StochasticSteps:
         self.a = 1.0 / (1.0 + eta * problem.strong_convexity)
         self.center_term = problem.strong_convexity * problem.shift()  # kappa center
         n, d = problem.X.shape
-        self.lazy = getattr(problem.regularizer, "soft_threshold", False) and 5 * problem.X.nnz < n * d
+        self.lazy = problem.regularization.soft_threshold and 5 * problem.X.nnz < n * d
         if self.lazy:
             self.powers = powers(eta * problem.strong_convexity, n)
             self.last = np.zeros(d, dtype=np.int64)

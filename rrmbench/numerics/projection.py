@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from rrmbench.numerics.jit import below, kernel
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.random import below
 
 BLOCK = 1024  # terms of one partial sum, which keeps the rounding errors of a long sum small
 

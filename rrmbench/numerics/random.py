@@ -2,7 +2,50 @@
 
 import numpy as np
 
-from rrmbench.numerics.jit import draw_integers, draw_permutation
+from rrmbench.numerics.jit import kernel
+
+GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+MIX1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX2 = np.uint64(0x94D049BB133111EB)
+
+
+@kernel
+def splitmix64(state):
+    """The next 64 random bits of Steele, Lea and Flood's splitmix64; `state` is one uint64 in an array."""
+    state[0] += GOLDEN_GAMMA
+    x = state[0]
+    x = (x ^ (x >> np.uint64(30))) * MIX1
+    x = (x ^ (x >> np.uint64(27))) * MIX2
+    return x ^ (x >> np.uint64(31))
+
+
+@kernel
+def below(state, n):
+    """A random integer in 0 .. n-1 (n < 2^32) by Lemire's multiplication of the upper 32 bits."""
+    return np.int64(((splitmix64(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
+
+
+@kernel
+def draw_integers(state, n, out):
+    """Fill `out` with independent uniform integers in 0 .. n-1."""
+    for k in range(out.shape[0]):
+        out[k] = below(state, n)
+
+
+@kernel
+def shuffle(state, order):
+    """Permute `order` (m,) uniformly in place (Fisher and Yates)."""
+    for k in range(order.shape[0]):
+        j = below(state, k + 1)
+        order[k], order[j] = order[j], order[k]
+
+
+@kernel
+def draw_permutation(state, out):
+    """Fill `out` (n,) with a uniform permutation of 0 .. n-1."""
+    for k in range(out.shape[0]):
+        out[k] = k
+    shuffle(state, out)
 
 
 class Rng:

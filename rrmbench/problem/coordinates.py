@@ -8,6 +8,8 @@ the attributes that a regularizer may leave out:
     soft_threshold        a multiple of |w|, on all numbers or on an interval
     homogeneous           psi(c w) = c psi(w) for all c >= 0
     isotropic             a function of ||w||_2
+    entropic              psi has a step with an entropy for prox-function
+    has_entropy_of_duals  and this is the entropy of the dual variable of losses, as in `problem.dual`
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.former_names import with_former_names
-from rrmbench.numerics import jit
+from rrmbench.numerics import whole_arrays
 
 
 def over_coordinates(regularizer):
@@ -51,6 +53,10 @@ class _Regularization:
     def entropic(self):
         return hasattr(self.psi, "entropy_step")
 
+    @property
+    def has_entropy_of_duals(self):
+        return hasattr(self.psi, "entropy_start")
+
     def conjugate_point(self, v):
         return np.array(self.psi.conjugate_point(v), dtype=np.float64)
 
@@ -68,14 +74,14 @@ class OfCoordinates(_Regularization):
     coordinate_separable = True
 
     def value(self, w):
-        return jit.psi_value(self.psi, w.reshape(-1))
+        return whole_arrays.psi_value(self.psi, w.reshape(-1))
 
     def conjugate(self, v):
-        return jit.psi_conjugate(self.psi, v.reshape(-1))
+        return whole_arrays.psi_conjugate(self.psi, v.reshape(-1))
 
     def prox(self, w, t):
         u = np.empty(w.shape)
-        jit.psi_prox(self.psi, w.reshape(-1), t, u.reshape(-1))
+        whole_arrays.psi_prox(self.psi, w.reshape(-1), t, u.reshape(-1))
         return u
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.former_names import with_former_names
-from rrmbench.numerics import jit
+from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.weighted import weighted_dual_points, weighted_mean_conjugate, weighted_mean_loss
 
 
@@ -68,14 +68,14 @@ class Scalar(_Outputs):
         self.shape = y.shape
 
     def mean_loss(self, mu, z):
-        return jit.mean_loss(self.loss, mu, z, self.y)
+        return whole_arrays.mean_loss(self.loss, mu, z, self.y)
 
     def mean_conjugate(self, mu, b):
-        return jit.mean_conjugate(self.loss, mu, b, self.y)
+        return whole_arrays.mean_conjugate(self.loss, mu, b, self.y)
 
     def dual_point(self, mu, z, q=0.0):
         b = np.empty(self.shape)
-        jit.loss_dual(self.loss, mu + q, z, self.y, b)
+        whole_arrays.loss_dual(self.loss, mu + q, z, self.y, b)
         return b
 
 
@@ -124,14 +124,14 @@ class Vector(_Outputs):
         self.spread = loss.spread(X.shape[-1])
 
     def mean_loss(self, mu, z):
-        return jit.mean_loss_rows(self.loss, mu, z, self.y)
+        return whole_arrays.mean_loss_rows(self.loss, mu, z, self.y)
 
     def mean_conjugate(self, mu, b):
-        return jit.mean_conjugate_rows(self.loss, mu, b, self.y)
+        return whole_arrays.mean_conjugate_rows(self.loss, mu, b, self.y)
 
     def dual_point(self, mu, z, q=0.0):
         b = np.empty(self.shape)
-        jit.loss_dual_rows(self.loss, mu, q, z, self.y, b)
+        whole_arrays.loss_dual_rows(self.loss, mu, q, z, self.y, b)
         return b
 
 

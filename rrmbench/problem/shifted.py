@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics import jit
+from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.balancing import balance
 from rrmbench.problem.samples import Scalar, balanced
 
@@ -43,7 +43,7 @@ class Shifted(Scalar):
 
     def mean_loss(self, mu, z):
         ends = set(self._balance(mu, z)[0])
-        return min(jit.mean_loss(self.loss, mu, z + beta, self.y) for beta in ends)
+        return min(whole_arrays.mean_loss(self.loss, mu, z + beta, self.y) for beta in ends)
 
     def mean_conjugate(self, mu, b):
         if not sums_to_zero(b):
@@ -71,7 +71,7 @@ class Shifted(Scalar):
         """Whether b, the dual points at z + root, stay what they are to one side."""
         near, aside = np.empty(self.shape), NEAR * (1.0 + abs(root))
         for beta in (root - aside, root + aside):
-            jit.loss_dual(self.loss, mu, z + beta, self.y, near)
+            whole_arrays.loss_dual(self.loss, mu, z + beta, self.y, near)
             if np.array_equal(near, b):
                 return True
         return False
@@ -88,7 +88,7 @@ class Shifted(Scalar):
             return G
         ends = np.empty((2, n))
         for z, end in zip((-FAR, FAR), ends, strict=True):
-            jit.loss_dual(self.loss, 0.0, np.full(n, z), self.y, end)
+            whole_arrays.loss_dual(self.loss, 0.0, np.full(n, z), self.y, end)
         V, U = -ends[0].sum(), ends[1].sum()
         squares = np.max(ends**2, axis=0).sum()
         return float(min(2.0 * G * min(U, V), squares)) / (2.0 * n)

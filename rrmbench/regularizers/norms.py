@@ -34,6 +34,7 @@ class Norm:
 
     coordinate_separable = False
     homogeneous = True
+    isotropic = False
 
     def value(self, w):
         return self.strength * float(self.norm(w))

@@ -50,7 +50,7 @@ class OfNorm:
 
     @property
     def isotropic(self):
-        return getattr(self.inner, "isotropic", False)
+        return self.inner.isotropic
 
     def value(self, w):
         with np.errstate(over="ignore"):  # at the last iterates of a solver that diverges

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from rrmbench.losses.chains import ChainLoss
+from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_loss, build_regularizer
 from rrmbench.report import chains
 from rrmbench.report.plain_bias import minimizers
@@ -123,13 +124,13 @@ def dual(prepared, spec, b):
 def _psi_terms(regularizer, w, method="value"):
     """The terms of psi(w), or of psi*(w): one per coordinate, or one."""
     function = getattr(regularizer, method)
-    if getattr(regularizer, "coordinate_separable", True):
+    if over_coordinates(regularizer).coordinate_separable:
         return [function(x) for x in w.ravel().tolist()]
     return [function(w)]
 
 
 def _prox(regularizer, x, t):
-    if getattr(regularizer, "coordinate_separable", True):
+    if over_coordinates(regularizer).coordinate_separable:
         return np.array([regularizer.prox(u, t) for u in x.ravel().tolist()]).reshape(x.shape)
     return regularizer.prox(x, t)
 

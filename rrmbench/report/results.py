@@ -4,14 +4,15 @@
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from rrmbench.bench.columns import METRICS
-from rrmbench.bench.store import Result, experiments
+from rrmbench.bench.store import Experiment, Result, experiments
 from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
 from rrmbench.kinds import COMPONENTS
@@ -47,10 +48,10 @@ class StoredRun:
     reference: dict | None
 
     @property
-    def status(self):
+    def status(self) -> str:
         return self.result.status
 
-    def column(self, name):
+    def column(self, name: str) -> np.ndarray:
         """Return one measured quantity at every trace point, (points,); all NaN where it was not measured.
 
         Beside the trace's own columns: `objective` (primal), `work` (passes + checks), `suboptimality`.
@@ -65,7 +66,7 @@ class StoredRun:
         return trace[name] if name in trace else np.full(self.result.points, np.nan)
 
 
-def suboptimality(primal, reference):
+def suboptimality(primal: np.ndarray, reference: dict | None) -> np.ndarray:
     """Return P(w) - D*, an upper bound on P(w) - P*, with D* the greatest dual value known for the problem.
 
     NaN where it is below the width P* - D* of the reference, where it says nothing any more, and everywhere
@@ -78,21 +79,24 @@ def suboptimality(primal, reference):
     return np.where(distance >= width, distance, np.nan)
 
 
-def points_to(values, levels=LEVELS):
+def points_to(values: np.ndarray, levels: Sequence[float] = LEVELS) -> list[int | None]:
     """Return, for each level, the index of the first trace point with a value at or below it, or None."""
     reached = np.asarray(values)[:, None] <= np.asarray(levels)
     return [int(column.argmax()) if column.any() else None for column in reached.T]
 
 
-def passes_to(run, levels=LEVELS, quantity="gap"):
+def passes_to(
+    run: StoredRun, levels: Sequence[float] = LEVELS, quantity: str = "gap"
+) -> list[tuple[float, float] | None]:
     """Return (passes, seconds) at the first trace point where `quantity` is at most each level, or None."""
     passes, seconds = run.column("passes"), run.column("seconds")
     return [i if i is None else (passes[i], seconds[i]) for i in points_to(run.column(quantity), levels)]
 
 
-def keys(spec):
+def keys(spec: dict) -> dict:
     """Return the flat, readable keys of a run's spec: names of the components, their parameters, the seed."""
-    names, parameters = {}, {}
+    names: dict = {}
+    parameters: dict = {}
     for kind in COMPONENTS:
         component = spec.get(kind, "none")
         component = {"name": component} if isinstance(component, str) else dict(component)
@@ -102,7 +106,7 @@ def keys(spec):
     return names | parameters | {"seed": spec.get("seed")}
 
 
-def _flat(prefix, mapping):
+def _flat(prefix: str, mapping: dict) -> dict:
     flat = {}
     for key, value in mapping.items():
         key = f"{prefix}.{_line(key)}"
@@ -119,12 +123,12 @@ def _flat(prefix, mapping):
     return flat
 
 
-def _line(text):
+def _line(text: str) -> str:
     """A text of a file as one line that is fit for a terminal."""
     return printable(text).replace("\n", "\\n")
 
 
-def runs_of(experiment, referred=True):
+def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
     """Return the Runs of one experiment (newest result per spec), in the order of its manifest.
 
     Their keys tell apart all that differ in anything but the seed. referred : False leaves the references unread.
@@ -140,9 +144,9 @@ def runs_of(experiment, referred=True):
     return found
 
 
-def plugins_of(path):
+def plugins_of(path: str | Path) -> list[str]:
     """Return the plug-in files, absolute paths as text, that the results at `path` name and that exist."""
-    found = {}
+    found: dict[str | None, None] = {}
     for experiment in experiments(path):
         for result in experiment.results():
             for kind in COMPONENTS[1:]:
@@ -153,9 +157,9 @@ def plugins_of(path):
     return [file for file in found if file and Path(file).is_file()]
 
 
-def _tell_namesakes_apart(found):
+def _tell_namesakes_apart(found: list[StoredRun]) -> None:
     """Add the key `dataset.path` where data files of one stem (a9a, a9a.t) would look the same."""
-    paths = {}
+    paths: dict[str, set] = {}
     for run in found:
         paths.setdefault(run.keys["dataset"], set()).add(_path_of(run, "dataset"))
     for run in found:
@@ -163,12 +167,12 @@ def _tell_namesakes_apart(found):
             run.keys["dataset.path"] = _path_of(run, "dataset")
 
 
-def _tell_origins_apart(found):
+def _tell_origins_apart(found: list[StoredRun]) -> None:
     """Add the keys of what else differs among runs whose keys differ in the seed only, see `_origin`.
 
     One curve, one median and one row are of runs that differ in the seed and in nothing else.
     """
-    alike = {}
+    alike: dict[tuple, list[StoredRun]] = {}
     for run in found:
         alike.setdefault(_but_seed(run.keys), []).append(run)
     for members in alike.values():
@@ -179,11 +183,11 @@ def _tell_origins_apart(found):
                 run.keys[key] = origins[run].get(key)
 
 
-def _but_seed(keys):
+def _but_seed(keys: dict) -> tuple[tuple[str, str], ...]:
     return tuple((key, repr(value)) for key, value in keys.items() if key != "seed")
 
 
-def _origin(run):
+def _origin(run: StoredRun) -> dict:
     """What a result depends on beside its keys: stopping rule, trace points, plug-in files, code and data."""
     spec, result = run.result.spec, run.result
     origin = _flat("stop", spec.get("stop", {})) | _flat("trace", spec.get("trace", {}))
@@ -191,7 +195,7 @@ def _origin(run):
     return origin | {"dataset.checksum": _line(result.data[:12]), "code": _line(result.code[:8])}
 
 
-def _path_of(run, kind):
+def _path_of(run: StoredRun, kind: str) -> str | None:
     component = run.result.spec.get(kind)
     path = component.get("path") if isinstance(component, dict) else None
     return path and _line(path)
@@ -222,14 +226,14 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     return table.astype(dict.fromkeys(_WHOLE, "Int64"))
 
 
-def _parameter_columns(found):
+def _parameter_columns(found: list[StoredRun]) -> list[str]:
     """The keys beside names and seed: parameters in the order of the components, then origins."""
     ordered = dict.fromkeys(key for run in found for key in run.keys if key not in (*COMPONENTS, "seed"))
     order = (*COMPONENTS, "stop", "trace", "code")
     return sorted(ordered, key=lambda key: order.index(key.partition(".")[0]))
 
 
-def _constant(run):
+def _constant(run: StoredRun) -> dict:
     result = run.result
     about = {
         "run": result.run,
@@ -240,13 +244,13 @@ def _constant(run):
     return about | run.keys
 
 
-def _measured(run, name):
+def _measured(run: StoredRun, name: str) -> Sequence[float] | np.ndarray:
     if not run.result.points:
         return [np.nan]
     return np.arange(run.result.points) if name == "point" else run.column(name)
 
 
-def export(path, to):
+def export(path: str | Path, to: str | Path) -> Path:
     """Write the table of `load_results(path)` to a .csv or .parquet file and return its path.
 
     Raises RrmbenchError for another suffix, without the package that writes Parquet, or where nothing can be
@@ -263,11 +267,11 @@ def export(path, to):
     return to
 
 
-def _write_csv(table, file):
+def _write_csv(table: "pandas.DataFrame", file: IO[bytes]) -> None:
     table.to_csv(file, index=False)
 
 
-def _write_parquet(table, file):
+def _write_parquet(table: "pandas.DataFrame", file: IO[bytes]) -> None:
     import pandas as pd
 
     try:

@@ -192,7 +192,7 @@ class LastStep:
 def geometry_of(problem, prox):
     """The geometry of a problem for the parameter `prox`; RrmbenchError where it has no entropy that is asked for."""
     if "entropy" in problem.traits and prox != "euclidean":
-        return OfDuals(problem) if hasattr(problem.regularizer, "entropy_start") else Simplex(problem)
+        return OfDuals(problem) if problem.regularization.has_entropy_of_duals else Simplex(problem)
     if prox == "entropy":
         raise RrmbenchError(
             "agm_ef: prox: entropy needs a regularizer with an entropic step, without any square added; found "

@@ -25,6 +25,7 @@ import numpy as np
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
+from rrmbench.solvers.pdprox.begin import free_v, origin
 
 GREATEST_RADIUS = 1e150  # a bound of ||w*|| that says something, and whose square is finite
 
@@ -72,21 +73,23 @@ class Pair:
     """w and b with f(w; mu2) <= g(b; mu1), and z = X w and v = -(1/n) X^T b where these are known."""
 
     def __init__(self, problem, start, radius, step_scale):
-        self.problem, self.radius = problem, radius
-        self.w0 = problem.start(start)
-        known = start is not None and start.b is not None
-        self.b0 = start.b.copy() if known else np.zeros(problem.output_shape)
-        self.passes = 0.0
+        self.problem, self.radius = problem.counted(), radius
+        at = origin(problem, start)
+        self.w0, self.b0 = at.w, at.b
         # without data any bound is right
         self.norm2 = (problem.losses.S or 1.0) / (problem.n * step_scale**2)
         self.s, self.gamma = problem.strong_convexity, 1.0 / (problem.smoothness * problem.n)
+
+    @property
+    def passes(self):
+        return self.problem.X.passes
 
     def begin(self):
         """The first pair, for the mu1 and mu2 of the docstring above."""
         if self.gamma > 0.0:
             self.mu1, self.mu2 = self.norm2 / self.gamma, 0.0
-            self.b = self.best_b(self.forward(self.w0))
-            self.v = self.adjoint(self.b)
+            self.b = self.best_b(self.problem.outputs(self.w0))
+            self.v = free_v(self.problem, self.b)
             self.w, self.z = self.best_w(self.v), None
             return
         if self.s > 0.0:
@@ -95,8 +98,8 @@ class Pair:
             D1, D2 = self.distances()
             norm, ratio = sqrt(self.norm2), sqrt(D2 / D1)
             self.mu1, self.mu2 = norm * ratio, norm / ratio
-        self.w = self.best_w(self.adjoint(self.b0))
-        self.z = self.forward(self.w)
+        self.w = self.best_w(free_v(self.problem, self.b0))
+        self.z = self.problem.outputs(self.w)
         self.b, self.v = self.best_b(self.z), None
 
     def distances(self):
@@ -106,15 +109,15 @@ class Pair:
         if self.radius != "auto":
             return 0.5 * self.radius**2, D2
         w = problem.prox(self.w0, 0.0)
-        r = problem.radius(w, self.forward(w))
+        r = problem.radius(w, self.problem.outputs(w))
         return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < GREATEST_RADIUS else 0.5, D2
 
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
         tau, p = self.tau(), self.problem
         w = interpolated(self.w, self.best_w(self.v), tau)
-        b = self.best_b(self.forward(w))
-        v, L = self.adjoint(b), self.norm2 / (self.mu2 + self.gamma)
+        b = self.best_b(self.problem.outputs(w))
+        v, L = free_v(self.problem, b), self.norm2 / (self.mu2 + self.gamma)
         self.w, self.z = p.prox(w + v / L, 1.0 / L), None
         self.b, self.v = interpolated(self.b, b, tau), interpolated(self.v, v, tau)
         self.mu1 *= 1.0 - tau
@@ -123,8 +126,8 @@ class Pair:
         """A step with g's prox-gradient step at the end: mu2 = (1 - tau) mu2; needs z."""
         tau, p = self.tau(), self.problem
         b = interpolated(self.b, self.best_b(self.z), tau)
-        w = self.best_w(self.adjoint(b))
-        z, q = self.forward(w), p.n * self.norm2 / (self.mu1 + self.s)
+        w = self.best_w(free_v(self.problem, b))
+        z, q = self.problem.outputs(w), p.n * self.norm2 / (self.mu1 + self.s)
         self.b, self.v = p.losses.dual_point(p.mu, z + q * b, q), None
         self.w, self.z = interpolated(self.w, w, tau), interpolated(self.z, z, tau)
         self.mu2 *= 1.0 - tau
@@ -143,24 +146,10 @@ class Pair:
         return self.problem.losses.dual_point(self.problem.mu, z + q * self.b0, q)
 
     def find_z(self):
-        self.z = self.forward(self.w)
+        self.z = self.problem.outputs(self.w)
 
     def find_v(self):
-        self.v = self.adjoint(self.b)
-
-    def forward(self, w):
-        """X w, half a pass unless w = 0."""
-        if not w.any():
-            return np.zeros(self.problem.output_shape)
-        self.passes += 0.5
-        return self.problem.X.forward(w)
-
-    def adjoint(self, b):
-        """-(1/n) X^T b, half a pass unless b = 0."""
-        if not b.any():
-            return np.zeros(self.problem.shape)
-        self.passes += 0.5
-        return self.problem.v(b)
+        self.v = free_v(self.problem, self.b)
 
 
 def interpolated(x, y, tau):

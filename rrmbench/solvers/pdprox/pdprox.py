@@ -29,7 +29,8 @@ from rrmbench.parameters import Positive
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.pdprox.step_sizes import Constant, step_sizes_for
+from rrmbench.solvers.pdprox.begin import begun, v_at, z_at
+from rrmbench.solvers.pdprox.step_sizes import Constant
 
 Layout = Literal["double_dual", "double_primal"]
 Output = Literal["last", "average"]
@@ -79,12 +80,10 @@ def pdprox_dual(
             f"solver pdprox_dual: beta: prox (Algorithm 1) keeps two dual variables, found layout: {layout} "
             "(allowed is layout: double_dual, or beta: step)"
         )
-    at = origin(problem, start)
-    yield at
-    sizes, passes = yield from step_sizes_for(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
-    z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
+    given = {"step_scale": step_scale, "ratio": ratio}
+    problem, at, sizes, z = yield from begun(problem, start, rng, z_at, constant, **given)
     advance = DUAL_STEPS[layout] if beta == "step" else dual_steps_prox
-    yield from reported(output, advance(problem, at, z, sizes, passes))
+    yield from reported(output, advance(problem, at, z, sizes))
 
 
 @solver(needs={"conjugate_prox"}, bound=pdprox_bound)
@@ -103,11 +102,9 @@ def pdprox_primal(
 
     Its u_t is w_t + tau (v_t - v_(t-1)).
     """
-    at = origin(problem, start)
-    yield at
-    sizes, passes = yield from step_sizes_for(problem, at, rng, constant, step_scale=step_scale, ratio=ratio)
-    v, passes = yield from product(problem.v, at.b, problem.shape, at, passes)
-    yield from reported(output, PRIMAL_STEPS[layout](problem, at, v, sizes, passes))
+    given = {"step_scale": step_scale, "ratio": ratio}
+    problem, at, sizes, v = yield from begun(problem, start, rng, v_at, constant, **given)
+    yield from reported(output, PRIMAL_STEPS[layout](problem, at, v, sizes))
 
 
 @solver(needs={"strongly_convex", "conjugate_prox"})
@@ -127,28 +124,9 @@ def pdprox_accelerated(
     multiplied and sigma divided by it. `step_scale` and `ratio` are those of the first iteration.
     [Pdprox, section 5.7; Chambolle and Pock 2011, Algorithm 2]
     """
-    at, s = origin(problem, start), problem.strong_convexity
-    yield at
-    sizes, passes = yield from step_sizes_for(
-        problem, at, rng, constant, step_scale=step_scale, ratio=ratio, strong_convexity=s
-    )
-    z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
-    yield from DUAL_STEPS[layout](problem, at, z, sizes, passes)
-
-
-def origin(problem, start):
-    """The Iterate that a method starts from: `Problem.start`, and b = 0."""
-    b = np.zeros(problem.output_shape) if start is None or start.b is None else start.b.copy()
-    return Iterate(problem.start(start), b)
-
-
-def product(multiply, x, shape, at, passes):
-    """Return (multiply(x), passes after it): half a pass, after which `at` is yielded, or nothing for x = 0."""
-    if not x.any():
-        return np.zeros(shape), passes
-    found = multiply(x)
-    yield at._replace(passes=passes + 0.5)
-    return found, passes + 0.5
+    given = {"step_scale": step_scale, "ratio": ratio, "strong_convexity": problem.strong_convexity}
+    problem, at, sizes, z = yield from begun(problem, start, rng, z_at, constant, **given)
+    yield from DUAL_STEPS[layout](problem, at, z, sizes)
 
 
 def extrapolation(x, old, theta=1.0):
@@ -160,39 +138,36 @@ def extrapolation(x, old, theta=1.0):
     return ahead
 
 
-def dual_steps(problem, at, z, sizes, passes):
+def dual_steps(problem, at, z, sizes):
     """The iterates of `pdprox_dual` after `at`, z = X w there; two products z, combined, are kept.
 
-    `passes` are spent already, here as in the generators below.
+    The problem is a counted one, here as in the generators below.
     """
     w, b, ahead = at.w, at.b, z
     while True:
         w, b, _, theta = dual_step(problem, sizes, w, b, ahead)
         before, z = z, problem.X.forward(w)
         ahead = extrapolation(z, before, theta)
-        passes += 1.0
-        yield Iterate(w, b, passes)
+        yield Iterate(w, b, problem.X.passes)
 
 
-def dual_steps_double_primal(problem, at, z, sizes, passes):
+def dual_steps_double_primal(problem, at, z, sizes):
     """As `dual_steps`, keeping two w instead of two z."""
     w, b, ahead = at.w, at.b, z
     while True:
         w, b, old, theta = dual_step(problem, sizes, w, b, ahead)
         ahead = problem.X.forward(extrapolation(w, old, theta))
-        passes += 1.0
-        yield Iterate(w, b, passes)
+        yield Iterate(w, b, problem.X.passes)
 
 
-def dual_steps_prox(problem, at, z, sizes, passes):
+def dual_steps_prox(problem, at, z, sizes):
     """Algorithm 1, `beta: prox`: beta_t = dual(beta_(t-1), z_t) beside b_t = dual(beta_(t-1), z_(t-1))."""
     w, base = at.w, at.b
     while True:
         w, b, *_ = dual_step(problem, sizes, w, base, z)
         z = problem.X.forward(w)
         base = sizes.dual(base, z)
-        passes += 1.0
-        yield Iterate(w, b, passes)
+        yield Iterate(w, b, problem.X.passes)
 
 
 def dual_step(problem, sizes, w, base, ahead):
@@ -204,25 +179,23 @@ def dual_step(problem, sizes, w, base, ahead):
     return new, b, w, sizes.advance()
 
 
-def primal_steps(problem, at, v, sizes, passes):
+def primal_steps(problem, at, v, sizes):
     """The iterates of `pdprox_primal` after `at`, v = -X^T b/n there; two products v, combined, are kept."""
     w, b, ahead = at.w, at.b, v
     while True:
         w, b, _ = primal_step(problem, sizes, w, b, ahead)
         before, v = v, problem.v(b)
         ahead = extrapolation(v, before)
-        passes += 1.0
-        yield Iterate(w, b, passes)
+        yield Iterate(w, b, problem.X.passes)
 
 
-def primal_steps_double_dual(problem, at, v, sizes, passes):
+def primal_steps_double_dual(problem, at, v, sizes):
     """As `primal_steps`, keeping two b instead of two v."""
     w, b, ahead = at.w, at.b, v
     while True:
         w, b, old = primal_step(problem, sizes, w, b, ahead)
         ahead = problem.v(extrapolation(b, old))
-        passes += 1.0
-        yield Iterate(w, b, passes)
+        yield Iterate(w, b, problem.X.passes)
 
 
 def primal_step(problem, sizes, w, b, ahead):

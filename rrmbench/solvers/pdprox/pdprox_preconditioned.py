@@ -9,7 +9,8 @@ from annotated_types import Ge, Le
 from rrmbench.numerics.jit import kernel
 from rrmbench.parameters import Positive
 from rrmbench.registry import solver
-from rrmbench.solvers.pdprox.pdprox import dual_steps, origin, product
+from rrmbench.solvers.pdprox.begin import origin, product_at, z_at
+from rrmbench.solvers.pdprox.pdprox import dual_steps
 
 Exponent = Annotated[float, Ge(0), Le(2)]
 
@@ -23,10 +24,11 @@ def pdprox_preconditioned(
     With K = X/n, tau_j = f sqrt(ratio) / sum_i |K_ij|^(2 - a) and sigma_i = f / (sqrt(ratio) sum_j |K_ij|^a), f =
     step_scale and a = exponent; the theory has f <= 1. Sums are over nonzeros. [Pock and Chambolle 2011, Lemma 2]
     """
+    problem = problem.counted()
     at = origin(problem, start)
     yield at
-    z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, 0.0)
-    yield from dual_steps(problem, at, z, Diagonal(problem, exponent, step_scale, ratio), passes)
+    z = yield from product_at(z_at, problem, at)
+    yield from dual_steps(problem, at, z, Diagonal(problem, exponent, step_scale, ratio))
 
 
 class Diagonal:

@@ -28,8 +28,8 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.pdprox.pdprox import origin, product
-from rrmbench.solvers.pdprox.step_sizes import Constant, step_sizes_for
+from rrmbench.solvers.pdprox.begin import begun, product_at, v_at, z_at
+from rrmbench.solvers.pdprox.step_sizes import Constant
 
 SUFFICIENT, NECESSARY, LONGEST_SHARE = 0.2, 0.8, 0.36
 
@@ -40,17 +40,14 @@ def pdprox_restarted(problem, start, rng, *, constant: Constant = "spectral"):
 
     It yields T(x_k), whose w and b come from the proximal steps: sparse, and in the domain of the conjugate.
     """
-    at = origin(problem, start)
-    yield at
-    sizes, passes = yield from step_sizes_for(problem, at, rng, constant, ratio=1.0)
-    z, passes = yield from product(problem.X.forward, at.w, problem.output_shape, at, passes)
-    v, passes = yield from product(problem.v, at.b, problem.shape, at, passes)
+    problem, at, sizes, z = yield from begun(problem, start, rng, z_at, constant, ratio=1.0)
+    v = yield from product_at(v_at, problem, at)
     anchor = (at.w, z, at.b, v)
     x, epoch, total = copies(anchor), Epoch(), 0
     while True:
         new = mapped(problem, sizes, x)
-        passes, total = passes + 1.0, total + 1
-        yield Iterate(new[0], new[2], passes)
+        total += 1
+        yield Iterate(new[0], new[2], problem.X.passes)
         sizes.shorten_if_unsafe(new[2], new[3])
         if epoch.is_over(residual(problem, sizes, x, new), total):
             sizes.rebalance(distance(new[0], anchor[0]), distance(new[2], anchor[2]))

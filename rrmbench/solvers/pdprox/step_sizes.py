@@ -10,11 +10,14 @@ averages after T iterations, and of [Pdprox, Corollary 8], P(w) - P(w*) <= (D_1 
     spectral  ||X||^2/n^2 by 20 steps of the Lanczos process, a pass each
 """
 
+from itertools import islice
 from math import inf, log, pi, sqrt
 from typing import Literal
 
 import numpy as np
 from scipy.linalg import svdvals
+
+from rrmbench.numerics.bidiagonalization import LastVector, bidiagonalization
 
 LANCZOS_STEPS = 20
 FAILURE = 1e-3  # the probability that ||X|| is more than the bound
@@ -92,13 +95,17 @@ class StepSizes:
 
 
 def step_sizes_for(problem, at, rng, constant, **options):
-    """Return (StepSizes, passes spent); yields the Iterate `at` after each of these passes."""
-    c, passes = problem.R**2 / problem.n or 1.0, 0.0
+    """Return the StepSizes of a counted problem; yields the Iterate `at` after each pass that they take.
+
+    constant : as in the docstring of this file
+    options : of `StepSizes`
+    """
+    c = problem.R**2 / problem.n or 1.0
     if constant == "spectral":
-        for passes, bound in enumerate(norm_bounds(problem.X, rng), 1):  # noqa: B007, the last are used
-            yield at._replace(passes=float(passes))
+        for bound in norm_bounds(problem.X, rng):  # noqa: B007, the last is used
+            yield at._replace(passes=problem.X.passes)
         c = min(c, (bound / problem.n) ** 2) or 1.0
-    return StepSizes(problem, c, guarded=constant == "spectral", **options), float(passes)
+    return StepSizes(problem, c, guarded=constant == "spectral", **options)
 
 
 def norm_bounds(X, rng):
@@ -108,19 +115,17 @@ def norm_bounds(X, rng):
     most 1.648 sqrt(d) exp(-sqrt(e) (2 k - 1)), d the length of w [Kuczynski and Wozniakowski 1992, Theorem 4.2]. With
     the e that makes this FAILURE the bound is s/sqrt(1 - e), infinite at first; s where the process has ended before.
     """
-    v, _ = normalized(normal(rng, X.shape[1:]))
-    u, beta, B = 0.0, 0.0, np.zeros((LANCZOS_STEPS, LANCZOS_STEPS))
-    for k in range(LANCZOS_STEPS):
-        if k > 0:
-            B[k - 1, k] = beta
-        u, alpha = normalized(X.forward(v) - beta * u)
-        v, beta = normalized(X.adjoint(u) - alpha * v)
-        B[k, k] = alpha
+    right = LastVector()
+    right.extend(normal(rng, X.shape[1:]))
+    process = bidiagonalization(X.forward, X.adjoint, LastVector(), right)
+    B = np.zeros((LANCZOS_STEPS, LANCZOS_STEPS + 1))
+    for k, (alpha, beta) in enumerate(islice(process, LANCZOS_STEPS)):
+        B[k, k : k + 2] = alpha, beta
         s = svdvals(B[: k + 1, : k + 1])[0]
         if beta <= ENDED * s:
             yield s * (1.0 + ENDED)
             return
-        e = (log(1.648 * sqrt(v.size) / FAILURE) / (2 * k + 1)) ** 2
+        e = (log(1.648 * sqrt(right.last.size) / FAILURE) / (2 * k + 1)) ** 2
         yield s / sqrt(1.0 - e) if e < 1.0 else inf
 
 
@@ -128,8 +133,3 @@ def normal(rng, shape):
     """Independent standard normal numbers, by the method of Box and Muller."""
     first, second = ((rng.integers(2**31 - 1, int(np.prod(shape))) + 0.5) / 2.0**31 for _ in range(2))
     return (np.sqrt(-2.0 * np.log(first)) * np.cos(2.0 * pi * second)).reshape(shape)
-
-
-def normalized(x):
-    size = float(np.linalg.norm(x))
-    return (x / size if size > 0.0 else x), size

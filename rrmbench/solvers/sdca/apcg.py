@@ -5,7 +5,9 @@ from math import log
 
 import numpy as np
 
-from rrmbench.numerics.jit import kernel, prefetch, prefetch_rows, psi_prox
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.prefetch import prefetch, prefetch_rows
+from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 

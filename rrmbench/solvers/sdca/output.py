@@ -11,8 +11,8 @@ from math import ceil, inf
 
 import numpy as np
 
-from rrmbench.numerics.jit import psi_prox
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
+from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.solvers.sdca.steps import sdca_steps, summed_steps
 
 INSIDE = 1.0 - DOMAIN_ROUNDING  # keeps a mean in the domain of phi*, from which rounding may carry it

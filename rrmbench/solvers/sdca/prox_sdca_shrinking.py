@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench.numerics.jit import below, kernel
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.random import shuffle
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.output import DualState
@@ -104,11 +105,3 @@ def postpone(calendar, i, moved, now):
     slot = (now + calendar.rest[i]) % calendar.first.shape[0]
     calendar.following[i] = calendar.first[slot]
     calendar.first[slot] = i
-
-
-@kernel
-def shuffle(state, order):
-    """Permute `order` (m,) uniformly in place (Fisher and Yates)."""
-    for k in range(order.shape[0] - 1, 0, -1):
-        j = below(state, k + 1)
-        order[k], order[j] = order[j], order[k]

@@ -19,7 +19,9 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics.jit import axpy, kernel, prefetch_rows
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.prefetch import prefetch_rows
+from rrmbench.numerics.sparse_rows import axpy
 
 GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)
 

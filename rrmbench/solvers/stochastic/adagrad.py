@@ -5,8 +5,11 @@ from typing import Literal
 
 import numpy as np
 
-from rrmbench.numerics.jit import dot, kernel, prefetch_rows, psi_prox
+from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.lazy import closed_form_steps
+from rrmbench.numerics.prefetch import prefetch_rows
+from rrmbench.numerics.sparse_rows import dot
+from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -35,7 +38,7 @@ def adagrad(
     n, s = problem.n, problem.strong_convexity
     w = problem.start(start)
     squares, last = np.zeros(problem.shape), np.zeros(problem.shape, dtype=np.int64)
-    advance = adagrad_lazy_steps if getattr(problem.regularizer, "soft_threshold", False) else adagrad_dense_steps
+    advance = adagrad_lazy_steps if problem.regularization.soft_threshold else adagrad_dense_steps
     pull = s * problem.shift()  # kappa center
     draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, pull)

@@ -6,7 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from rrmbench.numerics.jit import axpy, dot, kernel, prefetch_rows
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.prefetch import prefetch_rows
+from rrmbench.numerics.sparse_rows import axpy, dot
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 

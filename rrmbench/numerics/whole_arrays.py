@@ -1,0 +1,101 @@
+"""Losses of single samples and regularizers of single coordinates on whole arrays: sums, and one result per entry."""
+
+import math
+
+import numpy as np
+
+from rrmbench.numerics.jit import kernel
+
+
+@kernel
+def mean_loss(loss, mu, z, y):
+    """(1/n) sum of phi^mu(z_i), phi^mu(z) = max_b b z - phi*(b) - (mu/2) b^2."""
+    total = 0.0
+    for i in range(z.shape[0]):
+        if mu > 0.0:
+            b = loss.dual_point(z[i], y[i], mu)
+            total += b * z[i] - loss.conjugate(b, y[i]) - 0.5 * mu * b * b
+        else:
+            total += loss.value(z[i], y[i])
+    return total / z.shape[0]
+
+
+@kernel
+def mean_conjugate(loss, mu, b, y):
+    """(1/n) sum of phi*(b_i) + (mu/2) b_i^2, +inf outside the domain."""
+    total = 0.0
+    for i in range(b.shape[0]):
+        total += loss.conjugate(b[i], y[i]) + 0.5 * mu * b[i] * b[i]
+    return total / b.shape[0]
+
+
+@kernel
+def loss_dual(loss, mu, z, y, b):
+    """b_i = argmax_b b z_i - phi*(b) - (mu/2) b^2, the derivative of phi^mu at z_i."""
+    for i in range(z.shape[0]):
+        b[i] = loss.dual_point(z[i], y[i], mu)
+
+
+@kernel
+def mean_loss_rows(loss, mu, z, y):
+    """As `mean_loss`, for a loss on rows z_i of length k."""
+    total, b = 0.0, np.empty(z.shape[1])
+    for i in range(z.shape[0]):
+        if mu > 0.0:
+            loss.dual_point_row(z[i], y[i], mu, 0.0, b)
+            total -= loss.conjugate_row(b, y[i]) + 0.5 * mu * loss.penalty_row(b, y[i])
+            for j in range(b.shape[0]):
+                total += b[j] * z[i, j]
+        else:
+            total += loss.value_row(z[i], y[i])
+    return total / z.shape[0]
+
+
+@kernel
+def mean_conjugate_rows(loss, mu, b, y):
+    """As `mean_conjugate`, for a loss on rows of length k."""
+    total = 0.0
+    for i in range(b.shape[0]):
+        total += loss.conjugate_row(b[i], y[i]) + 0.5 * mu * loss.penalty_row(b[i], y[i])
+    return total / b.shape[0]
+
+
+@kernel
+def loss_dual_rows(loss, mu, q, z, y, b):
+    """As `loss_dual`, for a loss on rows of length k, with (q/2) ||b_i||^2 subtracted too."""
+    for i in range(z.shape[0]):
+        loss.dual_point_row(z[i], y[i], mu, q, b[i])
+
+
+@kernel
+def psi_value(regularizer, w):
+    """Sum of psi(w_j)."""
+    total = 0.0
+    for j in range(w.shape[0]):
+        total += regularizer.psi(w[j])
+    return total
+
+
+@kernel
+def psi_conjugate(regularizer, v):
+    """Sum of psi*(v_j)."""
+    total = 0.0
+    for j in range(v.shape[0]):
+        total += regularizer.psi_conjugate(v[j])
+    return total
+
+
+@kernel
+def psi_prox(regularizer, x, t, w):
+    """w_j = argmin_u t psi(u) + (u - x_j)^2 / 2; x and w (d,) may be one array."""
+    for j in range(x.shape[0]):
+        w[j] = regularizer.prox(x[j], t)
+
+
+@kernel
+def is_finite(x):
+    """Whether no entry is infinite or NaN."""
+    for value in x.flat:  # noqa: SIM110, numba has no generators in all()
+        if not math.isfinite(value):
+            return False
+    return True
