@@ -190,6 +190,12 @@ def test_a_panel_without_a_certificate_says_so(tmp_path):
     assert text == ["no certificate"]
 
 
+def test_a_panel_whose_start_is_optimal_says_so(tmp_path):
+    solved = stored.trace() | {"gap": np.append(np.full(20, -1e-16), 0.0)}
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec(), solved)], y="gap")
+    assert [panel.remark for panel in sheet.panels.values()] == ["0 from the start"]
+
+
 def test_what_is_not_shown_is_in_the_small_print(tmp_path):
     peer = stored.result(stored.spec(solver="liblinear"))
     peer.trace["passes"] = peer.trace["passes"] * np.nan

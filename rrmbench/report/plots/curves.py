@@ -190,6 +190,6 @@ def _why_empty(runs, axes):
         return f"{axes.x} not counted"
     if axes.y == "suboptimality" and not any(run.reference for run in runs):
         return "no reference yet"
-    if axes.y in ("suboptimality", "gap"):
-        return "no certificate"
+    if axes.logarithmic:
+        return "0 from the start" if any(np.isfinite(run.column(axes.y)).any() for run in runs) else "no certificate"
     return f"{axes.y} not measured"

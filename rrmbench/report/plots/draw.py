@@ -127,7 +127,7 @@ def _curve(axes, curve, style, number):
 
 
 def _limits(axes, panel, wanted):
-    """Frame the data and the ends of bounds: no diverging curve squeezes the rest, no floor below stretches the axis."""
+    """Frame the data and the ends of bounds: no diverging curve squeezes the rest, no low floor stretches the axis."""
     axes.set_xlim(left=0)
     curves, start = panel.curves.values(), panel.start
     lowest = min((curve.y if curve.low is None else curve.low).min() for curve in curves)
