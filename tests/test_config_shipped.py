@@ -30,11 +30,21 @@ def test_no_two_have_one_name():
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("figure", ["pdprox/table1", *(f"pdprox/figure{k}" for k in range(2, 9))])
+TWINS = ["pdprox/table1", *(f"pdprox/figure{k}" for k in range(2, 9))]
+AGM = ["svm_bias", "l1_svm", "f1", "crf_ocr", "m3n_ocr", "lpboost", "elastic_net_ball", "adaptive_L"]
+
+
+def test_every_configuration_of_agm_has_its_twin():
+    names = {path.stem for path in (CONFIGS / "agm").glob("*.yaml")}
+    assert names == {*AGM, *(f"{name}_small" for name in AGM)}
+
+
+@pytest.mark.parametrize("figure", [*TWINS, *(f"agm/{name}" for name in AGM)])
 def test_a_small_twin_asks_for_less(figure):
     full, small = (resolve(read(CONFIGS / f"{figure}{suffix}.yaml")) for suffix in ("", "_small"))
     assert (full.name, small.name) == (figure.replace("/", "_"), figure.replace("/", "_") + "_small")
     assert {run["solver"]["name"] for run in small.runs} == {run["solver"]["name"] for run in full.runs}
+    assert {run["reduction"]["name"] for run in small.runs} == {run["reduction"]["name"] for run in full.runs}
     assert len(small.runs) <= len(full.runs)
 
 

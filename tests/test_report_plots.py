@@ -190,6 +190,12 @@ def test_a_panel_without_a_certificate_says_so(tmp_path):
     assert text == ["no certificate"]
 
 
+def test_a_panel_whose_start_is_optimal_says_so(tmp_path):
+    solved = stored.trace() | {"gap": np.append(np.full(20, -1e-16), 0.0)}
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec(), solved)], y="gap")
+    assert [panel.remark for panel in sheet.panels.values()] == ["0 from the start"]
+
+
 def test_what_is_not_shown_is_in_the_small_print(tmp_path):
     peer = stored.result(stored.spec(solver="liblinear"))
     peer.trace["passes"] = peer.trace["passes"] * np.nan
@@ -281,6 +287,27 @@ def test_a_diverging_run_does_not_squeeze_the_others(tmp_path, y):
     low, high = draw(sheet).axes[0].get_ylim()
     assert high < 100
     assert low > 0.0
+
+
+def test_a_metric_is_framed_by_what_it_is_after_the_start(tmp_path):
+    column = np.concatenate([[0.7, 0.4], np.linspace(0.2, 0.18, 19)])
+    result = stored.result(stored.spec(), stored.trace() | {"test_error": column})
+    (sheet,) = sheets_of(tmp_path, [result], y="test_error")
+    bottom, top = draw(sheet).axes[0].get_ylim()
+    assert 0.15 < bottom < 0.18
+    assert 0.4 < top < 0.6
+
+
+@pytest.mark.parametrize("factor", [30.0, 3000.0])
+def test_bounds_end_within_the_frame_or_the_small_print_says_so(tmp_path, monkeypatch, factor):
+    monkeypatch.setattr(
+        "rrmbench.report.plots._bound_of",
+        lambda experiment, trust: lambda run: (np.arange(1.0, 21.0), factor * np.linspace(9.0, 1.0, 20)),
+    )
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], theory=True)
+    _, top = draw(sheet).axes[0].get_ylim()
+    above = [note for note in sheet.notes if note.startswith("1 bound lies above the panels")]
+    assert (top >= factor, len(above)) == ((True, 0) if factor < 100.0 else (False, 1))
 
 
 def test_limits_and_title_of_the_plot_section_are_obeyed(tmp_path):

@@ -227,3 +227,12 @@ def test_an_entropy_that_is_not_there_is_refused():
 
     with pytest.raises(RrmbenchError, match="prox: entropy needs"):
         iterates(problem(), 1, prox="entropy")
+
+
+@pytest.mark.parametrize("prox", ["entropy", "euclidean"])
+def test_data_of_zeros_have_no_curvature_and_an_end(prox):
+    simplex = {"name": "entropy_simplex", "strength": 0.1}
+    p = Problem(np.zeros((6, 3)), np.array([1.0, -1.0] * 3), "max_row", simplex).smoothed(0.01)
+    for x in iterates(p, 3, prox=prox):
+        assert np.allclose(x.w, 1.0 / 6.0, rtol=1e-12)
+        assert p.primal(x.w, p.outputs(x.w)) - p.dual_at(p.v(x.b), x.b)[0] < 1e-12

@@ -6,6 +6,8 @@ import numpy as np
 
 from rrmbench.report import naming
 
+FAR = 100.0  # times the start of a panel, above which a theorem's curve would squeeze all others
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -66,6 +68,17 @@ class Panel:
     floor: float
     optimum: float | None
     remark: str
+
+    @property
+    def start(self):
+        """The greatest first value of the curves, 0 without curves."""
+        return max((curve.y[0] for curve in self.curves.values()), default=0.0)
+
+    @property
+    def near_bounds(self):
+        """The least values of the theorems' curves, (series, value), of those that come near to the start."""
+        least = [(name, curve.y.min()) for name, curve in self.proven]
+        return [(name, value) for name, value in least if value <= FAR * self.start]
 
 
 STRUCTURE = ("solver", "reduction", "reduction.inside")
@@ -177,6 +190,6 @@ def _why_empty(runs, axes):
         return f"{axes.x} not counted"
     if axes.y == "suboptimality" and not any(run.reference for run in runs):
         return "no reference yet"
-    if axes.y in ("suboptimality", "gap"):
-        return "no certificate"
+    if axes.logarithmic:
+        return "0 from the start" if any(np.isfinite(run.column(axes.y)).any() for run in runs) else "no certificate"
     return f"{axes.y} not measured"

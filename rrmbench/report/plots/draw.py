@@ -17,6 +17,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from rrmbench.bench.columns import METRICS
 from rrmbench.report.naming import short
 
 # Titles, names and notes come from files: with parse_math=False a "$" in them is drawn as it is.
@@ -126,13 +127,13 @@ def _curve(axes, curve, style, number):
 
 
 def _limits(axes, panel, wanted):
-    """Frame the data: no diverging curve squeezes the rest, no floor below the data stretches the axis."""
+    """Frame the data and the ends of bounds: no diverging curve squeezes the rest, no low floor stretches the axis."""
     axes.set_xlim(left=0)
-    curves = panel.curves.values()
+    curves, start = panel.curves.values(), panel.start
     lowest = min((curve.y if curve.low is None else curve.low).min() for curve in curves)
-    highest, start = max(curve.y.max() for curve in curves), max(curve.y[0] for curve in curves)
+    highest = max(curve.y.max() for curve in curves)
     if wanted.logarithmic:
-        bottom, top = lowest / 1.6, min(highest, 10 * start) * 1.6
+        bottom, top = lowest / 1.6, 1.6 * max([min(highest, 10 * start), *(least for _, least in panel.near_bounds)])
         if panel.floor > 0 and lowest <= 10 * panel.floor:
             bottom = min(bottom, panel.floor / 2)
             axes.axhspan(bottom, panel.floor, color="0.85", zorder=0, linewidth=0)
@@ -141,10 +142,22 @@ def _limits(axes, panel, wanted):
         (bottom, top), fall = axes.get_ylim(), start - lowest
         least = lowest if panel.optimum is None else min(lowest, panel.optimum)
         axes.set_ylim(max(bottom, least - 0.05 * fall), min(top, start + 0.3 * fall))
+    elif wanted.y in METRICS:
+        _frame_metric(axes, curves)
     if wanted.xlim is not None:
         axes.set_xlim(*wanted.xlim)
     if wanted.ylim is not None:
         axes.set_ylim(*wanted.ylim)
+
+
+def _frame_metric(axes, curves):
+    """Frame what a metric is after the first twentieth of the axis, since that of w = 0 would flatten the rest."""
+    after = 0.05 * max(curve.x[-1] for curve in curves)
+    late = np.concatenate([curve.y[curve.x >= min(after, curve.x[-1])] for curve in curves])
+    low, high = late.min(), late.max()
+    bottom, top = axes.get_ylim()
+    if high > low:
+        axes.set_ylim(max(bottom, low - 0.5 * (high - low)), min(top, high + 0.5 * (high - low)))
 
 
 def _ticks(axes, wanted):

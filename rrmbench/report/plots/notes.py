@@ -3,6 +3,7 @@
 import numpy as np
 
 from rrmbench.report import naming
+from rrmbench.report.plots.curves import FAR
 
 LONGEST = 6  # lines about runs that ended badly, and about bounds that are not drawn; the rest is counted
 
@@ -34,6 +35,9 @@ def _aggregation(runs, panels):
 def _theory(panels):
     if any(panel.proven for panel in panels):
         yield "fine dots: the bound proven for the method on this problem (constants measured, w* of the reference)"
+    above = sum(len(panel.proven) - len(panel.near_bounds) for panel in panels)
+    if above:
+        yield f"{above} bound{'s lie' if above > 1 else ' lies'} above the panels, beyond {FAR:g} times the start"
     reasons = list(dict.fromkeys(reason for panel in panels for reason in panel.unproven))
     yield from (f"no bound for {reason}" for reason in reasons[:LONGEST])
     if len(reasons) > LONGEST:
