@@ -86,7 +86,12 @@ def agm_quartering(problem, *, step="adaptive", up=2.0, down=1.1, convexity="psi
     return per_step * k + extra + 0.5
 
 
-@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering)
+def chosen(*, prox="auto", **others):
+    """(what else is needed, what is not given) with a `prox`: an entropy asked for, or one that is not taken."""
+    return frozenset({"entropy"} if prox == "entropy" else ()), frozenset({"ground"} if prox == "euclidean" else ())
+
+
+@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering, choose=chosen)
 def agm_ef(
     problem,
     start,
@@ -105,7 +110,7 @@ def agm_ef(
     return steps(problem, start, WholePast, step, up, down, convexity, prox)
 
 
-@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering)
+@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering, choose=chosen)
 def agm_ef_1(
     problem,
     start,
