@@ -182,6 +182,8 @@ class Problem:
     @property
     def dual_squares(self) -> float:
         """A bound of ||b||^2 over the domain of D, D_2 of Pdprox; inf if there is none."""
+        if hasattr(self.loss, "dual_squares"):
+            return self.loss.dual_squares(self.X, self.y)
         return 2.0 * self.n * self.diameter if self.minimized_bias else self.n * self.dual_radius**2
 
     @property
