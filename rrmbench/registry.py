@@ -88,6 +88,7 @@ class Component:
     bound: object = None  # its theorem, bound(constants, passes or epochs, ...), see rrmbench.problem.constants
     passes_to_quarter: object = None  # of a solver: f(problem, **parameters), see rrmbench.problem.constants
     counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
+    choose: object = None  # of a solver: f(**parameters) -> (what it needs beside `needs`, what it loses of `gives`)
 
     def endless(self, rules):
         """Return why no rule of the `stop` section (names of rules) ends this solver, or None if one may."""
@@ -120,12 +121,14 @@ class Component:
             return self.build(problem, start, rng, **values)
 
         bound = passes_to_quarter = None
+        needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
         if self.bound is not None:
             keys = [p.name for p in inspect.signature(self.bound).parameters.values() if p.kind is p.KEYWORD_ONLY]
             bound = partial(self.bound, **{key: values.get(key, self.parameters[key].default) for key in keys})
         if self.passes_to_quarter is not None:
             passes_to_quarter = partial(self.passes_to_quarter, **values)
-        return Solver(run, self.name, self.needs, self.gives, bound, passes_to_quarter, self.counts_passes)
+        needs, gives = self.needs | needed, self.gives - lost
+        return Solver(run, self.name, needs, gives, bound, passes_to_quarter, self.counts_passes)
 
 
 @dataclass(frozen=True)
@@ -170,7 +173,7 @@ _aliases = {kind: {} for kind in KINDS}
 _plugins = set()  # the resolved paths of the plug-in files that were imported
 
 
-def _add(kind, function, needs, gives, aliases, bound, passes_to_quarter, counts_passes, keyword_only):
+def _add(kind, function, needs, gives, aliases, bound, passes_to_quarter, counts_passes, choose, keyword_only):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
@@ -185,7 +188,8 @@ def _add(kind, function, needs, gives, aliases, bound, passes_to_quarter, counts
             annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
         parameters[p.name] = Parameter(p.name, annotation, p.default)
     traits = frozenset(needs), frozenset(gives)
-    component = Component(kind, name, function, parameters, *traits, source, bound, passes_to_quarter, counts_passes)
+    theorems = bound, passes_to_quarter
+    component = Component(kind, name, function, parameters, *traits, source, *theorems, counts_passes, choose)
     _components[kind][name] = component
     for alias in aliases:
         _aliases[kind][alias] = name
@@ -202,6 +206,7 @@ def _decorator(kind, keyword_only):
         bound: Callable | None = None,
         passes_to_quarter: Callable | None = None,
         counts_passes: bool = True,
+        choose: Callable | None = None,
         quartering: Callable | None = None,
     ) -> Any:
         if quartering is not None:
@@ -209,7 +214,7 @@ def _decorator(kind, keyword_only):
             passes_to_quarter = quartering
 
         def add(f):
-            return _add(kind, f, needs, gives, aliases, bound, passes_to_quarter, counts_passes, keyword_only)
+            return _add(kind, f, needs, gives, aliases, bound, passes_to_quarter, counts_passes, choose, keyword_only)
 
         return add if function is None else add(function)
 
@@ -345,12 +350,17 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
     if inside is not None:
         solver = reduce_solver(solver, inside, f"{where}.inside")
     component, parameters = from_mapping("reduction", reduction_spec, where)
+    if "square" in component.gives and "entropy" in solver.needs:
+        raise RrmbenchError(
+            f"{where} {component.name}: it adds a square, which {solver.name} with an entropy cannot have"
+        )
     reduced = component.build(solver, **parameters)
     if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
         name, counts = f"{component.name}({solver.name})", solver.counts_passes
         reduced = Solver(reduced, name, solver.needs, solver.gives, counts_passes=counts)
-    # w and b of a problem with more strong convexity are no pair on the one without
+    # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step
     lost = {"dual"} if "strongly_convex" in component.gives else set()
+    lost |= {"ground"} if "square" in component.gives else set()
     if component.gives and "gap" in reduced.gives:  # of the problem that the reduction made
         reduced, lost = replace(reduced, run=_without_objectives(reduced.run)), lost | {"gap"}
     return replace(reduced, needs=reduced.needs - component.gives, gives=reduced.gives - lost)

@@ -149,3 +149,23 @@ def test_constraint_and_penalty_have_one_minimizer(strength):
     ball = Problem(X, y, "squared", BALL | {"gamma": gamma, "radius": built(BALL, gamma=gamma).penalty(w.value)})
     z = X @ w.value
     assert ball.primal(w.value, z) - ball.dual_value(ball.loss_dual(z)) == pytest.approx(0.0, abs=1e-7)
+
+
+@pytest.mark.parametrize("gamma", [0.3, 1e3, 1e8, 1e12])
+@pytest.mark.parametrize("r", [1e-8, 1.0, 1e8])
+def test_a_ball_much_smaller_than_its_gamma_keeps_its_digits(gamma, r):
+    """psi* is at least v.x for x on the sphere, and the projection u of v has (v - u).(x - u) <= 0."""
+    rng, (ball, _) = (
+        np.random.default_rng(0),
+        build_regularizer({"name": "elastic_net_ball", "gamma": gamma, "radius": r}),
+    )
+    for _ in range(50):
+        v = rng.standard_normal(3) * 10.0 ** rng.uniform(-12, 6)
+        u = ball.prox(v, 1.0)
+        assert ball.value(u) == 0.0
+        assert ball.conjugate(v) > 0.0
+        for x in *np.eye(3), *-np.eye(3), *rng.standard_normal((5, 3)):
+            a, b = 0.5 * x @ x, gamma * np.sum(np.abs(x))
+            x = x * (2.0 * r / (b + np.sqrt(b * b + 4.0 * a * r)))
+            assert x @ v <= ball.conjugate(v) + 1e-12 * np.abs(x) @ np.abs(v)
+            assert (v - u) @ (x - u) <= 1e-9 * np.linalg.norm(v - u) * np.linalg.norm(x - u)

@@ -18,6 +18,8 @@ _WORDS = {
     "rows": ("data in rows and no free bias", "dataset", "of that kind"),
     "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
     "euclidean": ("a loss that is smoothed by a square", "loss", "one"),
+    "entropic": ("a loss that is smoothed by an entropy", "loss", "one"),
+    "entropy": ("a regularizer with an entropic step, without any square or free bias beside it", "regularizer", "one"),
     "conjugate_prox": ("a loss whose conjugate has a Euclidean proximal step", "loss", "one"),
     "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
 }
@@ -53,8 +55,10 @@ def _problem_reason(spec, has):
             return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
     if "minimized_bias" in has and "scalar" not in has:
         return f"a bias is minimized for losses of one output per sample; {_owner('loss', spec)} is not such a loss"
-    if "weighs_samples" in has and has & {"tasks", "free_bias"}:
-        found = "a free bias" if "free_bias" in has else "one label for each of several tasks"
+    if "free_bias" in has and "takes_bias" not in has:
+        return f"a free bias (dataset.bias) has no place in the model of {_owner('loss', spec)}"
+    if "weighs_samples" in has and "tasks" in has:
+        found = "one label for each of several tasks"
         return f"{_owner('loss', spec)} weighs samples by their features; {_owner('dataset', spec)} has {found}"
     if "tasks" in has and "scalar" not in has and "separable" in has:
         return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one label"

@@ -201,6 +201,10 @@ def _faults(loss, b, y):
     if not off <= TOLERANCE * N:
         yield "the transitions in b do not sum up to its positions"
         return
+    low, high = _transition_bounds(chances, sequences.later)
+    if not (np.all(edges >= low - TOLERANCE * N) and np.all(edges <= high + TOLERANCE * N)):
+        yield "the transitions in b are none that its positions allow"
+        return
     if b[-2:, 1:].any():
         yield "the last two rows of b have more than one entry"
     entropy, delta = -float(b[-1, 0]), float(b[-2, 0])
@@ -210,6 +214,19 @@ def _faults(loss, b, y):
     true = loss.conjugate_convexity * entropy - loss.cost * float(b[rows, sequences.labels].sum())
     if not abs(delta - true) <= TOLERANCE * N:
         yield f"the last row but one of b says {delta:.12g}, its marginals and entropies {true:.12g}"
+
+
+def _transition_bounds(chances, later):
+    """The sums over t of max(0, p_(t-1)(i) + p_t(j) - 1) and of min(p_(t-1)(i), p_t(j)), (k, k) each.
+
+    Between them are the sums of the joint probabilities of neighbours with the chances (N, k), whatever they are.
+    """
+    low, high = (np.zeros((chances.shape[1], chances.shape[1])) for _ in range(2))
+    for t in np.array_split(later, 1 + later.size // 4096):
+        before, here = chances[t - 1][:, :, None], chances[t][:, None, :]
+        low += np.maximum(before + here - 1.0, 0.0).sum(axis=0)
+        high += np.minimum(before, here).sum(axis=0)
+    return low, high
 
 
 def _entropy(p):

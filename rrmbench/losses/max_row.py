@@ -115,6 +115,10 @@ class MaxRow(NamedTuple):
     def diameter(self, X, y):
         return math.log(X.shape[0])
 
+    def dual_squares(self, X, y):
+        """t (t - 1), the greatest ||t p - 1||^2: p is a vertex of the simplex."""
+        return X.shape[0] * (X.shape[0] - 1.0)
+
     def S(self, X, y):
         """max_i ||u_i||^2: the curvature of Phi^mu along x is (1/mu) times a variance of u_i.x."""
         return float(np.max(X.sqnorms))

@@ -108,7 +108,7 @@ class MeanOfConjugates:
         return 1.0
 
     def radius(self, value, shape):
-        return float(np.sqrt(self.n)) * self.problem.dual_radius
+        return float(np.sqrt(self.problem.dual_squares))
 
 
 class EntropicMeanOfConjugates(MeanOfConjugates):

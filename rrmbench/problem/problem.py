@@ -23,7 +23,7 @@ from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Counted
-from rrmbench.problem.samples import is_entropic, over_samples
+from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
@@ -89,8 +89,8 @@ class Problem:
             put("l2", self.l2 + l2)
         else:
             renamed("regularizer", self.regularizer)
-        if self.free_bias and getattr(self.loss, "weighs_samples", False):
-            raise RrmbenchError(f"{type(self.loss).__name__} weighs samples, found a free bias")
+        if self.free_bias and not takes_bias(self.loss):
+            raise RrmbenchError(f"{type(self.loss).__name__}: found a free bias, which has no place in its model")
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
         if self.free_bias and self.minimized_bias:
@@ -182,6 +182,8 @@ class Problem:
     @property
     def dual_squares(self) -> float:
         """A bound of ||b||^2 over the domain of D, D_2 of Pdprox; inf if there is none."""
+        if hasattr(self.loss, "dual_squares"):
+            return self.loss.dual_squares(self.X, self.y)
         return 2.0 * self.n * self.diameter if self.minimized_bias else self.n * self.dual_radius**2
 
     @property

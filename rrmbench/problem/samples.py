@@ -37,6 +37,14 @@ def is_entropic(loss):
     return getattr(loss, "entropic", not getattr(loss, "conjugate_prox", True))
 
 
+def takes_bias(loss):
+    """Whether the last entry of the model may be a free bias.
+
+    A loss with an operator, so a model of its own, says so by a method `balanced` for its b.
+    """
+    return hasattr(loss, "balanced") or not hasattr(loss, "operator")
+
+
 class _Outputs:
     """What is known of a loss unless it says otherwise: mu multiplies squares of at most lipschitz^2/2 in the mean."""
 

@@ -5,7 +5,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
-from rrmbench.problem.samples import is_entropic
+from rrmbench.problem.samples import is_entropic, takes_bias
 from rrmbench.registry import built, needs_of
 
 
@@ -60,11 +60,12 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
     ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "scalar"
     (one output per sample), "conjugate_prox" (its conjugate has a proximal step), "euclidean" (mu multiplies a square),
-    "weighs_samples" (the model is weights of the samples), and its class name ("Hinge") where it is not smoothed, for
-    methods that know certain formulas only; "separable" (a sum over samples) unless a minimized bias couples them. Of
+    or else "entropic", "weighs_samples" (the model is weights of the samples), "takes_bias" (a free bias has a place in
+    the model), and its class name ("Hinge") where it is not smoothed, for methods that know certain formulas only;
+    "separable" (a sum over samples) unless a minimized bias couples them. Of
     the regularizer: "strongly_convex", "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2),
-    "entropy" (a step with an entropy for prox-function), its class name ("L1", "Zero"). Of both loss and data:
-    "matrix", if the model is one.
+    "entropy" (a step with an entropy for prox-function, on all of the model), its class name ("L1", "Zero"). Of both
+    loss and data: "matrix", if the model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return traits_of(phi, mu, psi, 0.0 if "free_bias" in data else l2, data)
@@ -82,11 +83,13 @@ def traits_of(loss, mu, regularizer, square, data):
         "scalar": outputs == "scalar",
         "conjugate_prox": getattr(loss, "conjugate_prox", True),
         "euclidean": not is_entropic(loss),
+        "entropic": is_entropic(loss),
         "weighs_samples": getattr(loss, "weighs_samples", False),
+        "takes_bias": takes_bias(loss),
         "matrix": outputs == "vector" or getattr(loss, "matrix", False) or "tasks" in data,
         "coordinate": regularization.coordinate_separable and "free_bias" not in data,
         "isotropic": regularization.isotropic,
-        "entropy": regularization.entropic and square == 0.0,
+        "entropy": regularization.entropic and square == 0.0 and "free_bias" not in data,
     }
     own = {"rows"} if hasattr(loss, "operator") else set()  # an operator of the loss has no rows for kernels
     return frozenset(name for name, holds in tests.items() if holds) | (data - own)

@@ -63,7 +63,7 @@ def _decayed(constants, epochs):
     return 0.25**epochs * np.fmin(constants.initial_gap, constants.initial_suboptimality)
 
 
-@reduction(gives={"strongly_convex"}, bound=adapt_reg_bound)
+@reduction(gives={"strongly_convex", "square"}, bound=adapt_reg_bound)
 def adapt_reg(
     solve,
     *,
@@ -98,7 +98,7 @@ def adapt_smooth(
     return _adaptive(solve, None, mu, epochs, inner, output)
 
 
-@reduction(gives={"strongly_convex", "smooth"}, bound=joint_adapt_bound)
+@reduction(gives={"strongly_convex", "square", "smooth"}, bound=joint_adapt_bound)
 def joint_adapt(
     solve,
     *,
@@ -215,7 +215,7 @@ def _starting_values(solve, problem, state, sigma, mu):
     problem = problem.counted()
     z = problem.outputs(state.w)
     gap = bound_of_suboptimality(problem, state.w, z)
-    theory = gap / (2.0 * problem.diameter)
+    theory = _at_scale(gap, 2.0 * problem.diameter)
     if mu == "auto":
         mu = theory
     if sigma == "auto":
@@ -227,8 +227,13 @@ def _starting_values(solve, problem, state, sigma, mu):
         else:
             for theta in squared_distances(smoothed, state.w, z):  # noqa: B007, the last is used
                 yield state._replace(passes=problem.X.passes)
-            sigma = gap / theta
+            sigma = _at_scale(gap, theta)
     return (sigma or 0.0, mu or 0.0), problem.X.passes
+
+
+def _at_scale(gap, size):
+    """gap/size, and 1 where w0 is optimal or what is added changes nothing: then any strength will do, but not 0."""
+    return gap / size if gap > 0.0 and size > 0.0 else 1.0
 
 
 def squared_distances(problem, w0, z0):

@@ -18,7 +18,7 @@ def none(solve):
     return solve
 
 
-@reduction(gives={"strongly_convex"})
+@reduction(gives={"strongly_convex", "square"})
 def regularize(solve, *, sigma: Positive | None = None, eps: Positive | None = None):
     """P(w) + (sigma/2) ||w - w0||^2, w0 the start [Reductions, section 1]
 

@@ -5,7 +5,12 @@ from functools import partial
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import Solver, reduction
 
-FIT = {"smooth", "strongly_convex", "conjugate_prox"}  # traits that duals have where the problem has the others
+FIT = {
+    "smooth",
+    "strongly_convex",
+    "conjugate_prox",
+    "entropy",
+}  # traits that duals have where the problem has the others
 
 
 def _swapped(objectives):
@@ -45,7 +50,9 @@ def solve_dual(solve):
     needs = {"strongly_convex"}  # else Psi* is infinite somewhere
     if "strongly_convex" in solve.needs:
         needs.add("smooth")
-    if "ground" not in solve.gives:
+    if "entropy" in solve.needs:
+        needs.add("entropic")
+    elif "ground" not in solve.gives:
         needs.add("euclidean")
     gives = solve.gives & {"gap"}
     return Solver(reduced, f"solve_dual({solve.name})", frozenset(needs), gives, counts_passes=solve.counts_passes)

@@ -32,10 +32,10 @@ class ElasticNetBall:
 
     def prox(self, w, t):
         """The projection on the ball, for every t."""
-        m, u = ball_point(np.abs(w) + self.gamma, self.gamma, self.r)
-        if m <= 1.0:
+        if self.penalty(w) <= self.r:
             return w.copy()
-        # a large gamma leaves few digits of u; scaling brings it back into the ball
+        _, u = ball_point(np.abs(w), self.gamma, self.r, shift=self.gamma)
+        # rounding must not leave the ball
         return np.copysign(u, w) * min(1.0, self.r / max(self.penalty(u), np.finfo(float).tiny))
 
     def dual_scaling(self, v):

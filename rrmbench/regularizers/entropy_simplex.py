@@ -66,6 +66,8 @@ class EntropySimplex:
     def check(self, shape):
         """Raise RrmbenchError if the capped simplex of models of this shape is empty."""
         n = math.prod(shape)
+        if n == 0:
+            raise RrmbenchError("regularizer entropy_simplex: found a model without weights, which have to sum to 1")
         if n * self.cap < 1.0 - DOMAIN_ROUNDING:
             raise RrmbenchError(
                 f"regularizer entropy_simplex: found cap = {self.cap:g} for {n} weights, which cannot sum to 1, "

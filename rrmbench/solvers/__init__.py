@@ -11,7 +11,9 @@ from: `problem.start(start)` is a new w to begin with, in the domain of Psi. A p
 X^T, so 2 nnz entries read; products that papers do not count are checks; a product with 0 is free. `problem.counted()`
 is a view of the problem whose `X.passes` counts the products made through it. `needs` are traits
 of the problem (see `rrmbench.problem.traits.traits`), "Hinge or Logistic" being met by either.
-`gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b).
+`gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b), {"gap"} that it has `objectives`,
+{"ground"} that the method takes the steps of an entropy where a dual has no other. `choose` is a function of the
+parameters, f(**parameters) -> (needs, loses), for what depends on them.
 """
 
 import importlib

@@ -47,8 +47,13 @@ def copy_of(x):
 
 
 def bound_of_suboptimality(problem, w0, z0):
-    """Delta = P(w0) - D(0) >= P(w0) - P(w*), z0 = X w0."""
-    return problem.primal(w0, z0) - problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
+    """Delta = P(w0) - D(b) >= P(w0) - P(w*) for b = 0, or for the losses' derivatives where D(0) = -inf; z0 = X w0.
+
+    Of a dual, b is a model of the problem, whose domain may be without 0.
+    """
+    primal = problem.primal(w0, z0)
+    least = problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
+    return primal - (least if least > -np.inf else problem.dual_value(problem.loss_dual(z0)))
 
 
 def _gap(stage, x):

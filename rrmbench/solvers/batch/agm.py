@@ -23,7 +23,7 @@ of known products. A rejected trial changes u and costs a pass as well, half a o
 """
 
 from functools import partial
-from math import inf, log, sqrt
+from math import hypot, inf, log, sqrt
 from typing import Literal
 
 import numpy as np
@@ -37,6 +37,7 @@ from rrmbench.solvers.batch.geometry import Euclidean, OfDuals, Simplex
 
 NEGLIGIBLE = 1e-250  # rho, below which its term is lost in rounding, and 1/rho would overflow
 FIRST = 1e-3  # L_0 over the bound
+TINY = 1e-200  # the least bound of L, so that L and rho stay above NEGLIGIBLE; any greater bound is one too
 LEAST = 1e-9  # every trial over the bound: once x is optimal, every L is accepted
 ROUNDING = 1e-12  # of M', up to which J(x') may exceed it; without it L explodes near the optimum
 
@@ -86,7 +87,12 @@ def agm_quartering(problem, *, step="adaptive", up=2.0, down=1.1, convexity="psi
     return per_step * k + extra + 0.5
 
 
-@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering)
+def chosen(*, prox="auto", **others):
+    """(what else is needed, what is not given) with a `prox`: an entropy asked for, or one that is not taken."""
+    return frozenset({"entropy"} if prox == "entropy" else ()), frozenset({"ground"} if prox == "euclidean" else ())
+
+
+@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering, choose=chosen)
 def agm_ef(
     problem,
     start,
@@ -105,7 +111,7 @@ def agm_ef(
     return steps(problem, start, WholePast, step, up, down, convexity, prox)
 
 
-@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering)
+@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering, choose=chosen)
 def agm_ef_1(
     problem,
     start,
@@ -136,7 +142,7 @@ class Ratios:
             self.theta, self.rho, self.t_1, self.weight = 1.0, L - lambda_1, 0.0, 0.0
             return
         c = rho + lambda_1 + lambda_2
-        self.theta = theta = 2.0 * c / (rho + sqrt(rho * rho + 4.0 * (L + lambda_2) * c))
+        self.theta = theta = 2.0 * c / (rho + hypot(rho, 2.0 * sqrt(L + lambda_2) * sqrt(c)))  # squares overflow
         self.rho = (1.0 - theta) * rho if rho > NEGLIGIBLE else 0.0
         self.t_1, self.weight = (1.0 - theta) * c, theta * c / (c + (lambda_1 + lambda_2) * theta)
 
@@ -207,7 +213,7 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
     geometry = geometry_of(problem, prox)
     lambda_1 = problem.l2 if convexity == "loss" and not problem.free_bias else 0.0
     lambda_2 = problem.strong_convexity - lambda_1
-    bound, adaptive = geometry.L + lambda_1, step == "adaptive"
+    bound, adaptive = max(geometry.L, TINY) + lambda_1, step == "adaptive"
     x, dx = geometry.start(start)
     Xx = problem.outputs(x)
     z, Xz, rho = x, Xx, inf

@@ -41,7 +41,7 @@ def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step
         else          mu2 and mu1 fall in turn, from mu1 mu2 = ||A||^2 and mu1 D1 = mu2 D2:
                       P(w) - P(w*) <= 4 ||A|| sqrt(D1 D2) / k about, after k steps [Nesterov 2005b, section 6]
 
-    ||A||^2 is bounded by (1/n^2) sum ||x_i||^2 <= R^2/n; D2 = n G^2/2. In the last case a step and the product that it
+    ||A||^2 is bounded by (1/n^2) sum ||x_i||^2 <= R^2/n; D2 bounds ||b||^2/2, n G^2/2 for one output per sample. In the last case a step and the product that it
     leaves to be made cost one and a half passes, else a step costs one.
 
     radius : the r of D1 = r^2/2, which matters in the last case only. "auto" derives it as the paper does: psi(w*) is
@@ -105,7 +105,7 @@ class Pair:
     def distances(self):
         """D1 and D2."""
         problem, far = self.problem, self.b0.any()
-        D2 = 0.5 * problem.n * (problem.dual_radius * (2.0 if far else 1.0)) ** 2
+        D2 = 0.5 * problem.dual_squares * (4.0 if far else 1.0) or 1.0  # 0 where b = 0 is the only one
         if self.radius != "auto":
             return 0.5 * self.radius**2, D2
         w = problem.prox(self.w0, 0.0)

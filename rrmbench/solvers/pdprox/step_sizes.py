@@ -7,6 +7,8 @@ averages after T iterations, and of [Pdprox, Corollary 8], P(w) - P(w*) <= (D_1 
     data      R^2/n, R = max ||x_i||. [Pdprox, Appendix A] There the generalized hinge has (a^2 + 1) R^2/n and
               2 a^2 R^2/n, since its conjugate is written with two variables per sample, one of which multiplies
               a x_i; the one variable of a loss here multiplies x_i alone, so that R^2/n holds for every loss.
+              Where b sums to 0 (a bias that is minimized, max_row) a move of b sees no mean of the rows, and c is
+              (1/n^2) sum ||x_i - mean||^2, which is less.
     spectral  ||X||^2/n^2 by 20 steps of the Lanczos process, a pass each
 """
 
@@ -100,12 +102,19 @@ def step_sizes_for(problem, at, rng, constant, **options):
     constant : as in the docstring of this file
     options : of `StepSizes`
     """
-    c = problem.R**2 / problem.n or 1.0
+    c = squared_norm(problem) / problem.n or 1.0
     if constant == "spectral":
         for bound in norm_bounds(problem.X, rng):  # noqa: B007, the last is used
             yield at._replace(passes=problem.X.passes)
         c = min(c, (bound / problem.n) ** 2) or 1.0
     return StepSizes(problem, c, guarded=constant == "spectral", **options)
+
+
+def squared_norm(problem):
+    """A bound of n ||K||^2 on the moves of b: R^2, or less for losses whose b sums to 0."""
+    if not (problem.minimized_bias or problem.has_entropic_losses):
+        return problem.R**2
+    return min(problem.losses.S, float(problem.X.sqnorms.mean()))
 
 
 def norm_bounds(X, rng):
