@@ -80,7 +80,7 @@ def solve(
         w=trace.w.copy(),
         b=None if trace.b is None else trace.b.copy(),
         gap=float(rows["gap"].iloc[-1]),
-        status=trace.status,
-        reason=trace.reason,
+        status=trace.status or "",
+        reason=trace.reason or "",
         trace=rows,
     )

@@ -12,10 +12,12 @@ import json
 import math
 import threading
 import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from textwrap import shorten
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +27,7 @@ from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import locked, reading, refuse_link, replacing
 from rrmbench.problem.certificate import contradict
 
+Columns = Mapping[str, np.ndarray]
 FINAL = frozenset({"done", "diverged", "timeout"})
 
 _improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
@@ -33,10 +36,10 @@ _improving = threading.Lock()  # reading a reference and replacing it must not i
 class _Deferred:
     """A field whose value may be given as a function, which is called at the first use."""
 
-    def __set_name__(self, owner, name):
+    def __set_name__(self, owner: type, name: str) -> None:
         self.slot = "_" + name
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: object, owner: type) -> Any:
         if instance is None:
             return None  # what dataclass takes as the default
         value = getattr(instance, self.slot)
@@ -45,7 +48,7 @@ class _Deferred:
             setattr(instance, self.slot, value)
         return value
 
-    def __set__(self, instance, value):
+    def __set__(self, instance: object, value: object) -> None:
         setattr(instance, self.slot, value)
 
 
@@ -69,16 +72,16 @@ class Result:
     created: str
     unreadable: bool = False
     info: dict = field(default_factory=dict)
-    trace: dict = field(default_factory=dict)
-    w: np.ndarray | None = _Deferred()
-    b: np.ndarray | None = _Deferred()
+    trace: dict[str, np.ndarray] = field(default_factory=dict)
+    w: Any = _Deferred()  # np.ndarray | None
+    b: Any = _Deferred()
 
     @property
-    def points(self):
+    def points(self) -> int:
         """The number of trace points."""
         return len(next(iter(self.trace.values()), ()))
 
-    def header(self):
+    def header(self) -> dict:
         """Return the JSON header: every field but the arrays, with `info` spread out."""
         named = {name: getattr(self, name) for name in _HEADER}
         return {"schema_version": SCHEMA_VERSION} | named | self.info
@@ -90,35 +93,35 @@ _HEADER = tuple(f.name for f in fields(Result) if f.name not in ("unreadable", "
 class Experiment:
     """The folder of one experiment. Nothing is created before the first write, and no link inside is followed."""
 
-    def __init__(self, directory):
+    def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
 
     @classmethod
-    def inside(cls, folder, name):
+    def inside(cls, folder: str | Path, name: str) -> "Experiment":
         """The experiment called `name` in a results folder; RrmbenchError if it is a link."""
         return cls(refuse_link(Path(folder) / name))
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.directory.resolve().name
 
     @property
-    def figures(self):
+    def figures(self) -> Path:
         return self._within("figures")
 
-    def manifest(self):
+    def manifest(self) -> dict:
         """Return the manifest; raises RrmbenchError if there is none or it cannot be read."""
         return _read_json(self._within("manifest.json"), records.manifest)
 
-    def write_manifest(self, manifest):
+    def write_manifest(self, manifest: dict) -> None:
         """Replace the manifest."""
         _write_json(self._within("manifest.json"), {"schema_version": SCHEMA_VERSION} | manifest)
 
-    def run_ids(self):
+    def run_ids(self) -> set[str]:
         """Return the ids of all stored runs, of whatever code and status."""
         return {path.stem for path in self._within("runs").glob("[!.]*.npz")}
 
-    def write(self, result):
+    def write(self, result: Result) -> None:
         """Store a result under its run id, replacing an earlier record of the same run."""
         if result.status not in STATUSES:
             raise ValueError(f"status {result.status!r} is none of {', '.join(STATUSES)}")
@@ -129,7 +132,7 @@ class Experiment:
         with replacing(self._path(result.run)) as file:
             np.savez_compressed(file, allow_pickle=False, **entries)
 
-    def read(self, run):
+    def read(self, run: str) -> Result:
         """Return the stored Result of a run id; raises UnreadableFile for a damaged or foreign file.
 
         The checksums of all arrays are compared; `w` and `b` are kept only when they are used.
@@ -149,10 +152,10 @@ class Experiment:
             for name in {"w", "b"} & set(names):
                 records.sound(archive, name)
         known = {name: header.pop(name) for name in _HEADER}
-        final = {name: lambda name=name: _final(path, name) for name in ("w", "b")}
+        final: dict[str, Any] = {name: lambda name=name: _final(path, name) for name in ("w", "b")}
         return Result(**known, info=header, trace=columns, **final)
 
-    def statuses(self, runs=None):
+    def statuses(self, runs: Iterable[str] | None = None) -> dict[str, str]:
         """Return {run id: status} of the stored runs among `runs`, or of all; an unreadable file counts as failed."""
         statuses = {}
         for run in self.run_ids() if runs is None else self.run_ids() & set(runs):
@@ -162,18 +165,18 @@ class Experiment:
                 statuses[run] = "failed"
         return statuses
 
-    def results(self):
+    def results(self) -> list[Result]:
         """Return the newest Result of each spec of the manifest, in its order, without the runs not yet done.
 
         A spec whose file cannot be read gives a failed Result without points, whose reason names the file.
         """
-        stored = {}
+        stored: dict[str, list[str]] = {}
         for run in sorted(self.run_ids()):
             stored.setdefault(run.partition("-")[0], []).append(run)
         wanted = {entry["spec_id"]: entry for entry in self.manifest()["runs"]}
         return [self._newest(entry, stored[i]) for i, entry in wanted.items() if i in stored]
 
-    def _newest(self, entry, runs):
+    def _newest(self, entry: dict, runs: list[str]) -> Result:
         readable, broken = [], {}
         for run in runs:
             try:
@@ -183,16 +186,16 @@ class Experiment:
         if readable and entry["run"] not in broken:
             return max(readable, key=lambda result: result.created)
         run = entry["run"] if entry["run"] in broken else min(broken)
-        asked = {name: entry[name] for name in ("spec_id", "problem", "spec")}
-        about = {"data": "", "code": "", "status": "failed", "reason": broken[run], "created": ""}
+        asked: dict[str, Any] = {name: entry[name] for name in ("spec_id", "problem", "spec")}
+        about: dict[str, Any] = {"data": "", "code": "", "status": "failed", "reason": broken[run], "created": ""}
         return Result(run, **asked, **about, unreadable=True)
 
-    def reference(self, problem):
+    def reference(self, problem: str) -> dict | None:
         """Return the reference {"dual", "primal", "spec", ...} of a problem id, or None."""
         path = self._within("references", f"{problem}.json")
         return _read_json(path, records.reference) if path.exists() else None
 
-    def contradiction(self, problem, run, primal, dual, size=0.0):
+    def contradiction(self, problem: str, run: str | None, primal: float, dual: float, size: float = 0.0) -> str | None:
         """What is wrong with the bounds that a run gives for a problem, in words, or None.
 
         No objective may lie below a dual value by more than rounding (`certificate.contradict`), be they of one run or
@@ -207,7 +210,15 @@ class Experiment:
         of_primal, of_dual = (f"of {'this run' if name == run else f'run {name}'}" for name in (of_primal, of_dual))
         return f"P(w) = {least:.12g} {of_primal} is below the dual bound D = {greatest:.12g} {of_dual}"
 
-    def improve_reference(self, problem, spec, primal=math.inf, dual=-math.inf, run=None, size=0.0):
+    def improve_reference(
+        self,
+        problem: str,
+        spec: dict,
+        primal: float = math.inf,
+        dual: float = -math.inf,
+        run: str | None = None,
+        size: float = 0.0,
+    ) -> dict:
         """Keep the greatest certified dual value and the least primal value seen for a problem; return both.
 
         `spec` is the part {"dataset", "loss", "regularizer"} of a run's spec; `run` is remembered as the
@@ -227,7 +238,7 @@ class Experiment:
                 _write_json(self._within("references", f"{problem}.json"), best)
             return best
 
-    def withdraw(self, problem, run):
+    def withdraw(self, problem: str, run: str) -> None:
         """Let the reference of a problem rest on other runs than `run`, whose record is about to be replaced."""
         with _improving, suppress(UnreadableFile):  # a damaged one is made again at its next use
             known = self.reference(problem) or {}
@@ -235,16 +246,16 @@ class Experiment:
                 rest = {name: known[name] for name in ("schema_version", "problem", "spec")}
                 _write_json(self._within("references", f"{problem}.json"), rest | self._bounds(problem, without=run))
 
-    def _known(self, problem):
+    def _known(self, problem: str) -> dict:
         """The reference of a problem, or bounds that say nothing; a damaged one is made again from the runs."""
         try:
             return self.reference(problem) or {"primal": math.inf, "dual": -math.inf}
         except UnreadableFile:
             return self._bounds(problem)
 
-    def _bounds(self, problem, without=None):
+    def _bounds(self, problem: str, without: str | None = None) -> dict:
         """The best bounds in the stored runs of a problem, those aside that contradict what came before them."""
-        best = {"primal": math.inf, "dual": -math.inf}
+        best: dict[str, Any] = {"primal": math.inf, "dual": -math.inf}
         for run in sorted(self.run_ids() - {without}):
             try:
                 result = self.read(run)
@@ -259,7 +270,7 @@ class Experiment:
         return best
 
     @contextmanager
-    def lock(self):
+    def lock(self) -> Iterator[None]:
         """Hold the experiment for writing; raises RrmbenchError naming the process that holds it already.
 
         The operating system drops the lock when its process dies, however that happens. Temporary files of a
@@ -274,17 +285,17 @@ class Experiment:
                     stray.unlink()
             yield
 
-    def _path(self, run):
+    def _path(self, run: str) -> Path:
         return self._within("runs", f"{run}.npz")
 
-    def _within(self, *parts):
+    def _within(self, *parts: str) -> Path:
         path = self.directory
         for part in parts:
             path = refuse_link(path / part)
         return path
 
 
-def bounds(trace):
+def bounds(trace: Columns) -> tuple[float, float]:
     """(the least finite primal, the greatest finite dual) of a trace; inf and -inf where there is none."""
     primal, dual = (np.asarray(trace.get(name, ()), dtype=float) for name in ("primal", "dual"))
     shown = np.isfinite(primal)
@@ -292,13 +303,13 @@ def bounds(trace):
     return float(primal[shown].min(initial=math.inf)), float(dual.max(initial=-math.inf))
 
 
-def size_of(trace):
+def size_of(trace: Columns) -> float:
     """P at the start of a trace, in whose rounding P and D may lie; 0 where there is none."""
     primal = np.asarray(trace.get("primal", ()), dtype=float)
     return float(primal[0]) if len(primal) and np.isfinite(primal[0]) else 0.0
 
 
-def experiments(path):
+def experiments(path: str | Path) -> list[Experiment]:
     """Return the experiments at `path`: the folder itself, or every experiment folder directly under it."""
     path = Path(path)
     if not path.is_dir():
@@ -316,7 +327,7 @@ class UnreadableFile(RrmbenchError):
 
 
 @contextmanager
-def _opened(path):
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with reading(path) as file, zipfile.ZipFile(file) as archive:
             yield archive
@@ -328,12 +339,12 @@ def _opened(path):
         raise UnreadableFile(f"{path}: not a readable result ({_cause(error)})") from error
 
 
-def _final(path, name):
+def _final(path: Path, name: str) -> np.ndarray | None:
     with _opened(path) as archive:
         return records.array(archive, name, records.ARRAY_LIMIT) if name in records.members(archive) else None
 
 
-def _read_json(path, check):
+def _read_json(path: Path, check: Callable[[dict], dict]) -> dict:
     try:
         with reading(path) as file:
             return check(records.parsed(file.read(records.TEXT_LIMIT + 1), path))
@@ -343,12 +354,12 @@ def _read_json(path, check):
         raise UnreadableFile(f"{path}: not a readable file ({_cause(error)})") from error
 
 
-def _write_json(path, content):
+def _write_json(path: Path, content: dict) -> None:
     with replacing(path) as file:
         file.write(json.dumps(content, indent=1).encode())
 
 
-def _cause(error):
+def _cause(error: BaseException) -> str:
     if isinstance(error, KeyError):
         text = f"{error.args[0]} is missing"
     else:

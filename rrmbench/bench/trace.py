@@ -2,7 +2,9 @@
 
 import math
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,9 @@ from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import Certifier, contradict, suspects
 from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.problem import Problem
 
+Row = dict[str, float]  # a trace point: column -> value
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 STALLED = 1000  # iterates without work after which a solver is given up
 WARM_UP_ROWS = 8
@@ -35,7 +39,7 @@ class StopRule:
     relative_gap: float = -math.inf
     seconds: float = math.inf
 
-    def reached(self, row, first_primal):
+    def reached(self, row: Row, first_primal: float) -> str | None:
         """The name of the rule that this row of the trace meets, or None."""
         if row["gap"] <= self.gap:
             return "gap"
@@ -53,7 +57,7 @@ class Schedule:
     every: float = 1.0
     growth: float = 1.0
 
-    def after(self, passes):
+    def after(self, passes: float) -> float:
         """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
         return max(passes + self.every, passes * self.growth) - 1e-9
 
@@ -73,18 +77,29 @@ class Trace:
     names : of the loss and the regularizer, for messages; None for the names of their classes
     """
 
-    def __init__(self, problem, iterates, stop, schedule, metrics=lambda w: {}, counted=True, names=None):
+    def __init__(
+        self,
+        problem: Problem,
+        iterates: Iterable[Iterate],
+        stop: StopRule,
+        schedule: Schedule,
+        metrics: Callable[[np.ndarray], Row] = lambda w: {},
+        counted: bool = True,
+        names: tuple[str, str] | None = None,
+    ) -> None:
         self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
         self._counted, self._names = counted, names
-        self.status, self.reason = None, None
-        self.w, self.b = None, None
+        self.status: str | None = None
+        self.reason: str | None = None
+        self.w: Any = None  # an array after the first point
+        self.b: np.ndarray | None = None
         self.evaluation_seconds = 0.0
         self._iterates = iter(iterates)
         self._certifier = Certifier(problem)
         self._seconds = self._cpu = 0.0
-        self._first_primal, self._least_primal = None, math.inf
+        self._first_primal, self._least_primal = math.nan, math.inf
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Row]:
         due, work, still, pending = 0.0, None, 0, None
         while self.status is None:
             x = self._next()
@@ -102,7 +117,7 @@ class Trace:
             due, pending = self.schedule.after(x.passes), None
             yield self._measure(x)
 
-    def _end(self, work, pending):
+    def _end(self, work: float | None, pending: Iterate | None) -> Iterator[Row]:
         """The solver stopped by itself: its last iterate is a trace point, also where none was due."""
         if work is None:
             raise Failure("the solver ended without yielding an iterate")
@@ -111,7 +126,7 @@ class Trace:
         if self.status is None:
             self.status, self.reason = "done", "ended"
 
-    def _next(self):
+    def _next(self) -> Iterate | None:
         wall, cpu, x = time.perf_counter(), time.thread_time(), None
         try:
             x = next(self._iterates, None)
@@ -122,7 +137,7 @@ class Trace:
             self._cpu += time.thread_time() - cpu
         return x
 
-    def _check(self, x, last):
+    def _check(self, x: Iterate, last: float | None) -> None:
         """Raise Failure for what is no Iterate of this problem, or whose counts cannot be."""
         if not isinstance(x, Iterate):
             raise Failure(f"the solver yielded {type(x).__name__}, not an Iterate")
@@ -137,7 +152,7 @@ class Trace:
         if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
 
-    def _measure(self, x):
+    def _measure(self, x: Iterate) -> Row:
         started = time.perf_counter()
         primal, extra = math.nan, {}
         if is_finite(x.w):
@@ -165,17 +180,17 @@ class Trace:
         self.evaluation_seconds += time.perf_counter() - started
         return row
 
-    def _check_promise(self, primal, dual):
+    def _check_promise(self, primal: float, dual: float) -> None:
         """Raise Contradiction where a bound D is above some P: one of them is wrong, and no gap means anything."""
         self._least_primal = min(self._least_primal, primal) if math.isfinite(primal) else self._least_primal
-        if self._first_primal is None:
+        if math.isnan(self._first_primal):
             self._first_primal = primal
         if contradict(self._least_primal, dual, self._first_primal):
             names = self._names or (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
             bounds = f"P(w) = {self._least_primal:.12g} is below the dual bound D(b) = {dual:.12g}"
             raise Contradiction(f"{bounds}: {suspects(*names)}")
 
-    def _judge(self, row):
+    def _judge(self, row: Row) -> None:
         """Set status and reason where this row is the last."""
         if not math.isfinite(row["primal"]):
             self.status = "diverged"
@@ -186,7 +201,7 @@ class Trace:
         self.status = "done" if self.reason else None
 
 
-def _check_array(name, array, shape):
+def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
     found = f"{type(array).__name__} {name}"
     if type(array) is not np.ndarray or array.dtype != np.float64:
         kind = f" of {array.dtype}" if hasattr(array, "dtype") else ""
@@ -195,7 +210,7 @@ def _check_array(name, array, shape):
         raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")
 
 
-def warm_up(problem, solve):
+def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> Iterator[Iterate] | None:
     """Compile, or load from the cache, every kernel that a run will call, by a few passes over a few rows.
 
     An error here is not reported: the run itself meets it again, with its partial curve. Returns the solver that was
