@@ -345,7 +345,9 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         solver = reduce_solver(solver, inside, f"{where}.inside")
     component, parameters = from_mapping("reduction", reduction_spec, where)
     if "square" in component.gives and "entropy" in solver.needs:
-        raise RrmbenchError(f"{where} {component.name}: it adds a square, which {solver.name} with an entropy cannot have")
+        raise RrmbenchError(
+            f"{where} {component.name}: it adds a square, which {solver.name} with an entropy cannot have"
+        )
     reduced = component.build(solver, **parameters)
     if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
         name, counts = f"{component.name}({solver.name})", solver.counts_passes

@@ -155,8 +155,9 @@ def test_constraint_and_penalty_have_one_minimizer(strength):
 @pytest.mark.parametrize("r", [1e-8, 1.0, 1e8])
 def test_a_ball_much_smaller_than_its_gamma_keeps_its_digits(gamma, r):
     """psi* is at least v.x for x on the sphere, and the projection u of v has (v - u).(x - u) <= 0."""
-    rng, (ball, _) = np.random.default_rng(0), build_regularizer(
-        {"name": "elastic_net_ball", "gamma": gamma, "radius": r}
+    rng, (ball, _) = (
+        np.random.default_rng(0),
+        build_regularizer({"name": "elastic_net_ball", "gamma": gamma, "radius": r}),
     )
     for _ in range(50):
         v = rng.standard_normal(3) * 10.0 ** rng.uniform(-12, 6)
@@ -167,4 +168,6 @@ def test_a_ball_much_smaller_than_its_gamma_keeps_its_digits(gamma, r):
             a, b = 0.5 * x @ x, gamma * np.sum(np.abs(x))
             x = x * (2.0 * r / (b + np.sqrt(b * b + 4.0 * a * r)))
             assert x @ v <= ball.conjugate(v) + 1e-12 * np.abs(x) @ np.abs(v)
-            assert (v - u) @ (x - u) <= 1e-9 * np.linalg.norm(v - u) * np.linalg.norm(x - u)
+            assert (v - u) @ (x - u) <= 1e-9 * np.linalg.norm(v - u) * (
+                np.linalg.norm(x - u) + 1e-6 * np.linalg.norm(x)
+            )

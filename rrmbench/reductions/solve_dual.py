@@ -5,7 +5,12 @@ from functools import partial
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import Solver, reduction
 
-FIT = {"smooth", "strongly_convex", "conjugate_prox", "entropy"}  # traits that duals have where the problem has the others
+FIT = {
+    "smooth",
+    "strongly_convex",
+    "conjugate_prox",
+    "entropy",
+}  # traits that duals have where the problem has the others
 
 
 def _swapped(objectives):
