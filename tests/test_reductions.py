@@ -13,7 +13,7 @@ from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
-from rrmbench.reductions import adaptive
+from rrmbench.stages import starting_values
 
 CASES = {
     "adapt_reg": ("squared", "l1", {"sigma": 0.3}),
@@ -196,7 +196,7 @@ def test_auto_value_for_solvers_of_single_samples():
 @pytest.mark.parametrize("start", [None, Iterate(np.linspace(-1.0, 1.0, 12))], ids=["zero", "started"])
 def test_auto_value_for_solvers_of_full_gradients(steps, start, monkeypatch):
     """Conjugate gradients minimize over the Krylov space, and all of it after d steps."""
-    monkeypatch.setattr(adaptive, "CG_STEPS", steps)
+    monkeypatch.setattr(starting_values, "CG_STEPS", steps)
     p, recorder = problem_of("adapt_reg"), Recorder("agd")
     found = list(islice(registry.reduce_solver(recorder.solver, "adapt_reg")(p, start, Rng(0)), steps + 3))
     w = np.zeros(12) if start is None else start.w

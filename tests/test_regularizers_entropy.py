@@ -168,4 +168,6 @@ def test_a_ball_much_smaller_than_its_gamma_keeps_its_digits(gamma, r):
             a, b = 0.5 * x @ x, gamma * np.sum(np.abs(x))
             x = x * (2.0 * r / (b + np.sqrt(b * b + 4.0 * a * r)))
             assert x @ v <= ball.conjugate(v) + 1e-12 * np.abs(x) @ np.abs(v)
-            assert (v - u) @ (x - u) <= 1e-9 * np.linalg.norm(v - u) * np.linalg.norm(x - u)
+            assert (v - u) @ (x - u) <= 1e-9 * np.linalg.norm(v - u) * (
+                np.linalg.norm(x - u) + 1e-6 * np.linalg.norm(x)
+            )

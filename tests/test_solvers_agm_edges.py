@@ -1,4 +1,4 @@
-"""Accelerated gradients, the dual and the losses on labellings where problems end: one class, an optimal start, no data.
+"""Accelerated gradients, the dual and losses on labellings at the ends: one class, an optimal start, no data.
 
 Whether a method goes with a problem is known before the run.
 """
@@ -136,3 +136,9 @@ def test_a_simplex_without_weights_is_one_message():
         regularizer.check((0,))
     with pytest.raises(RrmbenchError, match="domain"):
         within(regularizer, {"ball": 1.0})
+
+
+def test_a_method_that_moves_nothing_from_an_optimal_start_has_ended():
+    y = np.where(np.arange(8) % 2 == 0, -1.0, 1.0)
+    found = solve(Problem(rows(d=4), y, "max_row", L2), "excessive_gap", reduction="none", passes=10)
+    assert (found.status, found.reason, found.gap) == ("done", "ended", 0.0)

@@ -97,7 +97,7 @@ class Trace:
         self._iterates = iter(iterates)
         self._certifier = Certifier(problem)
         self._seconds = self._cpu = 0.0
-        self._first_primal, self._least_primal = math.nan, math.inf
+        self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
 
     def __iter__(self) -> Iterator[Row]:
         due, work, still, pending = 0.0, None, 0, None
@@ -108,6 +108,9 @@ class Trace:
                 return
             self._check(x, work)
             still = still + 1 if work is not None and x.passes + x.checks <= work else 0
+            if still >= STALLED and self._gap <= 0.0:  # products with 0 are free, and 0 is optimal
+                self.status, self.reason = "done", "ended"
+                return
             if still >= STALLED:
                 raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
             work = x.passes + x.checks
@@ -165,6 +168,7 @@ class Trace:
         dual = float(self._certifier.dual)
         self._check_promise(primal, dual)
         self.w, self.b = x.w.copy(), self._certifier.b  # a copy: the solver may go on
+        self._gap = primal - dual
         row = {
             "passes": float(x.passes),
             "checks": float(x.checks),
@@ -172,7 +176,7 @@ class Trace:
             "cpu_seconds": self._cpu,
             "primal": primal,
             "dual": dual,
-            "gap": primal - dual,
+            "gap": self._gap,
             "nonzeros": float(np.count_nonzero(x.w)),
             **extra,
         }

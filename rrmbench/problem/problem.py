@@ -43,7 +43,7 @@ class Problem:
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
     weights : omega (n,) > 0 with the mean 1, for scalar losses: sample i is smoothed by mu omega_i; None for 1
-    free_bias : whether the last entry (row) of w is in neither psi nor l2
+    free_bias : whether the last entry (row) of w is in neither psi nor l2; the last column of X is then constant
     minimized_bias : whether outputs are z_i + beta with the best beta for each w (losses of one output per sample)
 
     Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend, and for

@@ -22,11 +22,11 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, reduction
-from rrmbench.stages.progress import bound_of_suboptimality, copy_of, progress_of
+from rrmbench.stages.progress import copy_of, progress_of
+from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
-CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
 
 Epochs = PositiveInt | Literal["endless"]
 Inner = Literal["practice", "theory"]
@@ -77,7 +77,7 @@ def adapt_reg(
     sigma : sigma_0. For solvers of single samples "auto" is L_max/n, L_max = smoothness * max ||x_i||^2: their
         Time(L, sigma) is of the order of n + L_max/sigma steps, so that a greater sigma_0 only adds epochs of about a
         pass each. For others "auto" is Delta/Theta of [Reductions, Theorem 3.1], Theta estimated by
-        `squared_distances` (ten passes).
+        `stages.starting_values` (ten passes).
     """
     return _adaptive(solve, sigma, None, epochs, inner, output)
 
@@ -139,7 +139,7 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
         state = Iterate(problem.start()) if start is None else copy_of(start)
         state = state._replace(passes=0.0, checks=0.0)
         yield state
-        first, spent = yield from _starting_values(solve, problem, state, sigma, mu)
+        first, spent = yield from starting_values(solve, problem, state, sigma, mu)
         is_over = ending(solve)
         center, closed, passes, checks = state.w, state, spent, 0.0
         for epoch in count() if epochs == "endless" else range(epochs):
@@ -206,56 +206,3 @@ class _ByTime:
     def __call__(self, stage, x):
         """As `_ByProgress`."""
         return x.passes >= self.passes_to_quarter(stage) - 1e-9, 0.0
-
-
-def _starting_values(solve, problem, state, sigma, mu):
-    """Return ((sigma_0, mu_0), passes spent), "auto" replaced and None by 0; yields `state` while passes are spent."""
-    if "auto" not in (sigma, mu):
-        return (sigma or 0.0, mu or 0.0), 0.0
-    problem = problem.counted()
-    z = problem.outputs(state.w)
-    gap = bound_of_suboptimality(problem, state.w, z)
-    theory = _at_scale(gap, 2.0 * problem.diameter)
-    if mu == "auto":
-        mu = theory
-    if sigma == "auto":
-        smoothed = problem.smoothed(mu or 0.0)
-        if "smooth" not in smoothed.traits:  # a solver that needs no smoothness still wants a scale for sigma_0
-            smoothed = smoothed.smoothed(theory)
-        if "rows" in solve.needs:
-            sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
-        else:
-            for theta in squared_distances(smoothed, state.w, z):  # noqa: B007, the last is used
-                yield state._replace(passes=problem.X.passes)
-            sigma = _at_scale(gap, theta)
-    return (sigma or 0.0, mu or 0.0), problem.X.passes
-
-
-def _at_scale(gap, size):
-    """gap/size, and 1 where w0 is optimal or what is added changes nothing: then any strength will do, but not 0."""
-    return gap / size if gap > 0.0 and size > 0.0 else 1.0
-
-
-def squared_distances(problem, w0, z0):
-    """Yield better and better estimates Theta of ||w0 - w*||^2, from below as a rule.
-
-    z0 = X w0 is known. Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on
-    the quadratic model smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0
-    downhill.
-    """
-    residual = -problem.prox_gradient(w0, z0)
-    way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
-    theta = 1.0
-    for _ in range(CG_STEPS):
-        q = problem.outputs(direction)
-        curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
-        if curvature == 0.0:
-            break
-        length = size / curvature
-        way = way + length * direction
-        theta = float(np.vdot(way, way))
-        yield theta
-        residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
-        before, size = size, float(np.vdot(residual, residual))
-        direction = residual + (size / before) * direction
-    yield theta

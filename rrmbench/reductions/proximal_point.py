@@ -6,6 +6,7 @@ from rrmbench.parameters import Auto, Fraction, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
 from rrmbench.stages.progress import accuracy_of, copy_of
+from rrmbench.stages.starting_values import starting_values
 
 
 @reduction(gives={"strongly_convex", "square"})
@@ -22,17 +23,17 @@ def proximal_point(solve, *, sigma: Positive | Auto = "auto", decay: Fraction = 
     greatest distance to w* where P <= P(c_0) [Guler 1991]. The square vanishes around c_t, so the dual variables of
     the epochs certify P itself better and better.
 
-    sigma : sigma_0; "auto" is L_max/n, L_max = smoothness * max ||x_i||^2, for which prox_sdca, apcg and svrg need few
-        passes an epoch
+    sigma : sigma_0; "auto" is that of `adapt_reg`, L_max/n for solvers of single samples
     decay : sigma_t = decay^t sigma_0
     """
     measure = accuracy_of(solve)
 
     def reduced(problem, start, rng):
         state = Iterate(problem.start()) if start is None else copy_of(start)
-        yield state._replace(passes=0.0, checks=0.0)
-        added = problem.smoothness * (problem.R**2 or 1.0) / problem.n if sigma == "auto" else sigma
-        center, passes, checks = state.w, 0.0, 0.0
+        state = state._replace(passes=0.0, checks=0.0)
+        yield state
+        (added, _), passes = yield from starting_values(solve, problem, state, sigma, None)
+        center, checks = state.w, 0.0
         while True:
             stage = problem.regularized(added, center)
             for x in solve(stage, start, rng):
