@@ -13,6 +13,7 @@ from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
+from rrmbench.reductions import adaptive
 from rrmbench.stages import starting_values
 
 CASES = {
