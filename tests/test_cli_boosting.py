@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 from lab import make_lab  # noqa: F401
+from scipy.optimize import brentq
 from sklearn.datasets import load_svmlight_file
+
+from rrmbench import data
+from rrmbench.bench.problems import problem_of
+from rrmbench.report import recompute
 
 SIMPLEX = {"name": "entropy_simplex", "strength": 0.05, "cap": 0.2}
 
@@ -54,3 +59,25 @@ def test_a_cap_below_one_over_n_fails_in_words(lab):
 def test_what_is_not_possible_is_said(lab, keys, message):
     ran = lab.cli("run", lab.config(**boosting(**({"solver": "subgradient"} | keys))), "--dry-run")
     assert message in " ".join((ran.out + ran.err).split())
+
+
+def test_verify_is_exact_where_the_conjugate_of_the_regularizer_cancels():
+    spec = {
+        "dataset": {"name": "breast_cancer_sklearn", "scale": "max_abs"},
+        "loss": {"name": "max_row"},
+        "regularizer": {"name": "entropy_simplex", "strength": 1e-3, "cap": 0.02},
+    }
+    prepared = data.load(spec["dataset"])
+    p = problem_of(spec, prepared)
+    b = p.n * np.eye(p.n)[0] - 1.0
+    if np.mean(p.v(b)) > 0.0:  # of the hypothesis or of its negative
+        b = np.roll(b, p.n // 2)
+
+    def conjugate_of(t):
+        return p.conjugate_of_Psi(p.v(t * b))
+
+    t = brentq(conjugate_of, 1e-6, 1.0, xtol=1e-15)
+    value, size = recompute.dual(prepared, spec, t * b)
+    assert size > 1e-6
+    assert abs(value + conjugate_of(t)) <= 1e-13 * size
+    assert abs(value) <= 1e-12

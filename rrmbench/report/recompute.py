@@ -116,6 +116,9 @@ def dual(prepared, spec, b):
     if l2 > 0.0:
         x = _prox(regularizer, body / l2, 1.0 / l2)
         terms += [*_psi_terms(regularizer, x), *(0.5 * l2 * x * x - body * x).ravel().tolist()]
+    elif hasattr(regularizer, "conjugate_point"):  # psi* is finite everywhere, and a difference that may cancel
+        x = regularizer.conjugate_point(body)
+        terms += [*_psi_terms(regularizer, x), *(-body * x).ravel().tolist()]
     else:
         terms += [-term for term in _psi_terms(regularizer, body * (1.0 - TOLERANCE), "conjugate")]
     return math.fsum(terms), math.fsum(map(abs, terms))
