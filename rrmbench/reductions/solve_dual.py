@@ -5,12 +5,8 @@ from functools import partial
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import Solver, reduction
 
-FIT = {
-    "smooth",
-    "strongly_convex",
-    "conjugate_prox",
-    "entropy",
-}  # traits that duals have where the problem has the others
+# traits that duals have, where the problem has the others of them
+FIT = {"smooth", "strongly_convex", "conjugate_prox", "entropy"}
 
 
 def _swapped(objectives):
