@@ -44,6 +44,8 @@ SETTINGS = [
     ("saga", "logistic", 1.0),
     ("sgd", "smoothed_hinge", 1.0),
     ({"name": "fista", "step": "bound"}, "smoothed_hinge", 1.0),
+    ({"name": "agm_ef", "step": "bound"}, "smoothed_hinge", 1.0),
+    ("agm_ef_1", "smoothed_hinge", 1.0),
     ("pdprox_dual", "hinge", 1.0),
     ("pdprox_primal", "hinge", 1.0),
     ("pdprox_preconditioned", "hinge", 1.0),
