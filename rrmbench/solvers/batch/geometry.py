@@ -38,7 +38,7 @@ class Simplex:
 
     def __init__(self, problem):
         self.regularizer, self.shape = problem.regularizer, problem.shape
-        self.L = problem.smoothness * problem.losses.S1
+        self.L = problem.smoothness * (problem.losses.S1 or 1.0)  # S1 = 0 for X = 0
 
     def start(self, given):
         if given is None:
