@@ -13,6 +13,7 @@ from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.agm import Ratios, rho_bound
 
 METHODS = ["agm_ef", "agm_ef_1"]
+BOOSTING = {"name": "entropy_simplex", "strength": 0.05}
 PSI = {
     "l2": {"name": "l2", "strength": 0.05},
     "l1": {"name": "l1", "strength": 0.02},
@@ -227,3 +228,12 @@ def test_an_entropy_that_is_not_there_is_refused():
 
     with pytest.raises(RrmbenchError, match="prox: entropy needs"):
         iterates(problem(), 1, prox="entropy")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_entropic_problem_of_zeros_is_solved_at_the_uniform_weights(name):
+    boosting = Problem(np.zeros((5, 2)), np.array([1.0, -1.0, 1.0, -1.0, 1.0]), "max_row", BOOSTING).smoothed(0.1)
+    last = iterates(boosting, 3, name)[-1]
+    assert np.allclose(last.w, 0.2, atol=1e-15)
+    primal, dual = last.objectives()
+    assert primal - dual == pytest.approx(0.0, abs=1e-12)
