@@ -50,7 +50,7 @@ WAYS = {
         "reduction.inside": "solve_dual",
     },
     "dual": {"solver": "agm_ef", "reduction": "solve_dual"},
-    "homotopy, practice": {"reduction": "adapt_smooth", "reduction.inner": None},
+    "homotopy, practice": {"reduction": "adapt_smooth", "reduction.inner": "practice"},
     "homotopy, diameter": {"reduction": "adapt_smooth", "reduction.inner": "diameter"},
     "bound, primal": {"solver.step": "bound", "reduction": "smooth", "reduction.inside": None},
     "bound, dual": {"solver.step": "bound", "reduction": "smooth", "reduction.inside": "solve_dual"},
@@ -66,7 +66,7 @@ def of(name, runs):
 
 
 def having(wanted, runs):
-    """The runs with these keys; None for what is not there, as the defaults of components are not."""
+    """The runs with these keys; None for what their configuration does not say."""
     return [run for run in runs if all(run.keys.get(key) == value for key, value in wanted.items())]
 
 
@@ -245,21 +245,17 @@ def weights(experiment):
         for words, ratio in zip(lines.values(), ratios, strict=True):
             words.append("holds" if ratio <= 1.0 else "does not hold")
         cells = []
-        for step in ("bound", "adaptive"):
-            mine = grouped(
-                [run for run in runs if (run.keys.get("solver.step") or "adaptive") == step], "reduction.weights"
-            )
-            cells.append(
-                " / ".join(count(best(mine[None if name == "equal" else name,], 1e-2, clock="work")) for name in names)
-            )
-        row(dataset, " / ".join(f"{ratio:.2f}" for ratio in ratios), *cells)
+        for step in ("bound", None):
+            mine = grouped(having({"solver.step": step}, runs), "reduction.weights")
+            cells.append(" / ".join(count(best(mine[(name,)], 1e-2, clock="work")) for name in names))
+        row(dataset, " / ".join(f"{ratio:.3g}" for ratio in ratios), *cells)
     said({f"{name} lower L": words for name, words in lines.items()})
 
 
 def boosting(experiment):
     """The entropy against the Euclidean prox-function and FISTA."""
     names = {
-        "entropy": {"solver": "agm_ef", "solver.prox": None},
+        "entropy": {"solver": "agm_ef", "solver.prox": "auto"},
         "Euclidean": {"solver": "agm_ef", "solver.prox": "euclidean"},
         "fista": {"solver": "fista"},
     }
