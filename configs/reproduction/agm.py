@@ -72,7 +72,7 @@ def having(wanted, runs):
 
 def best(runs, level, quantity="gap", clock="passes"):
     """The least passes (or seconds) to a level over the settings; inf for none."""
-    return min((passes([run], level, quantity, clock) for run in runs if run.status == "done"), default=np.inf)
+    return min((passes([run], level, quantity, clock) for run in runs), default=np.inf)
 
 
 def problem(run):
@@ -221,11 +221,7 @@ def structured(experiment):
 
 def at_edge(runs, level):
     """Whether the quickest to the level has the least or the greatest step scale."""
-    needed = {
-        run.keys["solver.step_scale"]: passes([run], level, "suboptimality", "cpu_seconds")
-        for run in runs
-        if run.status == "done"
-    }
+    needed = {run.keys["solver.step_scale"]: passes([run], level, "suboptimality", "cpu_seconds") for run in runs}
     first = min(needed, key=needed.get)
     return bool(np.isfinite(needed[first])) and first in (min(needed), max(needed))
 
