@@ -14,6 +14,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.solvers.batch.agm import WholePast, rho_bound, steps
 
 CHECKED = (1, 2, 5, 10, 20, 50, 100, 200)
+SLOPE = (10, 300)  # steps between which the power of k is measured
 MOST = 1500  # steps for the optimum of a smoothed problem
 INNER = Path(__file__).parents[2] / "tests" / "benchmarks" / "inner.py"
 
@@ -111,14 +112,14 @@ def rates_of(problem):
         if k in CHECKED:
             away = max(problem.primal(x.w) - dual, 0.0)
             greatest = max(greatest, away / float(rho_bound(float(k), problem.L, 0.0, s) * distance))
+    if s == 0.0:
+        gaps = np.array(values) - min(values)
+        return greatest, log(gaps[SLOPE[1] - 1] / gaps[SLOPE[0] - 1]) / log(SLOPE[1] / SLOPE[0]), -2.0
     gaps = np.array(values) - dual
-    inside = np.flatnonzero(gaps >= max(1e-7 * gaps[0], 3.0 * float(gaps.min())))
-    last = int(inside[-1])
-    if s > 0.0:
-        first = int(np.argmax(gaps <= 1e-2 * gaps[0]))
-        factor = (gaps[last] / gaps[first]) ** (1.0 / max(last - first, 1))
-        return greatest, float(factor), (1.0 + np.sqrt(s / (4.0 * problem.L))) ** -2.0
-    return greatest, log(gaps[last] / gaps[9]) / log((last + 1) / 10), -2.0
+    last = int(np.flatnonzero(gaps >= max(1e-7 * gaps[0], 3.0 * float(gaps.min())))[-1])
+    first = int(np.argmax(gaps <= 1e-2 * gaps[0]))
+    factor = (gaps[last] / gaps[first]) ** (1.0 / max(last - first, 1))
+    return greatest, float(factor), (1.0 + np.sqrt(s / (4.0 * problem.L))) ** -2.0
 
 
 def run(problem, step):
