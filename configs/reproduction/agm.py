@@ -1,10 +1,11 @@
 """The claims of [AGM] on what the experiments reproduction_agm* measured.
 
-The rules, fixed before the runs. This version of the paper prints no experiment, so a claim is a sentence of its text:
+The rules, fixed before the runs but for the changes that docs/reproduction.md lists. This version of the paper prints no
+experiment, so a claim is a sentence of its text:
 
 - All methods are deterministic: one seed. Where there is something to tune, each side has six settings, six mu or six
-  step scales, and counts at each level with the best of them; the subgradient method has seven step
-  scales, and passes for about the same seconds. A method
+  step scales, and counts at each level with the best of them; the subgradient method has seven step scales,
+  and passes for about the same seconds. A method
   whose theory sets everything has one. Gaps are of the original problem. Passes count rejected trials; seconds are CPU
   seconds of the solver alone. "-" where a level is not reached. "Holds" is at most what the rival needs, "within 2x"
   at most twice that, anything else "does not hold"; a level that neither reaches is left out.
