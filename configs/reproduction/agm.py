@@ -1,7 +1,7 @@
 """The claims of [AGM] on what the experiments reproduction_agm* measured.
 
-The rules, fixed before the runs but for the changes that docs/reproduction.md lists. This version of the paper prints no
-experiment, so a claim is a sentence of its text:
+The rules, fixed before the runs but for the changes that docs/reproduction.md lists. This version of the paper prints
+no experiment, so a claim is a sentence of its text:
 
 - All methods are deterministic: one seed. Where there is something to tune, each side has six settings, six mu or six
   step scales, and counts at each level with the best of them; the subgradient method has seven step scales,
