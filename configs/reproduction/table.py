@@ -16,6 +16,8 @@ The rules, fixed before the runs:
   gets there in 100 passes, the final objectives are compared instead.
 - "Does not hold" is a result.
 
+For the accelerated gradients of AGM the rules stand at the head of agm.py.
+
 For Pdprox (pdprox.py). Its methods and rivals are deterministic: one seed, but for stochastic Pegasos, which has five.
 Seconds are CPU seconds of the solver alone. First trials changed the grid, the rivals and the levels of Figure 6, as
 docs/reproduction.md says; what they concern was run again.
@@ -45,6 +47,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import agm
+import agm_checks
 import numpy as np
 import pdprox
 from measures import count, final, grouped, passes, tally, verdict
@@ -149,11 +153,18 @@ def main(folder):
         "reproduction_pdprox_layouts": ("The layouts of Pdprox (Figure 7)", pdprox.layouts),
         "reproduction_pdprox_svm": ("Pdprox with one and two steps, and Pegasos (Figure 8)", pdprox.step_sizes),
         "reproduction_pdprox_school": ("Test error on the School data", pdprox.school),
+        "reproduction_agm": ("Accelerated gradients: ways to solve the SVM with a bias (AGM)", agm.ways),
+        "reproduction_agm_peers": ("Accelerated gradients against max-margin solvers (AGM)", agm.peers),
+        "reproduction_agm_structured": ("M3N and F1 (AGM, section 5.4)", agm.structured),
+        "reproduction_agm_weights": ("Weights of the prox-function (AGM, section 5.6)", agm.weights),
+        "reproduction_agm_boosting": ("Entropic LPBoost (AGM, section 5.4)", agm.boosting),
     }
     for name, (title, section) in sections.items():
         if (Path(folder) / name).exists():
             print(f"#### {title}\n")
             section(Experiment(Path(folder) / name))
+    print("#### Inner solvers (AGM, section 5.5)\n")
+    agm_checks.inner()
 
 
 if __name__ == "__main__":
