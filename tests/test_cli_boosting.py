@@ -46,7 +46,7 @@ def test_a_cap_below_one_over_n_fails_in_words(lab):
     [
         (
             {"dataset": {"path": "toy.txt", "bias": "free"}},
-            "max_row weighs samples by their features; toy.txt has a free",
+            "a free bias (dataset.bias) has no place in the model of max_row",
         ),
         (
             {"reduction": "solve_dual", "solver": "fista"},
@@ -59,6 +59,14 @@ def test_a_cap_below_one_over_n_fails_in_words(lab):
 def test_what_is_not_possible_is_said(lab, keys, message):
     ran = lab.cli("run", lab.config(**boosting(**({"solver": "subgradient"} | keys))), "--dry-run")
     assert message in " ".join((ran.out + ran.err).split())
+
+
+def test_results_are_verified(lab):
+    config = lab.config(**boosting(solver=["agm_ef", "pdprox_dual", "subgradient"], reduction="auto"))
+    assert lab.cli("run", config, "-o", lab.out).code == 0
+    ran = lab.cli("verify", lab.out / "toy")
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.out.count("ok") >= 3
 
 
 def test_verify_is_exact_where_the_conjugate_of_the_regularizer_cancels():

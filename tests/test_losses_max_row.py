@@ -175,7 +175,7 @@ def test_pdprox_needs_the_projection_on_the_simplex():
 
 def test_other_models_are_refused():
     X, y = oracles.data(8, 4, loss="hinge")
-    with pytest.raises(RrmbenchError, match="MaxRow weighs samples, found a free bias"):
+    with pytest.raises(RrmbenchError, match="MaxRow: found a free bias"):
         Problem(X, y, "max_row", SIMPLEX, free_bias=True)
     from rrmbench.problem.operators import Flattened
 

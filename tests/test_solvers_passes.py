@@ -132,7 +132,7 @@ def problem(kind, solver, l2):
 def reductions(solver):
     """Every reduction with values for its parameters, and with its defaults."""
     for name in registry.names("reduction"):
-        if solver == "pegasos" and name in ("adapt_reg", "accelerate"):
+        if solver == "pegasos" and name in ("adapt_reg", "accelerate", "proximal_point"):
             continue  # on the hinge, its only loss, they cannot see its progress
         if name == "solve_dual" and registry.lookup("solver", solver).needs & {"rows", "isotropic"}:
             continue  # refused: no method for duals

@@ -58,8 +58,7 @@ def _problem_reason(spec, has):
     if "free_bias" in has and "takes_bias" not in has:
         return f"a free bias (dataset.bias) has no place in the model of {_owner('loss', spec)}"
     if "weighs_samples" in has and "tasks" in has:
-        found = "one label for each of several tasks"
-        return f"{_owner('loss', spec)} weighs samples by their features; {_owner('dataset', spec)} has {found}"
+        return f"{_owner('loss', spec)} weighs samples by their features; {_owner('dataset', spec)} has several tasks"
     if "tasks" in has and "scalar" not in has and "separable" in has:
         return f"{_owner('loss', spec)} is for several outputs per sample, {_owner('dataset', spec)} has one label"
     return None
