@@ -99,3 +99,16 @@ def is_finite(x):
         if not math.isfinite(value):
             return False
     return True
+
+
+def toward(x, y, theta):
+    """x + theta (y - x), a new array; in one go, as temporary arrays cost as much as a part of a product with X."""
+    out = np.empty(x.shape)
+    _toward(x.reshape(-1), y.reshape(-1), theta, out.reshape(-1))
+    return out
+
+
+@kernel
+def _toward(x, y, theta, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i] + theta * (y[i] - x[i])

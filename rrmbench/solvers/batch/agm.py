@@ -29,6 +29,7 @@ from typing import Literal
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.whole_arrays import toward
 from rrmbench.parameters import AboveOne, FromOne
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
@@ -229,13 +230,13 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
                 continue
             now = Ratios(rho, L, lambda_1, lambda_2)
             if rho < inf or u is None:  # all trials of the first step are at x0
-                u, Xu = x + now.weight * (z - x), Xx + now.weight * (Xz - Xx)
+                u, Xu = toward(x, z, now.weight), toward(Xx, Xz, now.weight)
                 b = problem.loss_dual(Xu)
                 v = problem.v(b)
-            new_V = V + now.theta * (v - V)
+            new_V = toward(V, v, now.theta)
             new_z, new_dz = estimate.minimize(now, new_V, v)
             new_Xz = problem.X.forward(new_z)
-            new_x, new_Xx = x + now.theta * (new_z - x), Xx + now.theta * (new_Xz - Xx)
+            new_x, new_Xx = toward(x, new_z, now.theta), toward(Xx, new_Xz, now.theta)
             if adaptive:
                 M, model = estimate.minimum(now, new_z, new_dz, new_V, problem.mean_loss(Xu), v, u)
                 if L < bound and problem.primal(new_x, new_Xx) > M + ROUNDING * abs(M):
@@ -246,7 +247,7 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
                 estimate.accept(new_z, new_dz, None)
             break
         x, Xx, z, Xz, V, rho = new_x, new_Xx, new_z, new_Xz, new_V, now.rho
-        B = B + now.theta * (b - B)
+        B = toward(B, b, now.theta)
         yield Iterate(x, B, problem.X.passes, objectives=partial(_objectives, problem, x, Xx, V, B))
 
 
