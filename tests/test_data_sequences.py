@@ -216,11 +216,15 @@ def test_letter_and_word_errors_count_positions_and_sequences(folder):
     W = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])  # the feature's own letter, as in the first word
     found = metrics_of(prepared)(np.vstack([W, np.zeros((3, 3))]))
     assert found == {
+        "letter_error": 1 / 3,
+        "word_error": 1 / 2,
         "train_letter_error": 2 / 6,
         "train_word_error": 1 / 3,
         "test_letter_error": 1 / 3,
         "test_word_error": 1 / 2,
     }
+    found = metrics_of(load())(np.vstack([W, np.zeros((3, 3))]))
+    assert (found["letter_error"], found["word_error"]) == (2 / 6, 1 / 3)
 
 
 # from the command line

@@ -6,6 +6,8 @@ METRICS = (
     "test_accuracy",
     "test_rmse",
     "test_f1",
+    "letter_error",
+    "word_error",
     "train_letter_error",
     "test_letter_error",
     "train_word_error",

@@ -9,7 +9,8 @@ def metrics_of(prepared, predict=None, beta=None):
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
     output counts as +1, of equal outputs the first class wins. Two: test_f1 likewise, see `f1`. Other
     labels: test_rmse, over all outputs. Label sequences: train_letter_error and train_word_error, the fractions of
-    positions and of sequences that the labelling of greatest score gets wrong, and the same of the test part.
+    positions and of sequences that the labelling of greatest score gets wrong, and the same of the test part;
+    letter_error and word_error are those of the test part where there is one, else of the training part.
 
     predict : function from outputs to labels, where the loss has one
     beta : function from the outputs of the training part to the bias of both parts, where one is minimized
@@ -74,7 +75,8 @@ def _of_sequences(prepared):
             wrong = labelling(X.forward(w), y) != y[:, 0]
             columns[f"{part}_letter_error"] = float(np.mean(wrong))
             columns[f"{part}_word_error"] = float(np.mean(np.logical_or.reduceat(wrong, X.starts[:-1])))
-        return columns
+        # the last part is the one that counts: the test part where there is one
+        return {name: columns[f"{part}_{name}"] for name in ("letter_error", "word_error")} | columns
 
     return metrics
 
