@@ -87,12 +87,12 @@ def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run
 def test_processes_that_a_solver_starts_end_with_its_run(lab):
     ran = lab.command("run", lab.config(solver=odd("process")), "-o", lab.out)
     assert ran.code == 0, ran.err
-    assert wait_for(lambda: not lab.processes(), 2.5)
+    assert wait_for(lambda: not lab.processes(), 20)
     process = lab.start("run", lab.config(solver=odd(["process", "hang"], at=1), limit=600), "-o", lab.out, "-j1")
     assert wait_for(lambda: len(lab.files()) == 1 and len(lab.processes()) >= 4, 60)
     process.kill()
     process.wait()
-    assert wait_for(lambda: not lab.processes(), 2.5)
+    assert wait_for(lambda: not lab.processes(), 20)
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTERM], ids=lambda n: n.name)
