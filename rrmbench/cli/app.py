@@ -1,0 +1,53 @@
+"""The application, and the arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="rrmbench",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Benchmark first-order solvers on regularized empirical risk minimization, with certified duality gaps.",
+)
+
+Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")]
+Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG", help="YAML files")]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="override a key of the file")]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"),
+]
+Trust = Annotated[bool, typer.Option("--trust", help="load the plug-in files that the results name; they run as code")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors and the final path")]
+
+
+def console(**options):
+    """Return a rich console; not on a terminal it is at least 120 columns wide."""
+    from rich.console import Console
+
+    made = Console(**options)
+    if not made.is_terminal:
+        made.width = max(made.width, 120)
+    return made
+
+
+def trust_plugins_of(results):
+    """Key the kernel cache by the plug-in files that results name, which are about to be loaded."""
+    from rrmbench import fingerprint
+    from rrmbench.report.results import plugins_of
+
+    fingerprint.use_kernel_cache(plugins_of(results))
+
+
+def plans(configs, sets, only=()):
+    """Read all files first: the kernel cache depends on their plug-ins and is set before numba is imported."""
+    from rrmbench import config, fingerprint
+
+    raws = [config.read(path, sets or ()) for path in configs]
+    fingerprint.use_kernel_cache({plugin for raw in raws for plugin in raw.plugins})
+    resolved = [config.resolve(raw) for raw in raws]
+    return config.select(resolved, only) if only else resolved

@@ -1,0 +1,65 @@
+"""What a configuration may name: list, and the data sets."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrmbench.cli.app import app, console
+
+data_app = typer.Typer(no_args_is_help=True, help="Find, describe and register data sets.")
+app.add_typer(data_app, name="data")
+
+Format = Annotated[str | None, typer.Option(help="of a file: libsvm (the default) or ratings")]
+
+
+@app.command("list")
+def list_(
+    kind: Annotated[
+        str | None,
+        typer.Argument(metavar="[datasets|losses|regularizers|solvers|reductions]", help="what to list"),
+    ] = None,
+):
+    """List what a configuration may name, with the parameters."""
+    from rrmbench.commands import listing
+
+    listing.listing(kind, console())
+
+
+@data_app.command("get")
+def data_get(name: str):
+    """Find or download a data set and check it."""
+    from rrmbench.commands import listing
+    from rrmbench.data.commands import get
+
+    listing.facts(get(name), console())
+
+
+@data_app.command("info")
+def data_info(name: Annotated[str, typer.Argument(metavar="NAME|PATH")], format: Format = None):
+    """Describe a data set: sizes, labels, norms, where it is, licence."""
+    from rrmbench.commands import listing
+    from rrmbench.data.commands import info
+
+    listing.facts(info(name, format), console())
+
+
+@data_app.command("add")
+def data_add(
+    path: Path,
+    name: Annotated[str, typer.Option(help="the name for configurations")],
+    title: Annotated[str | None, typer.Option(help="a line that describes it")] = None,
+    format: Format = None,
+):
+    """Register a file of your own under a name."""
+    from rrmbench.data.commands import add
+
+    print(f"{add(path, name, title, format)} written")
+
+
+@data_app.command("list")
+def data_list():
+    """List the registered data sets and where they are."""
+    from rrmbench.commands import listing
+
+    listing.listing("datasets", console())

@@ -1,0 +1,61 @@
+"""Commands that read configurations: run, validate."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrmbench.cli.app import Configs, Only, Quiet, Sets, app, console, plans
+
+
+@app.command()
+def run(
+    configs: Configs,
+    output: Annotated[Path, typer.Option("-o", "--output", help="where the results go")] = Path("results"),
+    jobs: Annotated[
+        int | None,
+        typer.Option("-j", "--jobs", min=1, help="runs at a time [default: cores, or 1 to plot seconds]"),
+    ] = None,
+    backend: Annotated[str, typer.Option(help="local")] = "local",
+    retry: Annotated[list[str] | None, typer.Option(metavar="STATUS", help="run these again too: timeout")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="run everything again")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="show the runs and an estimate of their cost, run nothing")
+    ] = False,
+    only: Only = None,
+    sets: Sets = None,
+    quiet: Quiet = False,
+):
+    """Run every combination of the configuration that is not done yet."""
+    read = plans(configs, sets, only)
+    if dry_run:
+        from rrmbench.commands.dry_run import dry_run as estimates
+
+        estimates(read, console())
+        return
+    from rrmbench.commands.running import run as execute
+
+    sys.exit(
+        execute(
+            read,
+            output,
+            jobs=jobs,
+            backend=backend,
+            retry=retry or [],
+            fresh=fresh,
+            whole=not only,
+            console=console(stderr=True),
+            summary=console(quiet=quiet),
+            quiet=quiet,
+        )
+    )
+
+
+@app.command()
+def validate(configs: Configs, sets: Sets = None):
+    """Check configuration files without running anything."""
+    from rrmbench.errors import printable
+
+    for plan in plans(configs, sets):
+        print(printable(f"{plan.path}: {len(plan.runs)} runs, {len(plan.skipped)} skipped"))
