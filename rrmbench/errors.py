@@ -10,8 +10,9 @@ class RrmbenchError(Exception):
 
 
 def nearest(name, allowed):
-    """Return "; did you mean 'x'?" for the allowed name closest to `name`, or ""."""
-    close = difflib.get_close_matches(str(name), [str(a) for a in allowed], n=1, cutoff=0.5)
+    """Return "; did you mean 'x'?" for the allowed name closest to `name` and other than it, or ""."""
+    others = [str(a) for a in allowed if str(a) != str(name)]
+    close = difflib.get_close_matches(str(name), others, n=1, cutoff=0.5)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

@@ -100,8 +100,8 @@ class Component:
     def summary(self):
         return (inspect.getdoc(self.build) or "").split("\n")[0]
 
-    def check(self, values, where):
-        """Validate the parameter values of a YAML mapping and fill in no defaults."""
+    def check(self, values, where, given=()):
+        """Validate the parameter values of a YAML mapping and fill in no defaults; those in `given` come later."""
         for key in values:
             if key not in self.parameters:
                 allowed = ", ".join(self.parameters) or "none"
@@ -110,7 +110,7 @@ class Component:
                     + nearest(key, self.parameters)
                 )
         for parameter in self.parameters.values():
-            if parameter.required and parameter.name not in values:
+            if parameter.required and parameter.name not in values and parameter.name not in given:
                 raise RrmbenchError(f"{where}: {self.kind} '{self.name}' needs the parameter '{parameter.name}'")
         return {key: self.parameters[key].check(value, f"{where}.{key}") for key, value in values.items()}
 
@@ -319,8 +319,10 @@ def needs_of(kind, cls):
     return frozenset().union(*found)
 
 
-def from_mapping(kind, mapping, where=None):
+def from_mapping(kind, mapping, where=None, given=()):
     """Return (component, checked parameters) of {"name": ..., "path": ..., parameter: value}, or of a bare name.
+
+    given : names of parameters whose values come later, by a grid
 
     Imports nothing: raises RrmbenchError where the plug-in file `path` was not loaded by whoever may.
     """
@@ -334,7 +336,7 @@ def from_mapping(kind, mapping, where=None):
         )
     mapping.pop(AROUND.get(kind), None)
     component = lookup(kind, mapping.pop("name"), where)
-    return component, component.check(mapping, where)
+    return component, component.check(mapping, where, given)
 
 
 def build_solver(solver_spec, reduction_spec="none"):

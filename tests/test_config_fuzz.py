@@ -58,7 +58,7 @@ VALID = [
         "loss": {"name": "hinge", "budget": None},
         "regularizer": {"name": "l1", "strength": 0.1, "domain": {"box": [-1, 1.5]}},
         "solver": "svrg",
-        "reduction": {"name": "adapt_reg", "sigma": "auto", "inside": {"name": "smooth", "mu": [0.1, 1e-2]}},
+        "reduction": {"name": "adapt_reg", "inside": {"name": "smooth", "mu": [0.1, 1e-2]}},
         "tune": {"grid": {"solver.step_scale": [1, 2.5], "reduction.sigma": "{1,3}*10^[-2..0]"}, "by": "objective"},
         "reference": False,
     },

@@ -139,6 +139,18 @@ MISTAKES = {
         BASE + "tune: {grid: {solver.step_scal: '2^[-10..10]'}}\n",
         "config.yaml:5: tune.grid.solver.step_scal: no solver of this file has such a parameter; did you mean 'solver.",
     ),
+    "tune_of_what_is_set": (
+        BASE + "tune: {grid: {regularizer.strength: [1, 2]}}\n",
+        "config.yaml:5: tune.grid.regularizer.strength: the file sets regularizer.strength wherever a",
+    ),
+    "tune_of_another_solver": (
+        BASE + "tune: {grid: {solver.snapshot: [1, 2]}}\n",
+        "config.yaml:5: tune.grid.solver.snapshot: no solver of this file has such a parameter; it is one of svrg",
+    ),
+    "tune_inside_of_nothing": (
+        BASE + "reduction: smooth\ntune: {grid: {reduction.inside.mu: [1, 2]}}\n",
+        "config.yaml:5: reduction: reduction 'smooth' needs the parameter 'mu'",
+    ),
     "tune_text": (
         BASE + "tune: {grid: {solver.step_scale: '2^[-10,10]'}}\n",
         "config.yaml:5: tune.grid.solver.step_scale: found '2^[-10,10]', allowed is a list of numbers or a text like",

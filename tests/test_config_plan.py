@@ -97,6 +97,61 @@ def test_skipped_combinations_say_why_and_what_would_help(plan):
     assert "smooth" not in reason.split("(try")[1]
 
 
+@pytest.mark.parametrize(
+    "solver, loss, regularizer, bias, says",
+    [
+        (
+            "svrg",
+            "logistic",
+            "l2",
+            "free",
+            "svrg needs data in rows and a regularizer that is",
+        ),
+        (
+            "agd",
+            "logistic",
+            "l2",
+            "free",
+            "agd needs a strongly convex regularizer, which",
+        ),
+        (
+            "prox_sdca",
+            "hinge",
+            "l2",
+            "minimized",
+            "prox_sdca needs data in rows and a loss that is",
+        ),
+        ("celer", "hinge", "l2", "none", "celer is for L1 and Squared only, and not for hinge with l2"),
+        (
+            "svrg",
+            "f1",
+            "l2",
+            "none",
+            "svrg needs a loss that is a sum over samples; f1 is not such a sum; it",
+        ),
+    ],
+)
+def test_a_reason_names_each_cause_once(message, solver, loss, regularizer, bias, says):
+    text = message(
+        f"dataset: {{path: tiny.txt, bias: {bias}}}\nloss: {loss}\n"
+        f"regularizer: {{name: {regularizer}, strength: 1}}\nsolver: {solver}\nstop: {{gap: 1e-3}}\n"
+    )
+    reason = text.split("\n  ")[1]
+    assert reason.startswith(says), reason
+    assert reason.count("bias") == (bias != "none") * 2
+    assert reason.count("does not make it so") <= 1
+
+
+def test_tuned_parameters_count_as_given(plan):
+    nested = "reduction: {name: adapt_reg, inside: smooth}\ntune: {grid: {reduction.inside.mu: [1, 2]}}\n"
+    made = plan(BASE.replace("squared", "hinge") + nested)
+    assert [spec["reduction"]["inside"]["mu"] for spec in made.runs] == [1.0, 2.0]
+    made = plan(BASE.replace(", strength: 0.1", "") + "tune: {grid: {regularizer.strength: [1, 2]}}\n")
+    assert values(made, "regularizer", "strength") == [1.0, 2.0]
+    made = plan(BASE + "reduction: regularize\ntune: {grid: {reduction.sigma: [1, 2]}}\n")
+    assert values(made, "reduction", "sigma") == [1.0, 2.0]
+
+
 def test_every_combination_skipped(message):
     text = message(BASE + "reduction: none\n", "regularizer={name: l1, strength: [1, 2]}")
     assert text.startswith("config.yaml: every combination is skipped:\n  prox_sdca needs")

@@ -7,10 +7,11 @@ from rrmbench.config.entries import absolute
 from rrmbench.errors import RrmbenchError, shortened
 
 
-def check(kind, mapping, path, places, folder):
+def check(kind, mapping, path, places, folder, tuned=()):
     """Return {"name": real name, "path": plug-in file if any, parameter: value, ...} of one component.
 
     folder : of the configuration; a parameter that is a file by its annotation may be relative to it
+    tuned : the keys to which `tune:` gives values, as tuples below the kind, ("mu",) or ("inside", "mu")
     """
     if kind == "dataset":
         from rrmbench.data import spec
@@ -25,14 +26,17 @@ def check(kind, mapping, path, places, folder):
     with places.located((*path, "name")):
         registry.lookup(kind, mapping["name"], where)
     with places.located(path):
-        component, parameters = registry.from_mapping(kind, mapping, where)
+        given = [key[0] for key in tuned if len(key) == 1]
+        component, parameters = registry.from_mapping(kind, mapping, where, given)
     for key, value in parameters.items():
         if component.parameters[key].is_path(value):
             parameters[key] = absolute(value, folder, places.where((*path, key)))
     checked = {"name": component.name} | _plugin(component) | parameters
     if around is not None:
         key = registry.AROUND[kind]
-        checked[key] = check(kind, around, (*path, key), places, folder) if key == "inside" else around
+        if key == "inside":
+            around = check(kind, around, (*path, key), places, folder, [rest for first, *rest in tuned if first == key])
+        checked[key] = around
     return checked
 
 

@@ -21,10 +21,10 @@ _ALLOWED = "a list of numbers or a text like '2^[-10..10]' or '{1,3}*10^[-6..0]'
 
 
 class Tuner:
-    """The `tune:` section of one file; remembers which of its keys found a parameter to tune."""
+    """The `tune:` section of one file; remembers which of its keys found a parameter, and one to tune."""
 
     def __init__(self, tree, places):
-        self.places, self.used = places, set()
+        self.places, self.used, self.owned = places, set(), set()
         self.settings = schema.check(schema.Tune, tree["tune"], ("tune",), places) if "tune" in tree else None
         grids = self.settings.grid.items() if self.settings else ()
         self.grids = {tuple(key.split(".")): self._values(key, grid) for key, grid in grids}
@@ -32,6 +32,10 @@ class Tuner:
     def count(self, kind, mapping):
         """Return how many mappings `expand` yields, without making them."""
         return math.prod(len(self.grids[key]) for key in self._keys(kind, mapping))
+
+    def given(self, kind):
+        """The keys of the grids for one kind of component, without that kind: ("sigma",), ("inside", "mu")."""
+        return [key[1:] for key in self.grids if key[0] == kind]
 
     def expand(self, kind, mapping):
         """Yield (mapping, tuned keys) for all values of the grids of one checked component."""
@@ -45,20 +49,26 @@ class Tuner:
     def _keys(self, kind, mapping):
         """The keys of the grids for parameters that the component has and the file does not set."""
         owners = {key: owner for key in self.grids if (owner := _owner(kind, mapping, key)) is not None}
-        self.used.update(owners)
-        return [key for key, owner in owners.items() if key[-1] not in owner]
+        self.owned.update(owners)
+        free = [key for key, owner in owners.items() if key[-1] not in owner]
+        self.used.update(free)
+        return free
 
     def _where(self, key):
         return self.places.where(("tune", "grid", ".".join(key)))
 
     def check_used(self):
-        """Raise RrmbenchError for a key that no component has: a typing error would tune nothing, silently."""
-        for key in self.grids:
-            if key not in self.used:
-                known = [f"{key[0]}.{name}" for name in _parameters(key[0])]
-                raise RrmbenchError(
-                    f"{self._where(key)}: no {key[0]} of this file has such a parameter{nearest('.'.join(key), known)}"
-                )
+        """Raise RrmbenchError for a grid that tunes nothing: no component has its parameter, or the file sets it."""
+        for key in self.grids.keys() - self.used:
+            name = ".".join(key)
+            if key in self.owned:
+                why = f"the file sets {name} wherever a {key[0]} has it, so that the grid tunes nothing"
+                raise RrmbenchError(f"{self._where(key)}: {why}; remove one of the two")
+            elsewhere = [
+                other for other in registry.names(key[0]) if key[-1] in registry.lookup(key[0], other).parameters
+            ]
+            hint = f"; it is one of {', '.join(elsewhere)}" if elsewhere else nearest(name, _keys_of(key[0]))
+            raise RrmbenchError(f"{self._where(key)}: no {key[0]} of this file has such a parameter{hint}")
 
     def _values(self, key, grid):
         where = self._where((key,))
@@ -113,5 +123,5 @@ def _with(kind, mapping, rest, value, where):
     return mapping | {"inside": _with(kind, mapping["inside"], rest[1:], value, where)}
 
 
-def _parameters(kind):
-    return {p for name in registry.names(kind) for p in registry.lookup(kind, name).parameters}
+def _keys_of(kind):
+    return {f"{kind}.{p}" for name in registry.names(kind) for p in registry.lookup(kind, name).parameters}

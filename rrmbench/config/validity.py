@@ -15,7 +15,7 @@ _WORDS = {
     "separable": ("a loss that is a sum over samples", "loss", "such a sum"),
     "scalar": ("one output per sample", "loss", "such a loss"),
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
-    "rows": ("data in rows and no free bias", "dataset", "of that kind"),
+    "rows": ("data in rows", "dataset", "of that kind"),
     "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
     "euclidean": ("a loss that is smoothed by a square", "loss", "one"),
     "entropic": ("a loss that is smoothed by an entropy", "loss", "one"),
@@ -40,7 +40,7 @@ def reason(spec, has, stop):
     missing = registry.lacking(needs, has)
     if not missing:
         return solver.endless(stop) or refusal
-    return "; ".join(dict.fromkeys(_sentence(trait, spec, has) for trait in sorted(missing))) + _advice(missing)
+    return _sentence(missing, spec, has) + _advice(missing)
 
 
 def _problem_reason(spec, has):
@@ -70,17 +70,42 @@ def _gives(reduction):
     return given if inside is None else given | _gives(inside)
 
 
-def _sentence(trait, spec, has):
-    solver = spec["solver"]["name"]
-    if trait in ("rows", "separable") and "minimized_bias" in has:
-        return f"{solver} takes single samples, which a minimized bias (dataset.bias) makes depend on each other"
-    if trait[:1].isupper():  # classes of losses or of regularizers
-        return f"{solver} is for {trait} only, and not for {_owner('loss', spec)} with {_owner('regularizer', spec)}"
-    needed, part, said = _WORDS.get(trait, (f"the trait '{trait}'", "loss", f"'{trait}'"))
-    return (
-        f"{solver} needs {needed}; {_owner(part, spec)} is not {said} "
-        f"and reduction '{spec['reduction']['name']}' does not make it so"
-    )
+def _sentence(missing, spec, has):
+    """Why the solver of `spec` lacks the traits `missing`: each cause once."""
+    ruled_out = _ruled_out_by_bias(missing, spec, has)
+    rest, clauses = missing - ruled_out, []
+    if ruled_out:
+        needed = " and ".join(
+            _words(trait)[0] for trait in sorted(ruled_out, key=lambda trait: (trait != "rows", trait))
+        )
+        clauses.append(f"needs {needed}, which a {spec['dataset']['bias']} bias (dataset.bias) rules out")
+    if "separable" not in has and "tasks" not in has and rest & {"rows", "scalar"}:  # both because of the loss
+        rest = rest - {"rows", "scalar"} | {"separable"}
+    classes = sorted(trait for trait in rest if trait[:1].isupper())  # of losses or of regularizers
+    if classes:
+        found = f"{_owner('loss', spec)} with {_owner('regularizer', spec)}"
+        clauses.append(f"is for {' and '.join(classes)} only, and not for {found}")
+    for trait in sorted(rest.difference(classes)):
+        needed, part, said = _words(trait)
+        clauses.append(f"needs {needed}; {_owner(part, spec)} is not {said}")
+    if rest.difference(classes):
+        clauses[-1] += f" and reduction '{spec['reduction']['name']}' does not make it so"
+    return f"{spec['solver']['name']} {'; it '.join(clauses)}"
+
+
+def _words(trait):
+    return _WORDS.get(trait, (f"the trait '{trait}'", "loss", f"'{trait}'"))
+
+
+def _ruled_out_by_bias(missing, spec, has):
+    """The `missing` traits that the problem would have without its free or minimized bias."""
+    from rrmbench import data
+    from rrmbench.problem.traits import traits
+
+    if has.isdisjoint({"free_bias", "minimized_bias"}):
+        return frozenset()
+    unbiased = traits(spec["loss"], spec["regularizer"], data.traits_of(spec["dataset"] | {"bias": "none"}))
+    return missing - registry.lacking(missing, unbiased)
 
 
 def _owner(part, spec):
