@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-exhaustive lint check fuzz bench reproduction clean
+.PHONY: help demo test test-exhaustive lint check docs fuzz bench reproduction clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,6 +30,9 @@ check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the com
 	rm -rf build/check
 	$(BIN)/rrmbench run configs/ci.yaml -o build/check --quiet
 	$(BIN)/rrmbench check build/check/ci --baseline configs/ci_baseline.json
+
+docs: $(VENV)/.run  ## write docs/commands.md and docs/configuration.md from the code
+	$(BIN)/python docs/reference.py
 
 FUZZ ?= 50
 fuzz: $(VENV)/.test  ## many times the fuzzing of the tests (FUZZ times): configurations, options, data files, results

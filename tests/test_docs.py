@@ -208,6 +208,16 @@ def test_options_of_the_reference_exist():
         assert set(re.findall(r"(?<![\w-])--?[a-z-]+", match[2])) <= has, match[0]
 
 
+def test_the_reference_is_that_of_the_code(pytestconfig, tmp_path):
+    """docs/commands.md and docs/configuration.md are what `make docs` writes."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    ran = execute([sys.executable, "docs/reference.py"], tmp_path, pytestconfig)
+    written = [Path(line.removesuffix(" written")) for line in ran.stdout.splitlines()]
+    assert {path.name for path in written} == {"commands.md", "configuration.md"}
+    for path in written:
+        assert (tmp_path / "docs" / path.name).read_text() == (ROOT / "docs" / path.name).read_text(), "run `make docs`"
+
+
 # citations
 
 NOTATION = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")

@@ -10,7 +10,23 @@ from rrmbench.kinds import COMPONENTS
 
 AXES = (*COMPONENTS, "seed")
 CASE_KEYS = (*AXES, "stop", "trace")
-TOP_KEYS = ("name", *CASE_KEYS, "limit", "reference", "tune", "plot", "cases")
+COMPONENT = "a name, a mapping `{name: ..., parameter: value}`, or a list of those; a list as value is a grid"
+TOP_KEYS = {
+    "name": "of the experiment and its folder (the file's name)",
+    "dataset": f"{COMPONENT}; its keys are below",
+    "loss": COMPONENT,
+    "regularizer": f"{COMPONENT} (`none`); beside its parameters a `domain`, `{{box: [a, b]}}` or `{{ball: r}}`",
+    "solver": COMPONENT,
+    "reduction": f"{COMPONENT} (`none`); another one may stand `inside`",
+    "seed": "a whole number of at least 0, or a list of those (0)",
+    "stop": "rules that end a run, the first that is met (100 passes)",
+    "trace": "how far apart trace points are",
+    "limit": "wall-clock seconds after which a run is killed (max(60, 3 stop.seconds + 60), or an hour)",
+    "reference": "the extra solve that pins the optimum, or `false`",
+    "tune": "grids for parameters that a component has and the file does not set",
+    "plot": "what `rrmbench plot` draws",
+    "cases": f"a list of blocks that override {', '.join(CASE_KEYS)}; the experiment is their union",
+}
 
 MOST_FAULTS = 10  # of one part that a message tells
 
@@ -86,6 +102,9 @@ class Tune(_Part):
     keep: Literal["best"] = Field("best", description="best")
     by: Literal["objective", "passes_to_gap"] = Field("objective", description="objective or passes_to_gap")
     gap: Number | None = Field(None, description=POSITIVE + ", to which passes_to_gap counts (default: stop.gap)")
+
+
+SECTIONS = {"stop": StopSection, "trace": TraceSection, "reference": Reference, "tune": Tune, "plot": Plot}
 
 
 def check(model, value, path, places):

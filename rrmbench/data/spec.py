@@ -35,6 +35,30 @@ KEYS = {
     "train_fold": Fold,
     "zero_based": bool,
 }
+MEANING = {
+    "name": "a registered data set (`rrmbench list datasets`)",
+    "path": "a file, in place of a name",
+    "format": "of a file: `ratings` has lines `row column value`, W (rows, columns) is to be completed",
+    "tasks": "a multi-task problem: W (features, tasks), the task is a row's `qid`; `split` splits each",
+    "scale": "`unit_rows`; `mean_norm` divides by the mean row norm; `max_abs` by the largest entry of each column; "
+    "factors come from the training part",
+    "kernel": "`{name: rbf, gamma: 0.1}`: w are the coordinates of the kernel predictor in an orthonormal basis of the "
+    "span of the samples, ||w|| its norm; at most 5,000 rows",
+    "bias": "`regularized`: a column of ones after scaling; `free`: one whose weight is in neither psi nor l2; "
+    "`minimized`: no column, every objective is that of the best bias for w",
+    "positive": "the label of class +1; also for comma lists of labels",
+    "subset": "the first rows",
+    "subset_seed": "as many random rows in place of the first",
+    "test": "the test part, by name or path",
+    "flip": "the fraction of training labels that are flipped",
+    "flip_seed": "of the flips",
+    "split": "the fraction of the rows that is the training part",
+    "split_seed": "of the split",
+    "folds": "a file with lines `qid fold`, where the registry has none",
+    "test_fold": "this fold is the test part",
+    "train_fold": "this fold is the training part",
+    "zero_based": "whether the first index of the file is 0, where the file does not tell",
+}
 SEED_OF = {"subset_seed": "subset", "flip_seed": "flip", "split_seed": "split"}
 # what the keys mean when they are absent: both spellings have one identity
 ABSENT = {

@@ -220,11 +220,11 @@ def max_of_hinge():
 
 @loss(needs={"classes"})
 def smoothed_max_of_hinge(gamma: Positive = 1.0):
-    """max_of_hinge smoothed by gamma (Accelerated Prox-SDCA, eq. 13)"""
+    """max_of_hinge smoothed by gamma [Acc-SDCA, eq. 13]"""
     return MaxOfHinge(), gamma
 
 
 @loss(needs={"classes"})
 def soft_max_of_hinge(gamma: Positive = 1.0):
-    """gamma log(1 + sum_j exp((1 - [j = y] + z_j - z_y) / gamma)) (Accelerated Prox-SDCA, eq. 14)"""
+    """gamma log(1 + sum_j exp((1 - [j = y] + z_j - z_y) / gamma)) [Acc-SDCA, eq. 14]"""
     return SoftMaxOfHinge(gamma, 2.0 * gamma)
