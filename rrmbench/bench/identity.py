@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from rrmbench import data, fingerprint, registry
@@ -115,8 +116,13 @@ def files_of(spec):
 
 
 def _files_behind(common, sources):
-    from_plugins = any(fingerprint.PACKAGE not in Path(source).resolve().parents for source in sources)
+    from_plugins = not all(_is_shipped(source) for source in sources)
     return [*fingerprint.sources_of(*common, *sources), *(sorted(fingerprint.unforeseen) if from_plugins else ())]
+
+
+@cache
+def _is_shipped(source):
+    return fingerprint.PACKAGE in Path(source).resolve().parents
 
 
 def _source(kind, mapping):
