@@ -90,7 +90,16 @@ def test_the_columns_say_what_was_measured():
     _, (row,) = traced(iter([Iterate(w, b, passes=0.5, checks=0.25)]))
     assert (row["passes"], row["checks"], row["nonzeros"]) == (0.5, 0.25, 2.0)
     assert row["primal"] == pytest.approx(np.mean((X @ w - Y) ** 2) / 2 + 0.05 * 5.0)
-    assert row["gap"] == row["primal"] - row["dual"] == pytest.approx(RIDGE.gap(w, b))
+    assert row["gap"] == row["primal"] - row["dual"]
+    assert row["dual"] == pytest.approx(max(RIDGE.dual_value(b), RIDGE.dual_value(np.zeros_like(b))))
+
+
+def test_no_bound_is_below_that_of_zero():
+    """D(0) = min phi + min Psi is known before any step, whatever the solver says."""
+    bad = 100.0 * RIDGE.loss_dual(X @ np.ones(5))
+    _, rows = traced(iter([Iterate(np.ones(5), bad), Iterate(np.zeros(5), bad, 1.0)]), passes=1)
+    assert RIDGE.dual_value(bad) < 0.0
+    assert [row["dual"] for row in rows] == [RIDGE.dual_value(np.zeros_like(Y))] * 2 == [0.0, 0.0]
 
 
 # the end

@@ -224,9 +224,12 @@ def test_verify_finds_a_dual_variable_that_does_not_sum_to_zero(lab):
     [
         (
             {"solver": "saga", "loss": "squared"},
-            "saga takes single samples, which a minimized bias",
+            "saga needs data in rows, which a minimized bias",
         ),
-        ({"solver": "prox_sdca"}, "prox_sdca takes single samples, which a minimized bias"),
+        (
+            {"solver": "prox_sdca"},
+            "prox_sdca needs data in rows and a loss that is a sum over samples, which a minimized",
+        ),
         ({"loss": {"name": "hinge", "budget": 4}}, "a bias is minimized for losses of one output per sample"),
         ({"loss": "l2_multi"}, "a bias is minimized for losses of one output per sample; l2_multi is not"),
     ],

@@ -29,7 +29,7 @@ def suspects(loss, regularizer):
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
-    The candidates are the solver's own b where there is one. Where the problem is not strongly convex, they are also
+    The first candidate of a sum over samples is b = 0, with D(0) = min phi + min Psi. The others are the solver's own b where there is one. Where the problem is not strongly convex, they are also
     the losses' derivatives at X w, which need less scaling than the b of a regularized problem. For solvers without b
     the candidates are the losses' derivatives at X w, smoothed by a geometric grid of mu around the best mu so far, and
     the average of past candidates, weighted by passes, which converges for subgradient methods.
@@ -45,6 +45,8 @@ class Certifier:
 
     def update(self, x, z):
         """Take the Iterate `x` with z = X w into account."""
+        if self.b is None and "separable" in self.problem.traits:
+            self._offer(np.zeros(self.problem.output_shape))
         if x.b is None:
             self._construct(x, z)
         else:
