@@ -17,7 +17,10 @@ def run(
         int | None,
         typer.Option("-j", "--jobs", min=1, help="runs at a time [default: cores, or 1 to plot seconds]"),
     ] = None,
-    backend: Annotated[str, typer.Option(help="local")] = "local",
+    backend: Annotated[str, typer.Option(help="local, or dask: on a cluster")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="of a Dask scheduler, tcp://host:8786, or the file it writes")
+    ] = None,
     retry: Annotated[list[str] | None, typer.Option(metavar="STATUS", help="run these again too: timeout")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="run everything again")] = False,
     dry_run: Annotated[
@@ -42,6 +45,7 @@ def run(
             output,
             jobs=jobs,
             backend=backend,
+            scheduler=scheduler,
             retry=retry or [],
             fresh=fresh,
             whole=not only,

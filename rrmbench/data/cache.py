@@ -80,7 +80,7 @@ def find(key):
     folder = _folder(key)
     if not os.path.lexists(folder):
         return None
-    if not _sound(folder):
+    if not sound(folder):
         log.warning("%s: the prepared data are damaged; they are made again", folder)
         return None
     return open_cached(key)
@@ -89,7 +89,7 @@ def find(key):
 _checked = {}  # folder: the states of its files when they were found sound
 
 
-def _sound(folder):
+def sound(folder):
     """Whether header and arrays have the checksums that they were stored with."""
     try:
         states = {file.name: state(file) for file in folder.iterdir()}
@@ -202,7 +202,7 @@ def _put(fresh, folder, key):
     try:
         os.rename(fresh, folder)
     except OSError:
-        if _sound(folder):  # another process was faster
+        if sound(folder):  # another process was faster
             return
         damaged = tempfile.mkdtemp(dir=folder.parent, prefix=".old-")
         os.rename(folder, os.path.join(damaged, key))
