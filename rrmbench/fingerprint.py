@@ -81,7 +81,7 @@ def imported_since(before, plugin):
 
 
 @cache
-def _mathematics():
+def mathematics():
     """The digest of `mathematics_files` when it was first asked for: of the code that this process runs."""
     return digest(*mathematics_files())
 
@@ -203,7 +203,7 @@ def use_kernel_cache(plugins=None):
     """
     plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
     files = sources_of(*plugins)
-    folder = cache_root() / "kernels" / "-".join([_mathematics(), *([digest(*files)] if files else [])])
+    folder = cache_root() / "kernels" / "-".join([mathematics(), *([digest(*files)] if files else [])])
     loaded = {Path(m.__file__).resolve() for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
     stamps = {file: stamp([file]) for file in files}
     now = {file: s for file, s in stamps.items() if file not in loaded or _keyed.get(file) == s}

@@ -4,9 +4,11 @@ Data and plug-ins are sent to caches of machines that lack them, before tasks an
 no data, so that Dask may run those of a worker that dies on another one.
 """
 
+import logging
 import socket
 import threading
 import uuid
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from pathlib import Path
 
@@ -59,6 +61,7 @@ class Cluster:
                 "--backend dask needs --scheduler ADDRESS, like tcp://host:8786, or the scheduler's file"
             )
         self.scheduler, self.session = scheduler, f"{socket.gethostname()}-{uuid.uuid4().hex[:12]}"
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is one message of this command
         where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
         try:
             self.client = Client(**where, timeout=CONNECTING, set_as_default=False, name="rrmbench")
@@ -122,7 +125,13 @@ class Cluster:
         with parallel_config("rrmbench_dask", client=self.client, pure=False):
             parallel = Parallel(n_jobs=self.jobs, pre_dispatch=self.jobs, batch_size=1, return_as="generator_unordered")
             ended = parallel(delayed(remote.execute)(self._station, order) for order in orders)
-        yield from drained(ended, self.interrupted)
+        try:
+            yield from drained(ended, self.interrupted)
+        except CancelledError:
+            what = "a task was cancelled there" if self.client.status == "running" else "lost the scheduler"
+            raise RrmbenchError(
+                f"--scheduler {self.scheduler}: {what}; finished runs are kept, the same command runs the rest"
+            ) from None
 
     def _register(self):
         """Have a station on every worker, also on those that come later."""

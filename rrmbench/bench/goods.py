@@ -83,7 +83,7 @@ def prepared(key):
 
 
 def plugins(files, specs):
-    """The Goods of the plug-in `files` and of what runs of `specs` need beside them, written to the cache of this machine.
+    """The Goods of plug-in `files` and of what runs of `specs` need beside them, written to the cache of this machine.
 
     None where runs need nothing but the package. Raises RrmbenchError for two modules of one name.
     """

@@ -26,8 +26,8 @@ def child(task, connection):
 def survey(question, connection):
     """The main function of a child that tells what the code of runs is here.
 
-    question = ({name: spec}, plug-in files, their folder or None). Its last facts have `answers`, {name: (digest, files,
-    stamp)}, or the reason why a run is not possible as text in the place of the tuple.
+    question = ({name: spec}, plug-in files, their folder or None). Its last facts have `answers`:
+    {name: (digest, files, stamp)}, with the reason as text in place of the tuple where a run is not possible.
     """
     from rrmbench import registry
     from rrmbench.bench import identity, preload

@@ -134,8 +134,11 @@ def _assembled(key, facts, arrays):
     )
 
 
-def store(key, parts, checksum, info):
-    """Write `parts`, the (X, y) of the training part and maybe of a test part, under `key`, atomically."""
+def store(key, parts, checksum, info, code=None):
+    """Write `parts`, the (X, y) of the training part and maybe of a test part, under `key`, atomically.
+
+    code : the digest of the code that made them
+    """
     arrays = _arrays_of(parts)
     folder = _folder(key)
     with writing_to(folder.parent) as parent:
@@ -143,10 +146,18 @@ def store(key, parts, checksum, info):
         try:
             kinds = {name: [array.dtype.str, array.shape, _save(fresh, name, array)] for name, array in arrays.items()}
             with open(os.path.join(fresh, "header.json"), "w", encoding="utf-8") as out:
-                out.write(sealed(_facts(parts, checksum, info) | {"arrays": kinds}))
+                out.write(sealed(_facts(parts, checksum, info) | {"arrays": kinds, "code": code}))
             _put(fresh, folder, key)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
+
+
+def code_of(folder):
+    """The digest of the code that made a folder of prepared data; None where its header does not say."""
+    try:
+        return unsealed((folder / "header.json").read_text(encoding="utf-8")).get("code")
+    except (OSError, ValueError):
+        return None
 
 
 def _save(folder, name, array):
