@@ -137,7 +137,9 @@ def test_what_is_asked_of_a_cluster_that_is_not_there_is_one_message(lab):
 def test_plug_ins_are_sent_with_what_they_import_and_limits_hold(lab, cluster):
     cluster.worker("one", threads=2)
     (lab.folder / "plug").mkdir()
-    (lab.folder / "plug" / "beside.py").write_text("def half():\n    return 0.5\n")
+    (lab.folder / "plug" / "pack").mkdir()
+    (lab.folder / "plug" / "pack" / "__init__.py").write_text("")
+    (lab.folder / "plug" / "pack" / "beside.py").write_text("def half():\n    return 0.5\n")
     (lab.folder / "plug" / "mine.py").write_text(MINE)
     solvers = [{"path": "plug/mine.py", "name": "mine"}, odd(["sleep", "kill", "raise"], at=2)]
     config = lab.config(solver=solvers, limit=8, regularizer={"name": "group_lasso", "strength": 0.01, "groups": "g"})
@@ -153,13 +155,14 @@ def test_plug_ins_are_sent_with_what_they_import_and_limits_hold(lab, cluster):
     assert results["raise"].reason == "ValueError: gone wrong"
     assert [results[how].points for how in ("sleep", "kill", "raise")] == [2, 2, 2]
     shipped = [p.name for p in (cluster.cache("one") / "plugins").rglob("*.py")]
-    assert sorted(shipped) == ["beside.py", "mine.py", "misbehaving.py"]
+    assert sorted(shipped) == ["__init__.py", "beside.py", "mine.py", "misbehaving.py"]
+    assert {r.info["concurrent_runs"] for r in results.values()} <= {1, 2}
 
 
 MINE = """
 import numpy as np
 import rrmbench
-from beside import half
+from pack.beside import half
 
 @rrmbench.solver()
 def mine(problem, start, rng):

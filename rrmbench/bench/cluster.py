@@ -75,7 +75,7 @@ class Cluster:
         self.interrupted = threading.Event()
         self.environments = {}
         self._station = None
-        self._sent = {}  # (worker, goods): how often
+        self._asked = {}  # (worker, goods): how often a task lacked them
 
     @property
     def threads(self):
@@ -117,7 +117,7 @@ class Cluster:
     def _order(self, run, plan, parcel):
         plugins = tuple(map(str, plan.plugins))
         data = goods.prepared(run.prepared.key)
-        return remote.Order(run.run, run.spec, run.code, data, parcel, plugins, plan.limit)
+        return remote.Order(run.run, run.spec, run.code, data, parcel, plugins, plan.limit, self.jobs)
 
     def _executed(self, orders):
         """Yield (id of a run, Outcome or Lacking) of one round of tasks."""
@@ -142,7 +142,7 @@ class Cluster:
                 raise RrmbenchError(f"worker {worker}: has no rrmbench like this one ({type(found).__name__}: {found})")
             if found[0] != shipped.PROTOCOL:
                 raise RrmbenchError(f"worker {worker} on {found[1]}: runs another version of rrmbench; start it again")
-        station = remote.Station(self.session, self.jobs)
+        station = remote.Station(self.session)
         self.client.register_plugin(station)
         self._station = station.name
 
@@ -182,18 +182,21 @@ class Cluster:
     def _send_to(self, worker, missing):
         """Send goods to a worker that came after `_prepare`."""
         for needed in missing:
-            self._sent[worker, needed] = self._sent.get((worker, needed), 0) + 1
-            if self._sent[worker, needed] == 1:  # others of its tasks may ask at the same time
+            asked = self._asked.get((worker, needed), 0)
+            self._asked[worker, needed] = asked + 1
+            tries, beside = divmod(asked, self.jobs + 1)
+            if tries == TRIES:
+                raise RrmbenchError(f"worker {worker}: what it is sent does not stay in its cache")
+            if beside == 0:  # others of its tasks may ask at the same time
                 with suppress(OSError):  # it is gone again
                     self._send(needed, [worker])
-            elif self._sent[worker, needed] > TRIES * self.jobs:
-                raise RrmbenchError(f"worker {worker}: what it is sent does not stay in its cache")
 
     def environment_of(self, name):
         """The facts of an environment, asked for where a worker came later; {} where it is gone."""
         if name not in self.environments:
             answers = self.client.run(remote.described, self._station, on_error="ignore")
-            self.environments |= dict(answers.values())
+            for answer in answers.values():
+                self.environments |= answer
         return self.environments.get(name, {})
 
     def _end_when_interrupted(self, over):

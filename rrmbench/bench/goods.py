@@ -45,13 +45,12 @@ class Goods:
             return False
 
     def pieces(self):
-        """Yield (name, offset, bytes) of all files."""
+        """Yield (name, offset, bytes) of all files, of an empty one too."""
         for file in sorted(path for path in self.folder.rglob("*") if path.is_file()):
+            name, size = file.relative_to(self.folder).as_posix(), file.stat().st_size
             with file.open("rb") as stream:
-                offset = 0
-                while piece := stream.read(PIECE):
-                    yield file.relative_to(self.folder).as_posix(), offset, piece
-                    offset += len(piece)
+                for offset in range(0, max(size, 1), PIECE):
+                    yield name, offset, stream.read(PIECE)
 
     def receive(self, sender, name, offset, piece):
         """Write a piece beside the folder, which appears when all are there; RrmbenchError where it cannot be."""

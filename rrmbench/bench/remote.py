@@ -33,6 +33,8 @@ class Order:
 
     goods : Goods of its prepared data, and of plug-ins where there are any
     plugins : the caller's paths of plug-in files
+    jobs : the tasks at a time of the caller, for the record of the environment
+    protocol : `shipped.PROTOCOL` of the caller
     """
 
     run: str
@@ -42,6 +44,8 @@ class Order:
     parcel: Goods | None
     plugins: tuple
     limit: float
+    jobs: int
+    protocol: str = shipped.PROTOCOL
 
     @property
     def goods(self):
@@ -60,15 +64,14 @@ class Station(WorkerPlugin):
     """What a worker keeps of one call of the command. It exists while the command does.
 
     session : names the call
-    jobs : the tasks at a time of that call, for the record of the environment
     """
 
-    def __init__(self, session, jobs):
-        self.name, self.jobs = f"rrmbench-{session}", jobs
+    def __init__(self, session):
+        self.name = f"rrmbench-{session}"
 
     def setup(self, worker):
         self.worker, self.interrupted = worker, threading.Event()
-        self.environment = environment(self.jobs, host=socket.gethostname(), backend="dask")
+        self.environments, self._places = {}, {}
         self._unwanted, self._answers, self._found = {}, {}, set()
         self._asking = threading.Lock()
 
@@ -94,18 +97,29 @@ class Station(WorkerPlugin):
         try:
             if self.interrupted.is_set():
                 return None
+            if order.protocol != shipped.PROTOCOL:
+                raise RrmbenchError("refused: this worker runs another version of rrmbench; start it again")
             if lacking := self.lacking(order):
                 return Lacking(self.worker.address, lacking)
             task = self._task(order)
             self._tell(order, "start", {})
             outcome = children().run(shipped.child, task, order.limit, self._rows(order), unwanted)
-        except RrmbenchError as error:
-            outcome = Outcome("failed", f"worker {self.worker.address} on {socket.gethostname()}: {error}")
+        except Exception as error:  # anything else than an outcome would end the whole command
+            why = str(error) if isinstance(error, RrmbenchError) else f"{type(error).__name__}: {error}"
+            outcome = Outcome("failed", f"worker {self.worker.address} on {socket.gethostname()}: {why}")
         finally:
             del self._unwanted[key]
         if outcome is not None:
-            outcome.origin = {"environment": self.environment[0], "worker": self.worker.address}
+            outcome.origin = {"environment": self.environment(order)[0], "worker": self.worker.address}
         return outcome
+
+    def environment(self, order):
+        """(id, facts) of this machine as it runs an order."""
+        if order.jobs not in self._places:
+            self._places[order.jobs] = environment(order.jobs, host=socket.gethostname(), backend="dask")
+        name, facts = self._places[order.jobs]
+        self.environments[name] = facts
+        return name, facts
 
     def lacking(self, order):
         """The goods of an order that are not in the cache of this machine."""
@@ -192,7 +206,10 @@ def children():
 
 def execute(name, order):
     """A task: (id of the run, what `Station.run` says)."""
-    return order.run, get_worker().plugins[name].run(order)
+    worker = get_worker()
+    if name not in worker.plugins:
+        return order.run, Outcome("failed", f"worker {worker.address}: has no station for this command; see its log")
+    return order.run, worker.plugins[name].run(order)
 
 
 # what the caller has each worker do, outside of its tasks
@@ -217,12 +234,12 @@ def _ready(station, orders):
             refused = next(filter(None, map(station.refusal, orders)), None)
         except RrmbenchError as error:
             refused = str(error)
-    return list(missing), refused, station.environment
+    return list(missing), refused, station.environment(orders[0])
 
 
 def described(name, dask_worker):
-    """The environment of a worker, as (id, facts)."""
-    return dask_worker.plugins[name].environment
+    """The environments that results of this worker name, {id: facts}."""
+    return dask_worker.plugins[name].environments
 
 
 async def receive(sender, goods, name, offset, piece):
