@@ -35,6 +35,29 @@ def reading(path):
         yield file
 
 
+def bytes_in(path):
+    """The bytes of a file, or of all files in a folder; links count as themselves, and what cannot be read as 0."""
+    try:
+        own = path.lstat()
+        if not stat.S_ISDIR(own.st_mode):
+            return own.st_size
+        return sum(bytes_in(inner) for inner in path.iterdir())
+    except OSError:
+        return 0
+
+
+def is_locked(directory):
+    """Whether another process holds `directory`/.lock; nothing is created."""
+    try:
+        with reading(directory / ".lock") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 @contextmanager
 def locked(directory):
     """Hold `directory`/.lock, which the operating system drops when its process dies, however that happens.

@@ -68,6 +68,11 @@ def stamp(files):
     return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for s in stats)
 
 
+def package_files():
+    """Every Python file of this package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
 def imported_since(before, plugin):
     """The local files of the modules that `plugin` has added to the names `before` of sys.modules."""
     new = [sys.modules[name] for name in set(sys.modules) - before]
@@ -76,7 +81,7 @@ def imported_since(before, plugin):
 
 
 @cache
-def _mathematics():
+def mathematics():
     """The digest of `mathematics_files` when it was first asked for: of the code that this process runs."""
     return digest(*mathematics_files())
 
@@ -106,7 +111,7 @@ def _imported(file, start):
     """The files of the modules that a file imports, which was reached from `start`."""
     if file.suffix != ".py":
         return []
-    folders = [PACKAGE.parent] if PACKAGE in start.parents else [*sys.path, _package_of(start).parent, start.parent]
+    folders = [PACKAGE.parent] if PACKAGE in start.parents else [*sys.path, package_of(start).parent, start.parent]
     names = _names(file, stamp([file]))
     files = [f for base, name in names for f in _files_of(name, folders if base is None else [base])]
     return [f for f in files if f != PACKAGE / "__init__.py"]  # the version and public names, nothing that computes
@@ -167,11 +172,11 @@ def _spec(name, folders):
 
 def is_local(file, start):
     """Whether a file that was reached from `start` is the user's or the package's own, and not a library's."""
-    mine = PACKAGE in file.parents or _package_of(start) in file.parents
+    mine = PACKAGE in file.parents or package_of(start) in file.parents
     return mine or not any(folder in file.parents for folder in _libraries())
 
 
-def _package_of(file):
+def package_of(file):
     """The outermost package folder that a file is in, or a single file itself."""
     package = file
     while (package.parent / "__init__.py").is_file():
@@ -198,7 +203,7 @@ def use_kernel_cache(plugins=None):
     """
     plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
     files = sources_of(*plugins)
-    folder = cache_root() / "kernels" / "-".join([_mathematics(), *([digest(*files)] if files else [])])
+    folder = cache_root() / "kernels" / "-".join([mathematics(), *([digest(*files)] if files else [])])
     loaded = {Path(m.__file__).resolve() for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
     stamps = {file: stamp([file]) for file in files}
     now = {file: s for file, s in stamps.items() if file not in loaded or _keyed.get(file) == s}

@@ -30,6 +30,7 @@ class Outcome:
     rows: list = field(default_factory=list)
     facts: dict = field(default_factory=dict)
     concurrent_runs: int = 1
+    origin: dict = field(default_factory=dict)  # where it ran, as the header of the result says it
 
 
 class Children:
@@ -48,11 +49,13 @@ class Children:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["rrmbench.bench.preload"])
 
-    def run(self, main, task, limit, on_row=lambda row: None):
+    def run(self, main, task, limit, on_row=lambda row: None, unwanted=None):
         """Run `main(task, connection)` in a child for at most `limit` seconds; return its Outcome.
 
+        unwanted : a flag that interrupts this one run, where `interrupted` is that of all
         Returns None at once where the interrupt flag is set before the start.
         """
+        flags = (self.interrupted,) if unwanted is None else (self.interrupted, unwanted)
         if self.interrupted.is_set():
             return None
         outcome, tries = Outcome("killed", ""), TRIES
@@ -69,13 +72,13 @@ class Children:
                             continue
                         outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
                         return outcome
-                    self._watch(process, ours, outcome, limit, on_row)
+                    self._watch(process, ours, outcome, limit, on_row, flags)
                     return outcome
 
-    def _watch(self, process, ours, outcome, limit, on_row):
+    def _watch(self, process, ours, outcome, limit, on_row, flags):
         """Listen to a child until it ends, then end whatever is left of it."""
         try:
-            self._listen(ours, outcome, time.monotonic() + limit, limit, on_row)
+            self._listen(ours, outcome, time.monotonic() + limit, limit, on_row, flags)
             if outcome.status == "killed":
                 process.join(GRACE)
                 outcome.reason = _end_of(process.exitcode) + _stage(outcome)
@@ -113,10 +116,10 @@ class Children:
                 raise failure[0]
         return process
 
-    def _listen(self, connection, outcome, deadline, limit, on_row):
+    def _listen(self, connection, outcome, deadline, limit, on_row, flags):
         """Take messages until the end of the run, of its pipe, of its time, or an interrupt."""
         while True:
-            if self.interrupted.is_set():
+            if any(flag.is_set() for flag in flags):
                 outcome.status, outcome.reason = "interrupted", "interrupted by the user"
                 return
             if time.monotonic() > deadline:
@@ -138,6 +141,11 @@ class Children:
                 outcome.status, outcome.reason = message[1:3]
                 outcome.facts |= message[3]
                 return
+
+    def renew(self):
+        """Let the next child come from a new fork server, which imports the code as it is on disk then."""
+        with self._lock:
+            _end_fork_server()
 
     def _counted(self, outcome):
         return _Count(self._active, self._lock, outcome)

@@ -9,8 +9,11 @@ from pathlib import Path
 PACKAGES = ("rrmbench", "numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn", "celer", "skglm", "cyanure")
 
 
-def environment(jobs):
-    """Return (id, facts) of this machine and these versions; the id leaves the momentary load out."""
+def environment(jobs, **place):
+    """Return (id, facts) of this machine and these versions; the id leaves the momentary load out.
+
+    place : further facts, which tell machines apart
+    """
     from joblib import cpu_count
 
     facts = {
@@ -21,7 +24,7 @@ def environment(jobs):
         "jobs": jobs,
         "threads_per_run": 1,
         "versions": {name: _version(name) for name in PACKAGES},
-    }
+    } | place
     key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
     return key, facts | {"load_average": os.getloadavg()[0]}
 

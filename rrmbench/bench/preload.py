@@ -4,6 +4,10 @@ from rrmbench.bench.children import restore_import_path
 
 restore_import_path()
 
+from rrmbench import fingerprint  # noqa: E402
+
+IMPORTED = fingerprint.stamp(fingerprint.package_files())  # before any of them is: what is in memory here
+
 import numpy as np  # noqa: E402
 
 from rrmbench import registry  # noqa: E402

@@ -187,8 +187,13 @@ def _component(value: Any, where: str) -> None:
             _component(inner, f"{where}.{key}")
 
 
+def is_id(value: object) -> bool:
+    """Whether a value may name a file or a folder."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
 def _id(value: object, name: str) -> None:
-    _need(isinstance(value, str) and _ID.fullmatch(value), name, f"{value!r}")
+    _need(is_id(value), name, f"{value!r}")
 
 
 def _is_number(value: object) -> bool:

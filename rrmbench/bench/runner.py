@@ -3,8 +3,7 @@
 import math
 import signal
 import threading
-from collections import deque
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from rrmbench.bench import identity, reference
-from rrmbench.bench.children import Children
-from rrmbench.bench.environment import environment
+from rrmbench.bench.backends import Local
 from rrmbench.bench.identity import Identities
 from rrmbench.bench.store import FINAL, Experiment, Result, bounds, size_of
-from rrmbench.bench.worker import Task, child
 from rrmbench.errors import printable
 from rrmbench.problem.certificate import suspects
 
@@ -37,13 +34,13 @@ class Report:
         return not self.interrupted and all(status == "done" for status in self.statuses.values())
 
 
-def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None):
+def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, cluster=None, progress=None):
     """Run what is missing of a Plan under `output`/<name>; return a Report.
 
     whole : False keeps the manifest's other runs (the plan was cut down by `--only`)
     retry : statuses to run again beside failed, killed and interrupted ones
     fresh : run everything again
-    backend : a joblib backend; its workers wait on children of this machine's fork server
+    cluster : the `rrmbench.bench.cluster.Cluster` to run on, `jobs` at a time, or None for this machine
     progress : a display as in `rrmbench.report.display`, or None
     """
     experiment = Experiment.inside(output, plan.name)
@@ -51,20 +48,22 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, bac
     runs = [identities.run(spec) for spec in plan.runs]
     report = Report(experiment.directory, skipped=plan.skipped)
     with experiment.lock():
-        where, facts = environment(jobs)
-        experiment.write_manifest(_manifest(experiment, plan, runs, whole, {where: facts}))
+        backend = Local(jobs) if cluster is None else cluster
+        backend.jobs = jobs
+        environments = dict([backend.environment] if backend.environment else [])
+        experiment.write_manifest(_manifest(experiment, plan, runs, whole, environments))
         known = {} if fresh else experiment.statuses(run.run for run in runs)
         final = FINAL - set(retry)
         missing = [run for run in runs if known.get(run.run) not in final]
         report.statuses = {run.run: known[run.run] for run in runs if known.get(run.run) in final}
         report.kept = len(report.statuses)
         report.older = _older(experiment, missing)
-        scheduler = Scheduler(experiment, plan, jobs, backend, where, progress)
+        scheduler = Scheduler(experiment, plan, backend, progress)
         with scheduler.interruptible():
             scheduler.execute(missing, report.statuses, plan.name)
             if plan.reference is not None:
                 scheduler.refer(runs, plan.reference["seconds"], identities)
-        report.interrupted = scheduler.children.interrupted.is_set()
+        report.interrupted = backend.interrupted.is_set()
     return report
 
 
@@ -101,13 +100,11 @@ def _older(experiment, missing):
 
 
 class Scheduler:
-    """Runs in parallel by joblib, results written by this one thread."""
+    """Runs in parallel by a backend (`rrmbench.bench.backends`), results written by this one thread."""
 
-    def __init__(self, experiment, plan, jobs, backend, environment_id, progress):
-        self.experiment, self.plan, self.jobs, self.backend = experiment, plan, jobs, backend
-        self.environment = environment_id
+    def __init__(self, experiment, plan, backend, progress):
+        self.experiment, self.plan, self.backend = experiment, plan, backend
         self.progress = progress
-        self.children = Children()
 
     @contextmanager
     def interruptible(self):
@@ -117,7 +114,7 @@ class Scheduler:
             return
 
         def interrupt(number, frame):
-            self.children.interrupted.set()
+            self.backend.interrupted.set()
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
         before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -129,24 +126,13 @@ class Scheduler:
 
     def execute(self, runs, statuses, what):
         """Run all of `runs`, store each result, and note its status; `what` is said of them on the display."""
-        from joblib import Parallel, delayed, parallel_config
-
         if not runs:
             return
         if self.progress:
             self.progress.begin(runs, what)
-        with parallel_config(backend=self.backend):
-            outcomes = Parallel(n_jobs=self.jobs, batch_size=1, return_as="generator_unordered")(
-                delayed(self._one)(run) for run in runs
-            )
-            try:
-                for run, outcome in outcomes:
-                    if outcome is not None:
-                        statuses[run.run] = self._store(run, outcome)
-            except BaseException:  # a full disk, say: end the children, too, and let joblib's threads come home
-                self.children.interrupted.set()
-                deque(outcomes, maxlen=0)
-                raise
+        with closing(self.backend.outcomes(runs, self.plan, self.progress)) as outcomes:
+            for run, outcome in outcomes:
+                statuses[run.run] = self._store(run, outcome)
 
     def _store(self, run, outcome):
         result = self._result(run, outcome)
@@ -166,18 +152,6 @@ class Scheduler:
             self.progress.end(run, result)
         return result.status
 
-    def _one(self, run):
-        progress = self.progress
-
-        def on_row(row):
-            if progress:
-                progress.row(run, row)
-
-        if progress and not self.children.interrupted.is_set():
-            progress.start(run)
-        task = Task(run.spec, run.prepared.key, self.plan.plugins, run.files, run.stamp)
-        return run, self.children.run(child, task, self.plan.limit, on_row)
-
     def _result(self, run, outcome):
         facts = dict(outcome.facts)
         if "traceback" in facts:
@@ -194,11 +168,22 @@ class Scheduler:
             status=outcome.status,
             reason=printable(outcome.reason),
             created=datetime.now(UTC).isoformat(),
-            info=facts | {"concurrent_runs": outcome.concurrent_runs, "environment": self.environment},
+            info=facts | {"concurrent_runs": outcome.concurrent_runs} | self._origin(outcome),
             trace={key: np.array([row.get(key, math.nan) for row in outcome.rows]) for key in columns},
             w=w,
             b=b,
         )
+
+    def _origin(self, outcome):
+        """Where a run was executed, for the header; an environment that is new goes into the manifest."""
+        if self.backend.environment:
+            return {"environment": self.backend.environment[0]}
+        name = outcome.origin.get("environment")
+        manifest = self.experiment.manifest()
+        if name is not None and name not in manifest["environments"]:
+            manifest["environments"][name] = self.backend.environment_of(name)
+            self.experiment.write_manifest(manifest)
+        return outcome.origin
 
     def refer(self, runs, seconds, identities):
         """Pin the optimum of every problem by an extra run where the experiment's own do not."""

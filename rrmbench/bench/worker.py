@@ -44,7 +44,7 @@ class Task:
 
 def child(task, connection):
     """The main function of a child process."""
-    _end_with_parent()
+    end_with_parent()
     os.dup2(2, 1)  # what a plug-in prints must not mix with what the command prints
     held = []  # generators that are never closed: what a solver does with GeneratorExit is no part of its run
     try:
@@ -90,7 +90,7 @@ def _check_code(task):
         raise RrmbenchError(f"this process runs {fingerprint.PACKAGE}, and not the package that started it")
 
 
-def _end_with_parent():
+def end_with_parent():
     """End this process, and those that a solver starts, when its parent dies, of which the end of a pipe tells.
 
     A thread waits for it, but cannot run while a solver holds the interpreter's lock; there, on Linux, the system

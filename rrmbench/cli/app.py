@@ -8,11 +8,28 @@ import typer
 app = typer.Typer(
     name="rrmbench",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Benchmark first-order solvers on regularized empirical risk minimization, with certified duality gaps.",
 )
+
+
+def _version(asked: bool):
+    if asked:
+        from rrmbench import __version__
+
+        print(f"rrmbench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version and exit")
+    ] = False,
+):
+    pass
+
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")]
 Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG", help="YAML files")]

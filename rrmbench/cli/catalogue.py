@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from rrmbench.cli import completion
 from rrmbench.cli.app import app, console
 
 data_app = typer.Typer(no_args_is_help=True, help="Find, describe and register data sets.")
@@ -17,7 +18,11 @@ Format = Annotated[str | None, typer.Option(help="of a file: libsvm (the default
 def list_(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="[datasets|losses|regularizers|solvers|reductions]", help="what to list"),
+        typer.Argument(
+            metavar="[datasets|losses|regularizers|solvers|reductions]",
+            help="what to list",
+            autocompletion=completion.kinds,
+        ),
     ] = None,
 ):
     """List what a configuration may name, with the parameters."""
@@ -27,7 +32,7 @@ def list_(
 
 
 @data_app.command("get")
-def data_get(name: str):
+def data_get(name: Annotated[str, typer.Argument(autocompletion=completion.datasets)]):
     """Find or download a data set and check it."""
     from rrmbench.commands import listing
     from rrmbench.data.commands import get
@@ -36,7 +41,10 @@ def data_get(name: str):
 
 
 @data_app.command("info")
-def data_info(name: Annotated[str, typer.Argument(metavar="NAME|PATH")], format: Format = None):
+def data_info(
+    name: Annotated[str, typer.Argument(metavar="NAME|PATH", autocompletion=completion.datasets)],
+    format: Format = None,
+):
     """Describe a data set: sizes, labels, norms, where it is, licence."""
     from rrmbench.commands import listing
     from rrmbench.data.commands import info

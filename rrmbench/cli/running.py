@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rrmbench.cli import completion
 from rrmbench.cli.app import Configs, Only, Quiet, Sets, app, console, plans
 
 
@@ -17,8 +18,16 @@ def run(
         int | None,
         typer.Option("-j", "--jobs", min=1, help="runs at a time [default: cores, or 1 to plot seconds]"),
     ] = None,
-    backend: Annotated[str, typer.Option(help="local")] = "local",
-    retry: Annotated[list[str] | None, typer.Option(metavar="STATUS", help="run these again too: timeout")] = None,
+    backend: Annotated[
+        str, typer.Option(help="local, or dask: on a cluster", autocompletion=completion.backends)
+    ] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="of a Dask scheduler, tcp://host:8786, or the file it writes")
+    ] = None,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STATUS", help="run these again too: timeout", autocompletion=completion.statuses),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="run everything again")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="show the runs and an estimate of their cost, run nothing")
@@ -42,6 +51,7 @@ def run(
             output,
             jobs=jobs,
             backend=backend,
+            scheduler=scheduler,
             retry=retry or [],
             fresh=fresh,
             whole=not only,

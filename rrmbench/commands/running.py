@@ -3,11 +3,16 @@
 from rrmbench.commands import PLAIN
 from rrmbench.errors import RrmbenchError, nearest
 
-BACKENDS = {"local": "threading"}  # names of the command line to joblib's
+
+def run(plans, output, *, backend, scheduler, **options):
+    """Run all plans on this machine or on a cluster and print the summary; return the exit code."""
+    from rrmbench.bench import backends
+
+    with backends.opened(backend, scheduler) as cluster:
+        return _run(plans, output, cluster=cluster, **options)
 
 
-def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, quiet):
-    """Run all plans and print the summary; return the exit code."""
+def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary, quiet):
     from joblib import cpu_count
 
     from rrmbench.bench.runner import run_experiment
@@ -15,10 +20,6 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
     from rrmbench.report import show
     from rrmbench.report.display import progress_on
 
-    if backend not in BACKENDS:
-        raise RrmbenchError(
-            f"--backend: found '{backend}', allowed is {', '.join(BACKENDS)}{nearest(backend, BACKENDS)}"
-        )
     _check_names(plans)
     for status in retry:
         if status not in STATUSES:
@@ -26,17 +27,18 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
                 f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}"
             )
     exit_code = 0
+    threads = cluster.threads if cluster else cpu_count(only_physical_cores=True)
     for plan in plans:
         progress = progress_on(console, quiet)
         try:
             report = run_experiment(
                 plan,
                 output,
-                jobs=min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs)),
+                jobs=min(jobs or (1 if plan.serial else threads), len(plan.runs)),
                 whole=whole,
                 retry=retry,
                 fresh=fresh,
-                backend=BACKENDS[backend],
+                cluster=cluster,
                 progress=progress,
             )
         finally:

@@ -80,7 +80,7 @@ def find(key):
     folder = _folder(key)
     if not os.path.lexists(folder):
         return None
-    if not _sound(folder):
+    if not sound(folder):
         log.warning("%s: the prepared data are damaged; they are made again", folder)
         return None
     return open_cached(key)
@@ -89,7 +89,7 @@ def find(key):
 _checked = {}  # folder: the states of its files when they were found sound
 
 
-def _sound(folder):
+def sound(folder):
     """Whether header and arrays have the checksums that they were stored with."""
     try:
         states = {file.name: state(file) for file in folder.iterdir()}
@@ -134,8 +134,11 @@ def _assembled(key, facts, arrays):
     )
 
 
-def store(key, parts, checksum, info):
-    """Write `parts`, the (X, y) of the training part and maybe of a test part, under `key`, atomically."""
+def store(key, parts, checksum, info, code=None):
+    """Write `parts`, the (X, y) of the training part and maybe of a test part, under `key`, atomically.
+
+    code : the digest of the code that made them
+    """
     arrays = _arrays_of(parts)
     folder = _folder(key)
     with writing_to(folder.parent) as parent:
@@ -143,10 +146,26 @@ def store(key, parts, checksum, info):
         try:
             kinds = {name: [array.dtype.str, array.shape, _save(fresh, name, array)] for name, array in arrays.items()}
             with open(os.path.join(fresh, "header.json"), "w", encoding="utf-8") as out:
-                out.write(sealed(_facts(parts, checksum, info) | {"arrays": kinds}))
+                out.write(sealed(_facts(parts, checksum, info) | {"arrays": kinds, "code": code}))
             _put(fresh, folder, key)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
+
+
+def code_of(folder):
+    """The digest of the code that made a folder of prepared data; None where its header does not say.
+
+    This is no use of the data: where the system can, the time of the last reading stays.
+    """
+    for flags in (getattr(os, "O_NOATIME", 0), 0):  # only a file's owner may ask for this
+        try:
+            with os.fdopen(os.open(folder / "header.json", os.O_RDONLY | flags), encoding="utf-8") as file:
+                return unsealed(file.read()).get("code")
+        except PermissionError:
+            continue
+        except (OSError, ValueError):
+            break
+    return None
 
 
 def _save(folder, name, array):
@@ -202,7 +221,7 @@ def _put(fresh, folder, key):
     try:
         os.rename(fresh, folder)
     except OSError:
-        if _sound(folder):  # another process was faster
+        if sound(folder):  # another process was faster
             return
         damaged = tempfile.mkdtemp(dir=folder.parent, prefix=".old-")
         os.rename(folder, os.path.join(damaged, key))

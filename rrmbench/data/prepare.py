@@ -77,7 +77,7 @@ def load(block, labels="binary"):
     found = cache.find(request.key)
     if found is None:
         parts, info = request.make()
-        cache.store(request.key, parts, request.checksum, info)
+        cache.store(request.key, parts, request.checksum, info, code())
         found = cache.open_cached(request.key)
     return found
 
@@ -95,6 +95,11 @@ def from_source(block, labels="binary"):
 def files():
     """The files whose code makes the arrays: an edit of one of them makes new arrays."""
     return [file for file in sorted(Path(__file__).parent.glob("*.py")) if file.stem not in NOT_COMPUTING]
+
+
+def code():
+    """The digest of `files`."""
+    return fingerprint.digest(*files())
 
 
 def _request(block, labels, anew=False):
@@ -132,7 +137,7 @@ def _folds(block, train):
 
 def _key(checksum, steps, labels, train):
     known = train.entry and train.entry.model_dump(include={"n", "d", "matrix", "task", "labels", "positive"})
-    recipe = [fingerprint.digest(*files()), checksum, steps, labels, train.zero_based, train.format, known]
+    recipe = [code(), checksum, steps, labels, train.zero_based, train.format, known]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:32]
 
 

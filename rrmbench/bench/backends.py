@@ -1,0 +1,75 @@
+"""Where runs are executed: in child processes of this machine, or on a Dask cluster. Either way by joblib.
+
+A backend has `jobs` (runs at a time), `interrupted` (a flag that ends all runs), `environment` (id and facts of the
+machine, None for a cluster, whose outcomes say where they are from) and `outcomes`.
+"""
+
+from contextlib import contextmanager
+
+from rrmbench.bench.children import Children
+from rrmbench.bench.environment import environment
+from rrmbench.errors import RrmbenchError, nearest
+
+NAMES = ("local", "dask")
+
+
+class Local:
+    """joblib's threads wait on children of this machine's fork server."""
+
+    def __init__(self, jobs):
+        self.jobs = jobs
+        self.environment = environment(jobs)
+        self._children = Children()
+        self.interrupted = self._children.interrupted
+
+    def outcomes(self, runs, plan, progress):
+        """Yield (run, Outcome) of all runs as they end, without those that an interrupt left out."""
+        from joblib import Parallel, delayed
+
+        from rrmbench.bench.worker import Task, child
+
+        def one(run):
+            if progress and not self.interrupted.is_set():
+                progress.start(run)
+            task = Task(run.spec, run.prepared.key, plan.plugins, run.files, run.stamp)
+            on_row = (lambda row: progress.row(run, row)) if progress else (lambda row: None)
+            return run, self._children.run(child, task, plan.limit, on_row)
+
+        parallel = Parallel(n_jobs=self.jobs, backend="threading", batch_size=1, return_as="generator_unordered")
+        yield from drained(parallel(delayed(one)(run) for run in runs), self.interrupted)
+
+
+def drained(ended, interrupted):
+    """Yield the (run, Outcome) of joblib; where the caller stops early, end the others, and let joblib's threads go."""
+    try:
+        for run, outcome in ended:
+            if outcome is not None:
+                yield run, outcome
+    except BaseException:  # a full disk, say, of which the generator hears by being closed
+        interrupted.set()
+        for _ in ended:
+            pass
+        raise
+
+
+@contextmanager
+def opened(name, scheduler):
+    """The Cluster of the options --backend and --scheduler, or None for this machine; RrmbenchError for bad options."""
+    if name not in NAMES:
+        raise RrmbenchError(f"--backend: found '{name}', allowed is {', '.join(NAMES)}{nearest(name, NAMES)}")
+    if name == "local":
+        if scheduler is not None:
+            raise RrmbenchError("--scheduler: has no effect without --backend dask")
+        yield None
+        return
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        raise RrmbenchError("--backend dask needs the extra 'dask': pip install 'rrmbench[dask]'") from None
+    from rrmbench.bench.cluster import Cluster
+
+    cluster = Cluster(scheduler)
+    try:
+        yield cluster
+    finally:
+        cluster.close()

@@ -1,0 +1,162 @@
+"""What may go: leftovers of interrupted writers, results that newer code has superseded, caches of other code.
+
+Candidates have names that this package gives, are no links, and lie where it writes them. Nothing of an experiment that
+is being written, and of the caches nothing that was used within a day, since processes of other versions may need it.
+"""
+
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from rrmbench import fingerprint
+from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments
+from rrmbench.data import cache, prepare
+from rrmbench.errors import RrmbenchError
+from rrmbench.files import bytes_in, is_locked, locked
+from rrmbench.folders import cache_root
+
+RECENT = 86400.0  # seconds; the time of the last reading of a file is kept to a day
+TEMPORARY = re.compile(r"\..+\.\d+-[0-9a-f]{8}\.tmp")
+ARRIVING = re.compile(r"\.(new|old|doctor)-.+")
+NAMES = {
+    "data": re.compile(r"[0-9a-f]{32}"),
+    "kernels": re.compile(r"[0-9a-f]{16}(-[0-9a-f]{16})?"),
+    "plugins": re.compile(r"[0-9a-f]{32}"),
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A file or folder that may go, why, its bytes, and the experiment that it is of."""
+
+    path: Path
+    why: str
+    size: int
+    experiment: Path | None = None
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left alone, and why."""
+
+    path: Path
+    why: str
+
+
+def of_results(folder: Path, older: bool) -> Iterator[Candidate | Left]:
+    """Yield what may go of the experiments in a folder; with `older`, results that newer ones of their spec supersede.
+
+    Raises RrmbenchError where there is no experiment, and for links inside.
+    """
+    for experiment in experiments(folder):
+        place = experiment.directory
+        if is_locked(place):
+            yield Left(place, "another process is writing here")
+            continue
+        for inside in (place, place / "runs", place / "references"):
+            for path in sorted(inside.glob(".*.tmp")) if _is_folder(inside) else ():
+                if TEMPORARY.fullmatch(path.name) and _is_file(path):
+                    yield Candidate(path, "left by an interrupted writer", bytes_in(path), place)
+        if older:
+            yield from _superseded(experiment)
+
+
+def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
+    by_spec: dict[str, list[Result]] = {}
+    for run in sorted(experiment.run_ids()):
+        try:
+            result = experiment.read(run)
+            by_spec.setdefault(result.spec_id, []).append(result)
+        except UnreadableFile as error:
+            yield Left(experiment.directory / "runs" / f"{run}.npz", f"cannot be read: {error}")
+    needed = _referred(experiment, {result.problem for results in by_spec.values() for result in results})
+    for results in by_spec.values():
+        newest = max(results, key=lambda result: result.created)  # what readers show
+        for result in results:
+            path = experiment.directory / "runs" / f"{result.run}.npz"
+            if result.run == newest.run:
+                continue
+            if result.run in needed:
+                yield Left(path, "of older code, but a reference rests on it")
+            elif newest.status != "done" and result.status == "done":
+                yield Left(path, f"of older code, but the newer result is {newest.status}")
+            else:
+                yield Candidate(path, f"of older code, {newest.run} is newer", bytes_in(path), experiment.directory)
+
+
+def _referred(experiment: Experiment, problems: set[str]) -> set[str | None]:
+    """The runs that references rest on."""
+    needed: set[str | None] = set()
+    for problem in problems:
+        try:
+            known = experiment.reference(problem) or {}
+        except UnreadableFile:
+            continue
+        needed |= {known.get("primal_run"), known.get("dual_run")}
+    return needed
+
+
+def of_caches() -> Iterator[Candidate | Left]:
+    """Yield what may go of the cache of this machine; downloads and generated files stay."""
+    unused = {
+        "kernels": lambda path: "" if path.name.startswith(fingerprint.mathematics()) else "kernels of other code",
+        "data": lambda path: "" if cache.code_of(path) == prepare.code() else "prepared by other code",
+        "plugins": lambda path: "plug-ins that a cluster was sent",
+    }
+    for kind, name in NAMES.items():
+        folder = cache_root() / kind
+        if not folder.exists():
+            continue
+        if not _is_folder(folder):
+            yield Left(folder, "is a link, or no folder")
+            continue
+        for path in sorted(folder.iterdir()):
+            arriving = ARRIVING.fullmatch(path.name)
+            if not _is_folder(path) or not (arriving or name.fullmatch(path.name)):
+                yield Left(path, "is not of this package")
+            elif why := "left by an interrupted writer" if arriving else unused[kind](path):
+                if time.time() - _last_used(path) < RECENT:
+                    yield Left(path, f"{why}, but used within a day")
+                else:
+                    yield Candidate(path, why, bytes_in(path))
+
+
+def remove(candidates: list[Candidate]) -> Iterator[Left]:
+    """Remove candidates; yield those that could not be, because somebody began to write there, say."""
+    for experiment in dict.fromkeys(candidate.experiment for candidate in candidates):
+        mine = [candidate for candidate in candidates if candidate.experiment == experiment]
+        try:
+            with nullcontext() if experiment is None else locked(experiment):
+                for candidate in mine:
+                    yield from _removed(candidate)
+        except RrmbenchError as error:
+            yield from (Left(candidate.path, str(error)) for candidate in mine if candidate.path.exists())
+
+
+def _removed(candidate: Candidate) -> Iterator[Left]:
+    try:
+        if _is_folder(candidate.path):
+            shutil.rmtree(candidate.path)  # which follows no link
+        else:
+            candidate.path.unlink(missing_ok=True)
+    except OSError as error:
+        yield Left(candidate.path, f"cannot be removed: {error.strerror or error}")
+
+
+def _last_used(folder: Path) -> float:
+    """When a folder or a file in it was last read or changed, as far as the file system tells."""
+    stats = [path.lstat() for path in (folder, *folder.rglob("*"))]
+    return max(max(s.st_mtime, s.st_atime if stat.S_ISREG(s.st_mode) else 0.0) for s in stats)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

@@ -1,0 +1,178 @@
+"""Joining folders of one experiment, from several machines say: results, references, manifests, environments.
+
+Everything is read as data, as strangers' folders are: records are checked, links refused, no code is loaded.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rrmbench.bench import records
+from rrmbench.bench.store import Experiment, Result, UnreadableFile, bounds, experiments, size_of
+from rrmbench.errors import RrmbenchError, shown
+from rrmbench.files import reading, replacing
+
+TIMING = ("seconds", "cpu_seconds")  # what may differ between two records of one run
+
+
+@dataclass
+class Merged:
+    """What a merge of one experiment did: counts, notes (for information) and faults (what was left out)."""
+
+    directory: Path
+    copied: int = 0
+    kept: int = 0
+    repeated: int = 0  # runs whose records differ in nothing but when and how fast they were made
+    notes: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def merge(sources: Iterable[Path], output: Path) -> list[Merged]:
+    """Join the experiments at `sources` into `output`/<name>, by name; what is there already takes part.
+
+    Of records of one run the newest stays, which is the one that readers show. A reference keeps the greatest dual and
+    the least primal value that a record of its folder supports. Raises RrmbenchError for links and bad sources.
+    """
+    named: dict[str, list[Experiment]] = {}
+    for source in sources:
+        for experiment in experiments(source):
+            named.setdefault(_name_of(experiment), []).append(experiment)
+    jobs = []
+    for name, found in named.items():  # everything is read before anything is written
+        target = Experiment.inside(output, name)
+        there = [target] if (target.directory / "manifest.json").exists() else []
+        others = [one for one in found if one.directory.resolve() != target.directory.resolve()]
+        jobs.append((target, [_Read(one) for one in [*there, *others]]))
+    return [_merged(target, parts) for target, parts in jobs]
+
+
+def _name_of(experiment: Experiment) -> str:
+    name = experiment.manifest().get("name", experiment.name)
+    if not records.is_id(name):
+        raise RrmbenchError(
+            f"{experiment.directory}/manifest.json: found the name {shown(name)}, which names no folder"
+        )
+    return name
+
+
+class _Read:
+    """A source: its manifest, and its sound records by run id."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.manifest = experiment, experiment.manifest()
+        self.results: dict[str, Result] = {}
+        self.references: dict[str, dict] = {}
+        self.faults: list[str] = []
+        for run in sorted(experiment.run_ids()):
+            try:
+                self.results[run] = experiment.read(run)
+            except UnreadableFile as error:
+                self.faults.append(f"{error}; left out")
+        for problem in sorted({result.problem for result in self.results.values()}):
+            try:
+                reference = experiment.reference(problem)
+            except UnreadableFile as error:
+                self.faults.append(f"{error}; left out")
+                continue
+            if reference is not None:
+                self.references[problem] = reference
+
+    def content(self, run: str) -> bytes:
+        with reading(self.experiment.directory / "runs" / f"{run}.npz") as file:
+            return file.read()
+
+    def supported(self, problem: str, side: str) -> tuple[float, str | None, float]:
+        """(bound, its run, size of P) of one side of a reference; infinite, with a fault, if no record supports it."""
+        worst = math.inf if side == "primal" else -math.inf
+        reference = self.references[problem]
+        value, run = reference[side], reference.get(f"{side}_run")
+        if math.isinf(value):
+            return worst, None, 0.0
+        result = self.results.get(run or "")
+        if result is not None and result.problem == problem:
+            primal, dual = bounds(result.trace)
+            if (primal <= value) if side == "primal" else (dual >= value):
+                return value, run, size_of(result.trace)
+        where = f"{self.experiment.directory}/references/{problem}.json"
+        self.faults.append(f"{where}: no record here supports {side} = {value:.12g} (run {run}); left out")
+        return worst, None, 0.0
+
+
+def _merged(target: Experiment, parts: list[_Read]) -> Merged:
+    merged = Merged(target.directory)
+    with target.lock():
+        _copy_results(target, parts, merged)
+        _improve_references(target, parts, merged)
+        target.write_manifest(_united(parts, merged))
+    for part in parts:
+        merged.faults += part.faults
+    return merged
+
+
+def _copy_results(target: Experiment, parts: list[_Read], merged: Merged) -> None:
+    for run in sorted({run for part in parts for run in part.results}):
+        holders = [part for part in parts if run in part.results]
+        newest = max(holders, key=lambda part: part.results[run].created)
+        if len({_numbers(part.results[run]) for part in holders}) > 1:
+            created = newest.results[run].created
+            merged.notes.append(
+                f"run {run}: {len(holders)} records have other numbers; kept the newest, of"
+                f" {newest.experiment.directory} ({created})"
+            )
+        elif len({part.content(run) for part in holders}) > 1:
+            merged.repeated += 1
+        if newest.experiment is target:
+            merged.kept += 1
+            continue
+        with replacing(target.directory / "runs" / f"{run}.npz") as file:
+            file.write(newest.content(run))
+        merged.copied += 1
+
+
+def _numbers(result: Result) -> tuple:
+    """What is the same in two executions of a run on machines that round alike."""
+    trace = {name: column.tobytes() for name, column in sorted(result.trace.items()) if name not in TIMING}
+    final = [None if array is None else array.tobytes() for array in (result.w, result.b)]
+    return result.status, tuple(trace.items()), *final
+
+
+def _improve_references(target: Experiment, parts: list[_Read], merged: Merged) -> None:
+    for part in parts:
+        for problem, reference in part.references.items():
+            for side in "primal", "dual":
+                value, run, size = part.supported(problem, side)
+                try:
+                    target.improve_reference(problem, reference.get("spec", {}), **{side: value}, run=run, size=size)
+                except RrmbenchError as error:
+                    merged.faults.append(f"{error}; the bound of {part.experiment.directory} is left out")
+
+
+def _united(parts: list[_Read], merged: Merged) -> dict:
+    """The manifest of all parts: the first one's, with the runs, the skipped and the environments of the others."""
+    first, *others = parts
+    united = {key: value for key, value in first.manifest.items() if key != "schema_version"}
+    entries = {entry["spec_id"]: entry for entry in first.manifest["runs"]}
+    skipped = list(united.get("skipped") or [])
+    environments = dict(united.get("environments") or {})
+    for part in others:
+        _compare(first, part, merged)
+        stored = {run for one in parts for run in one.results}
+        for entry in part.manifest["runs"]:
+            known = entries.setdefault(entry["spec_id"], entry)
+            if known["run"] not in stored and entry["run"] in stored:
+                entries[entry["spec_id"]] = entry
+        skipped += [one for one in part.manifest.get("skipped") or [] if one not in skipped]
+        environments = (part.manifest.get("environments") or {}) | environments
+    return united | {"runs": list(entries.values()), "skipped": skipped, "environments": environments}
+
+
+def _compare(first: _Read, part: _Read, merged: Merged) -> None:
+    """Note every key in which two configurations differ."""
+    ours, theirs = first.manifest.get("config") or {}, part.manifest.get("config") or {}
+    for key in sorted(ours.keys() | theirs.keys(), key=str):
+        if ours.get(key) != theirs.get(key):
+            merged.notes.append(
+                f"{key}: {shown(ours.get(key))} in {first.experiment.directory}, {shown(theirs.get(key))} in"
+                f" {part.experiment.directory}; the manifest keeps the first, and the runs of both"
+            )

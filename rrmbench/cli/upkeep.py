@@ -1,0 +1,43 @@
+"""Commands that keep results and machines in order: merge, clean, doctor."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrmbench.cli.app import app, console
+
+
+@app.command()
+def merge(
+    sources: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="folders of results")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="where the joined results go")],
+):
+    """Join results of the same experiments from several folders; exit code 1 if a record had to be left out."""
+    from rrmbench.commands.merge import merge as join
+
+    sys.exit(join(sources, output, console(), console(stderr=True)))
+
+
+@app.command()
+def clean(
+    results: Annotated[Path | None, typer.Argument(metavar="[RESULTS]", help="leftovers in this folder")] = None,
+    caches: Annotated[
+        bool, typer.Option("--caches", help="kernels and prepared data of other code, unused for a day")
+    ] = False,
+    older: Annotated[bool, typer.Option("--older", help="results that newer ones of their spec supersede")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="remove what is listed")] = False,
+):
+    """List what may go and its size; remove it with --apply."""
+    from rrmbench.commands.clean import clean as tidy
+
+    sys.exit(tidy(results, caches, older, apply, console()))
+
+
+@app.command()
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False):
+    """Examine what runs and their clocks depend on; exit code 1 for an error."""
+    from rrmbench.commands.doctor import doctor as examine
+
+    sys.exit(examine(console(), as_json))

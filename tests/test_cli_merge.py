@@ -1,0 +1,142 @@
+"""`rrmbench merge`: records of several folders in one, and what strangers may have put into them."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import stored
+from lab import make_lab  # noqa: F401
+
+from rrmbench.bench.store import Experiment, bounds
+
+
+def part(lab, folder, results, **manifest):
+    """An experiment `toy` in a folder of its own, whose reference is what its records say."""
+    experiment = stored.experiment(lab.folder / folder / "toy", results)
+    (reference,) = (experiment.directory / "references").iterdir()
+    reference.unlink()
+    for result in results:
+        spec = {kind: result.spec[kind] for kind in ("dataset", "loss", "regularizer")}
+        experiment.improve_reference(result.problem, spec, *bounds(result.trace), result.run)
+    experiment.write_manifest(experiment.manifest() | manifest)
+    return lab.folder / folder
+
+
+def seeds(*numbers, **about):
+    return [stored.result(stored.spec(seed=seed), **about) for seed in numbers]
+
+
+def joined(lab):
+    return Experiment(lab.folder / "all" / "toy")
+
+
+def test_folders_are_joined_and_what_differs_is_named(lab):
+    one = part(lab, "one", seeds(0, 1), config={"seed": [0, 1]}, environments={"a": {"host": "x"}})
+    two = part(lab, "two", seeds(1, 2), config={"seed": [1, 2]}, environments={"b": {"host": "y"}})
+    for _ in range(2):  # again into the same folder changes nothing
+        ran = lab.cli("merge", one, two, "-o", lab.folder / "all")
+        assert ran.code == 0, ran.err
+        assert "seed: [0, 1] in " in ran.out
+        found = joined(lab)
+        assert sorted(r.spec["seed"] for r in found.results()) == [0, 1, 2]
+        manifest = found.manifest()
+        assert manifest["environments"] == {"a": {"host": "x"}, "b": {"host": "y"}}
+        assert manifest["config"] == {"seed": [0, 1]}
+        assert lab.cli("show", lab.folder / "all").code == 0
+    assert "0 results copied, 3 were there" in ran.out
+    for path in (lab.folder / "all").rglob("*"):
+        assert path.lstat().st_nlink == 1 or path.is_dir()
+        assert not path.is_symlink()
+
+
+def test_of_two_records_of_a_run_the_newest_stays(lab):
+    (old,) = seeds(0, created="2026-01-01T00:00:00+00:00")
+    (slower,) = seeds(1, created="2026-01-01T00:00:00+00:00")
+    one = part(lab, "one", [old, slower])
+    trace = stored.trace(rate=0.4)
+    newer = replace(old, trace=trace, created="2026-02-01T00:00:00+00:00", w=old.w, b=old.b)
+    again = replace(
+        slower, trace=slower.trace | {"seconds": slower.trace["seconds"] * 2}, created="2026-03-01", w=old.w, b=old.b
+    )
+    two = part(lab, "two", [newer, again])
+    ran = lab.cli("merge", one, two, "-o", lab.folder / "all")
+    assert ran.code == 0, ran.err
+    assert f"run {old.run}: 2 records have other numbers; kept the newest, of {two}/toy" in ran.out
+    assert "1 runs were executed more than once with the same numbers" in ran.out
+    kept = {r.spec["seed"]: r for r in joined(lab).results()}
+    assert np.array_equal(kept[0].trace["primal"], trace["primal"])
+    assert kept[1].created == "2026-03-01"
+
+
+def test_references_take_the_best_that_a_record_supports(lab):
+    (loose,), (tight,) = (
+        [stored.result(stored.spec(seed=seed), stored.trace(passes=passes))] for seed, passes in ((0, 5), (1, 20))
+    )
+    folders = [part(lab, name, [result]) for name, result in (("one", loose), ("two", tight))]
+    for folder, result in zip(folders, (loose, tight), strict=True):
+        file = folder / "toy" / "references" / f"{result.problem}.json"
+        primal, dual = result.trace["primal"].min(), result.trace["dual"].max()
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"primal": primal, "dual": dual}))
+    assert lab.cli("merge", *folders, "-o", lab.folder / "all").code == 0
+    best = joined(lab).reference(loose.problem)
+    assert (best["primal"], best["dual"]) == (tight.trace["primal"].min(), tight.trace["dual"].max())
+    assert best["dual_run"] == tight.run
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"dual": 0.2500001}))  # above what its trace has
+    ran = lab.cli("merge", *folders, "-o", lab.folder / "forged")
+    assert ran.code == 1
+    assert "no record here supports dual = 0.2500001" in ran.err
+    assert Experiment(lab.folder / "forged" / "toy").reference(loose.problem)["dual"] == loose.trace["dual"].max()
+
+
+def test_bounds_that_contradict_each_other_are_named(lab):
+    (one,), (two,) = seeds(0), seeds(1)
+    above = {name: two.trace[name] + 1.0 for name in ("primal", "dual")}  # another optimum
+    folders = [part(lab, "one", [one]), part(lab, "two", [replace(two, trace=two.trace | above, w=two.w, b=two.b)])]
+    for folder, shift in zip(folders, (0.0, 1.0), strict=True):
+        file = folder / "toy" / "references" / f"{one.problem}.json"
+        bounds = {"primal": stored.OPTIMUM + shift + 1e-3, "dual": stored.OPTIMUM + shift - 1e-3}
+        file.write_text(json.dumps(json.loads(file.read_text()) | bounds))
+    ran = lab.cli("merge", *folders, "-o", lab.folder / "all")
+    assert ran.code == 1
+    assert "is below the dual bound D = " in ran.err
+    assert f"the bound of {folders[1]}/toy is left out" in ran.err
+    assert len(joined(lab).run_ids()) == 2
+
+
+def test_what_strangers_put_into_results(lab):
+    one, two = part(lab, "one", seeds(0, 1)), part(lab, "two", seeds(2))
+    damaged = two / "toy" / "runs" / f"{'a' * 16}-0000aaaa.npz"
+    damaged.write_bytes(b"PK no archive")
+    ran = lab.cli("merge", one, two, "-o", lab.folder / "all")
+    assert ran.code == 1
+    assert f"{damaged}: not a readable result" in ran.err
+    assert len(joined(lab).run_ids()) == 3
+    secret = lab.folder / "secret"
+    secret.write_text("{}")
+    for place in "runs/" + damaged.name, "manifest.json":
+        path = two / "toy" / place
+        path.unlink()
+        path.symlink_to(secret)
+        ran = lab.cli("merge", one, two, "-o", lab.folder / f"not_{path.stem}")
+        assert (ran.code, ran.out) == (2, "")
+        assert "is a symbolic link" in ran.err
+        assert not (lab.folder / f"not_{path.stem}").exists()  # nothing is written before all is read
+
+
+@pytest.mark.parametrize("name", ["../up", "/abs", ".hidden", "a/b", 7])
+def test_a_name_that_leads_elsewhere_is_refused(lab, name):
+    one = part(lab, "one", seeds(0), name=name)
+    ran = lab.cli("merge", one, "-o", lab.folder / "all")
+    assert (ran.code, ran.out) == (2, "")
+    assert "which names no folder" in ran.err
+    assert sorted(os.listdir(lab.folder)) == ["one", "toy.txt"]
+
+
+def test_an_experiment_that_is_being_written_is_left_alone(lab):
+    one, two = part(lab, "one", seeds(0)), part(lab, "two", seeds(1))
+    with Experiment(lab.folder / "one" / "toy").lock():
+        ran = lab.command("merge", two, "-o", one)
+    assert (ran.code, ran.out) == (2, "")
+    assert "another run is writing here (process " in ran.err
