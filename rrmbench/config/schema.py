@@ -6,10 +6,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from rrmbench.bench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.kinds import COMPONENTS
+from rrmbench.kinds import COMPONENTS, PARTS
 
 AXES = (*COMPONENTS, "seed")
-CASE_KEYS = (*AXES, "stop", "trace")
+CASE_KEYS = PARTS
 TOP_KEYS = ("name", *CASE_KEYS, "limit", "reference", "tune", "plot", "cases")
 
 MOST_FAULTS = 10  # of one part that a message tells
