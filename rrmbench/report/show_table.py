@@ -6,7 +6,8 @@ import numpy as np
 
 _COLOURS = {"done": "green", "diverged": "yellow", "timeout": "yellow", "interrupted": "yellow"}
 _NAME = 20  # characters of a method's name, beyond which it is folded before a level is left out
-_LEAST_NAME = 12
+_LEAST_NAME = 6
+_BETWEEN = 2  # characters from column to column
 _UNITS = "s", "ms"
 _WINNER = "»", ">"  # and what stands for it where the terminal has ASCII only
 
@@ -39,58 +40,65 @@ class _Table:
         from rich.text import Text
 
         kept = self._kept(options.max_width)
-        yield self._table(kept, _WINNER[options.ascii_only], options.max_width)
+        columns = self._fitted(kept, options.max_width)
+        for number, (heading, rows) in enumerate(self.sections):
+            made = self._part(kept, columns, rows, _WINNER[options.ascii_only], heads=number == 0)
+            if number == 0 and heading:  # under the heads of the columns, which stand once, and as wide as the table
+                yield self._part(kept, columns, [], "", heads=True)
+                made.show_header = False
+            yield from ([Text("")] if number else [])
+            yield from ([Text(heading, style="bold")] if heading else [])
+            yield made
         yield from (Text(line) for line in self._legend(kept, options))
 
     def _kept(self, width):
         """The numbers of the level columns that fit, evenly taken of those that any method reaches."""
-        name, *fixed, least = self._widths()
-        levels, room = least, width - min(name, _NAME) - sum(fixed) - 1 - len(fixed)
-        if sum(levels) + len(levels) <= room:
+        levels, room = self._widths()[3:], width - self._least()
+        if sum(levels) + _BETWEEN * len(levels) <= room:
             return list(range(len(levels)))
         rows = [row for _, rows in self.sections for row in rows]
         wanted = [k for k in range(len(levels)) if any(row.levels[k] != _NEVER for row in rows)]
         for count in range(len(wanted), 0, -1):
-            even = [wanted[i] for i in np.linspace(0, len(wanted) - 1, count).round().astype(int)]
-            if count == 1:
-                even = wanted[-1:]
-            if sum(levels[k] + 1 for k in even) <= room:
+            even = [wanted[i] for i in np.linspace(len(wanted) - 1, 0, count).round().astype(int)][::-1]
+            if sum(levels[k] + _BETWEEN for k in even) <= room:
                 return even
         return []
 
+    def _least(self):
+        """The width of the table without columns of levels, names folded."""
+        name, status, gap = self._widths()[:3]
+        return min(name, _NAME) + status + gap + 2 * _BETWEEN
+
     def _widths(self):
-        """The widths of the columns of method, status and gap, and a list of those of the levels."""
-        cells = [row.cells(range(len(self.levels.texts))) for _, rows in self.sections for row in rows]
-        widths = [
-            max((line.width for row in cells for line in row[k]), default=0) for k in range(3 + len(self.levels.texts))
-        ]
-        widths = [max(have, *map(len, head)) for have, head in zip(widths, self._headings(), strict=True)]
-        return [*widths[:3], widths[3:]]
+        """The widths of the columns: method, status, gap, and all levels."""
+        every = range(len(self.levels.texts))
+        columns = zip(*(row.cells(every) for _, rows in self.sections for row in rows), strict=True)
+        found = [max(line.width for cell in column for line in cell) for column in columns]
+        return [max(have, *map(len, head)) for have, head in zip(found, self._headings(), strict=True)]
 
     def _headings(self):
         below = "P(w)" if self.levels.quantity == "gap" else "P(w)-D*"
         return [("method",), ("status",), ("gap", below), *((text,) for text in self.levels.texts)]
 
-    def _table(self, kept, winner, width):
+    def _fitted(self, kept, width):
+        """The columns that are shown, (heading, width) each: the names have what the others leave."""
+        (name, *rest), heads = self._widths(), self._headings()
+        shown = [(heads[number], rest[number - 1]) for number in (1, 2, *(3 + k for k in kept))]
+        left = width - sum(wide + _BETWEEN for _, wide in shown)
+        return [(heads[0], min(name, max(left, _LEAST_NAME))), *shown]
+
+    def _part(self, kept, columns, rows, winner, heads):
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        name, _, gap, levels = self._widths()
-        made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
-        headings = ["\n".join(heading) for heading in self._headings()]
-        made.add_column(headings[0], overflow="fold", min_width=min(name, _LEAST_NAME))
-        made.add_column(headings[1], overflow="fold")
-        made.add_column(headings[2], justify="right", no_wrap=True, min_width=gap)
-        for k in kept:
-            made.add_column(headings[3 + k], justify="right", no_wrap=True, min_width=levels[k])
-        for heading, rows in self.sections:
-            made.add_section()
-            if heading:
-                made.add_row(Text(heading, style="bold"))
-            for row in rows:
-                cells = row.cells(kept)
-                made.add_row(*(Text("\n").join(_text(line, winner) for line in cell) for cell in cells))
+        made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, show_header=heads)
+        made.header_style = "bold"
+        for number, (head, width) in enumerate(columns):
+            right = {"justify": "right", "no_wrap": True, "min_width": width} if number > 1 else {"overflow": "fold"}
+            made.add_column("\n".join(head), width=width, **right)
+        for row in rows:
+            made.add_row(*(Text("\n").join(_text(line, winner) for line in cell) for cell in row.cells(kept)))
         return made
 
     def _legend(self, kept, options):
@@ -104,8 +112,7 @@ class _Table:
         yield "; ".join(parts)
         left = [text for k, text in enumerate(self.levels.texts) if k not in kept]
         if left:
-            name, *fixed, levels = self._widths()
-            whole = min(name, _NAME) + sum(fixed) + sum(levels) + 3 + len(levels)
+            whole = self._least() + sum(width + _BETWEEN for width in self._widths()[3:])
             yield (
                 f"{len(left)} of {len(self.levels.texts)} levels left out at {options.max_width} columns"
                 f" ({', '.join(left)}); {whole} columns show all"
