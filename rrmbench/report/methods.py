@@ -42,12 +42,14 @@ class Method:
     """The runs of one solver with one reduction on one problem, one per seed.
 
     name : what tells the method from the others of its experiment
+    label : the same without the values that tuning chose, which are not those of another problem
     keys : the keys that the runs share (all but the seed)
     choice : the Choice of tuning, whose kept runs these are, or None
     levels : what `reached` is measured at
     """
 
     name: str
+    label: str
     keys: dict
     runs: tuple[StoredRun, ...]
     choice: Choice | None
@@ -253,7 +255,9 @@ def _problems(found, tuned, levels, differ):
 
 def _method(runs, choice_of, levels, differ):
     keys = {key: value for key, value in runs[0].keys.items() if key != "seed"}
-    return Method(naming.method(keys, differ), keys, tuple(runs), choice_of.get(runs[0]), levels)
+    choice = choice_of.get(runs[0])
+    label = naming.method(keys | dict.fromkeys(choice.values if choice else (), "tuned"), differ)
+    return Method(naming.method(keys, differ), label, keys, tuple(runs), choice, levels)
 
 
 def _of_method(key):

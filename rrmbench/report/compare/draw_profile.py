@@ -1,0 +1,97 @@
+"""The figure of a Profile: steps over log2 tau, in the styles of the other figures."""
+
+import textwrap
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator
+
+from rrmbench.files import replacing
+from rrmbench.report import naming
+from rrmbench.report.plots import style
+from rrmbench.report.plots.draw import RC
+
+SIZE = 4.8, 3.2  # inches, without legend and small print
+_DECADE = 1.15  # how far the axis goes beyond the last step
+
+
+def save(profile, folder, formats):
+    """Write the figure to files in `folder`, one per format (png, pdf, svg), and return their paths."""
+    folder, written = Path(folder), []
+    level = naming.short(profile.levels.values[0])
+    quantity = ("relative_" if profile.levels.relative else "") + profile.levels.quantity
+    figure = draw(profile)
+    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    for kind in formats:
+        file = folder / f"profile_{profile.cost}_to_{quantity}_{level}.{kind}"
+        with matplotlib.rc_context(RC), replacing(file) as stream:
+            figure.savefig(stream, format=kind, dpi=200, metadata=undated.get(kind))
+        written.append(file)
+    return written
+
+
+def draw(profile):
+    """Return the matplotlib Figure of a Profile."""
+    with matplotlib.rc_context(RC):
+        styles = style.styles(list(profile.series))
+        finite = profile.ratios[np.isfinite(profile.ratios)]
+        end = max(float(finite.max(initial=1.0)) ** _DECADE, 2.0)
+        notes = [part for note in _notes(profile) for part in textwrap.wrap(note, 88)]
+        rows = len(profile.labels)
+        height = SIZE[1] + 0.17 * rows + 0.14 * len(notes)
+        figure = Figure(figsize=(SIZE[0], height), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots()
+        for number, series in enumerate(profile.series):
+            _steps(axes, *profile.steps(number), end, styles[series], profile.labels[number], number, rows)
+        _frame(axes, profile, end)
+        figure.legend(loc="outside lower center", ncols=1, frameon=False, handlelength=3.2, fontsize=7.5)
+        for text in figure.legends[0].get_texts():
+            text.set_parse_math(False)
+        if notes:
+            axes.text(
+                0.0, -0.2, "\n".join(notes), transform=axes.transAxes, fontsize=6.5, va="top", color="0.3",
+                parse_math=False,
+            )  # fmt: skip
+        return figure
+
+
+def _steps(axes, taus, rho, end, looks, label, number, count):
+    """Draw one profile, with markers at some of its steps, so that lines that cover each other are told apart."""
+    x, y = np.concatenate([[1.0], taus, [end]]), np.concatenate([[0.0], rho, rho[-1:] if len(rho) else [0.0]])
+    every = max(len(x) // 8, 1)
+    axes.plot(x, y, drawstyle="steps-post", label=label, markevery=(number % every, every), clip_on=False, **looks)
+
+
+def _frame(axes, profile, end):
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(1.0, end)
+    axes.set_ylim(0.0, 1.02)
+    exponents = np.arange(0, np.floor(np.log2(end)) + 1)
+    if len(exponents) >= 3:
+        axes.xaxis.set_major_locator(FixedLocator(2.0 ** exponents[:: max(len(exponents) // 7, 1)]))
+    else:
+        axes.xaxis.set_major_locator(FixedLocator(np.unique(np.round(np.geomspace(1.0, end, 5), 1))))
+    axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_locator(MultipleLocator(0.25))
+    axes.grid(True)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(f"tau: {profile.cost}, as a multiple of the least")
+    axes.set_ylabel("share of problems within tau")
+    of = f"{profile.levels.quantity} {naming.short(profile.levels.values[0])}"
+    of += " of P(0)" if profile.levels.relative else ""
+    axes.set_title(f"{len(profile.problems)} problems, {profile.cost} to {of}", parse_math=False)
+
+
+def _notes(profile):
+    if profile.unsolved:
+        yield f"{profile.unsolved} of {len(profile.problems)} problems are solved by none"
+    for label, count in zip(profile.labels, profile.missing.tolist(), strict=True):
+        if count:
+            yield f"{label} was not run on {count} problem{'s' * (count != 1)}, which count as never solved"
+    for label in profile.uncertified:
+        yield f"{label} has no certified gap, which counts as never; --y suboptimality measures it"
