@@ -29,7 +29,7 @@ def compare(
     from rrmbench.commands import compare as commands
 
     if profile:
-        asked = levels_of(level, y, relative)
+        asked = levels_of(level, y, relative, option="--level")
         commands.profile(results, other, [*(a or []), *(b or [])], only or [], asked, x, formats, output, as_json)
     else:
         asked = levels_of(levels, y, relative)

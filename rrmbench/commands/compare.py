@@ -29,8 +29,6 @@ def profile(path, other, filters, only, levels, cost, formats, output, as_json):
 
     if other is not None or filters:
         raise RrmbenchError("--profile: compares all methods of one folder, without B, --a and --b; --only keeps some")
-    if len(levels.values) != 1:
-        raise RrmbenchError(f"--level: found {len(levels.values)} levels, allowed is one")
     made = profiles.profile(path, levels, cost, only)
     if as_json:
         print(profiles.as_text(made))

@@ -45,7 +45,7 @@ def compare(a: Side, b: Side, levels: Levels = CERTIFIED_GAPS, only: Sequence[st
     noise = of_sides(pairing.pairs)
     told = telling(found)
     said = [verdicts.verdict(told, cost, levels.quantity) for cost in ("passes", "seconds")] if told else []
-    said = said or [_none(found, pairing, levels)]
+    said = said or [_none(found, levels)]
     sentences = said + _behind(pairing, told, noise, levels)
     return Comparison(pairing, levels, found, _methods(pairing, levels), noise, said, sentences)
 
@@ -57,7 +57,7 @@ def _methods(pairing, levels):
     return [(label, len(pairs), telling(outcomes(pairs, levels))) for label, pairs in grouped.items()]
 
 
-def _none(found, pairing, levels):
+def _none(found, levels):
     """The sentence where no level has a pair of which both sides come there."""
     loosest = found[0]
     if loosest.both:
@@ -69,7 +69,9 @@ def _none(found, pairing, levels):
 def _behind(pairing, told, noise, levels):
     """What stands behind the verdicts: how they were made, what is not in them, what to beware of."""
     timed = told is not None and told.ratios["seconds"] is not None
-    lines = [verdicts.reach(told, levels.quantity), verdicts.method(told.ratios["seconds"])] if told else []
+    lines = []
+    if told:
+        lines += [verdicts.reach(told, levels.quantity), verdicts.rough(told), verdicts.method(told.ratios["seconds"])]
     for side, other in ("A", "B"), ("B", "A"):
         alone = pairing.alone[side]
         if alone:

@@ -40,28 +40,32 @@ def draw(profile):
         finite = profile.ratios[np.isfinite(profile.ratios)]
         end = max(float(finite.max(initial=1.0)) ** _DECADE, 2.0)
         notes = [part for note in _notes(profile) for part in textwrap.wrap(note, 88)]
-        rows = len(profile.labels)
-        height = SIZE[1] + 0.17 * rows + 0.14 * len(notes)
+        columns = max(1, min(3, 60 // max(len(label) + 8 for label in profile.labels)))
+        below = 0.14 * len(notes) + 0.05
+        height = SIZE[1] + 0.17 * -(-len(profile.labels) // columns) + below
         figure = Figure(figsize=(SIZE[0], height), layout="constrained")
         FigureCanvasAgg(figure)
+        figure.get_layout_engine().set(rect=(0.0, below / height, 1.0, 1.0 - below / height))
         axes = figure.subplots()
         for number, series in enumerate(profile.series):
-            _steps(axes, *profile.steps(number), end, styles[series], profile.labels[number], number, rows)
+            _steps(axes, *profile.steps(number), end, styles[series], profile.labels[number], number)
         _frame(axes, profile, end)
-        figure.legend(loc="outside lower center", ncols=1, frameon=False, handlelength=3.2, fontsize=7.5)
-        for text in figure.legends[0].get_texts():
+        legend = axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, frameon=False, handlelength=3.2
+        )
+        for text in legend.get_texts():
             text.set_parse_math(False)
-        if notes:
-            axes.text(
-                0.0, -0.2, "\n".join(notes), transform=axes.transAxes, fontsize=6.5, va="top", color="0.3",
-                parse_math=False,
-            )  # fmt: skip
+        figure.text(0.02, 0.04 / height, "\n".join(notes), fontsize=6.5, va="bottom", color="0.3", parse_math=False)
         return figure
 
 
-def _steps(axes, taus, rho, end, looks, label, number, count):
+def _steps(axes, taus, rho, end, looks, label, number):
     """Draw one profile, with markers at some of its steps, so that lines that cover each other are told apart."""
-    x, y = np.concatenate([[1.0], taus, [end]]), np.concatenate([[0.0], rho, rho[-1:] if len(rho) else [0.0]])
+    start = [] if len(taus) and taus[0] == 1.0 else [1.0]
+    x, y = (
+        np.concatenate([start, taus, [end]]),
+        np.concatenate([np.zeros(len(start)), rho, rho[-1:] if len(rho) else [0.0]]),
+    )
     every = max(len(x) // 8, 1)
     axes.plot(x, y, drawstyle="steps-post", label=label, markevery=(number % every, every), clip_on=False, **looks)
 
@@ -90,8 +94,11 @@ def _frame(axes, profile, end):
 def _notes(profile):
     if profile.unsolved:
         yield f"{profile.unsolved} of {len(profile.problems)} problems are solved by none"
-    for label, count in zip(profile.labels, profile.missing.tolist(), strict=True):
-        if count:
-            yield f"{label} was not run on {count} problem{'s' * (count != 1)}, which count as never solved"
-    for label in profile.uncertified:
-        yield f"{label} has no certified gap, which counts as never; --y suboptimality measures it"
+    named = zip(profile.labels, profile.missing.tolist(), strict=True)
+    absent = [f"{label} ({count})" for label, count in named if count]
+    if absent:
+        yield f"not run on some problems, which count as never solved: {', '.join(absent)}"
+    if profile.uncertified:
+        yield f"no certified gap, which counts as never solved: {', '.join(profile.uncertified)}"
+    if profile.cost == "seconds" and profile.concurrent > 1:
+        yield f"timed with up to {profile.concurrent} runs at the same time"

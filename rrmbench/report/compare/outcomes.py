@@ -16,6 +16,8 @@ class Outcome:
     """One level. The pairs are counted by who comes to it: both, one side only, or neither.
 
     at_start : those of `both` where a side is there before any work, which has no ratio
+    grain : the share of the passes (else seconds) that lies between the trace point of the level and the one before, in
+        the median over pairs, of the side that is coarser
     ratios : {"passes": Ratio, "work": Ratio, "seconds": Ratio} of the others of `both`; None where nothing is counted
     """
 
@@ -26,6 +28,7 @@ class Outcome:
     neither: int
     at_start: int
     ratios: dict[str, Ratio | None] = field(default_factory=dict)
+    grain: float = 0.0
 
     @property
     def pairs(self) -> int:
@@ -52,9 +55,20 @@ def _outcome(level, pairs, at, over):
     only_b = sum(i is None and j is not None for i, j in at)
     working = [(pair, i, j) for pair, i, j in both if i > 0 and j > 0]
     ratios = {cost: _ratio(cost, working, over) for cost in COSTS}
-    return Outcome(
-        level, len(both), only_a, only_b, len(at) - len(both) - only_a - only_b, len(both) - len(working), ratios
-    )
+    neither = len(at) - len(both) - only_a - only_b
+    at_start = len(both) - len(working)
+    return Outcome(level, len(both), only_a, only_b, neither, at_start, ratios, _grain(working))
+
+
+def _grain(working):
+    sides = [[_step(pair.a, i) for pair, i, _ in working], [_step(pair.b, j) for pair, _, j in working]]
+    return max((float(np.median(steps)) for steps in sides if steps), default=0.0)
+
+
+def _step(run, point):
+    cost = run.column("passes")
+    cost = cost if np.isfinite(cost[point]) else run.column("seconds")
+    return (cost[point] - cost[point - 1]) / cost[point] if cost[point] > 0.0 else 0.0
 
 
 def _ratio(cost, working, over):

@@ -27,6 +27,7 @@ class Profile:
         where a method was not run
     missing : how many problems each method was not run on, (methods,)
     uncertified : labels of methods without a certified gap, where the level is one of the gap
+    concurrent : the greatest number of runs that were timed at the same time
     """
 
     cost: str
@@ -37,6 +38,7 @@ class Profile:
     costs: np.ndarray
     missing: np.ndarray
     uncertified: tuple[str, ...]
+    concurrent: int
 
     @property
     def ratios(self) -> np.ndarray:
@@ -86,7 +88,9 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
     without = [any(m.quantity != levels.quantity for m in members) for members in methods.values()]
     uncertified = tuple(label for label, lacks in zip(labels, without, strict=True) if lacks)
     problems = tuple(f"{experiment}: {name}" for experiment, name in found)
-    return Profile(cost, levels, labels, series, problems, costs, missing, uncertified)
+    runs = (run for members in methods.values() for method in members for run in method.runs)
+    concurrent = max(run.result.info.get("concurrent_runs") or 1 for run in runs)
+    return Profile(cost, levels, labels, series, problems, costs, missing, uncertified, concurrent)
 
 
 def _what(standing, problem):

@@ -105,7 +105,9 @@ def as_text(comparison):
 
 
 def _outcome(one):
-    counts = {name: getattr(one, name) for name in ("level", "both", "only_a", "only_b", "neither", "at_start")}
+    counts = {
+        name: getattr(one, name) for name in ("level", "both", "only_a", "only_b", "neither", "at_start", "grain")
+    }
     return counts | {"ratios": {cost: found and _parts(found) for cost, found in one.ratios.items()}}
 
 

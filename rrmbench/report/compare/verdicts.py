@@ -5,6 +5,7 @@ import numpy as np
 from rrmbench.report import naming
 
 LOUD = 0.1  # a spread of seconds beyond which it is said to be great
+COARSE = 0.1  # a share of the passes between two trace points beyond which ratios are said to be rough
 
 
 def verdict(outcome, cost, quantity="gap"):
@@ -55,6 +56,16 @@ def method(found):
         return f"{how} over {found.cases} cases of a problem and a method, each the mean over its seeds"
     given = f", for the {found.cases} cases of a problem and a method as they are" if found.cases > 1 else ""
     return f"{how} over seeds{given}"
+
+
+def rough(outcome):
+    """Return the sentence on trace points that are far apart, or None."""
+    if outcome.grain <= COARSE:
+        return None
+    return (
+        f"ratios are rough: from one trace point to the next are {outcome.grain:.0%} of the passes to the level;"
+        " a smaller trace.every makes them finer"
+    )
 
 
 def cautions(a, b):
