@@ -34,6 +34,11 @@ class Levels:
         return points_to(run.column(quantity or self.quantity), values)
 
     @property
+    def name(self) -> str:
+        """What the levels are of, in words: gap, relative suboptimality."""
+        return f"relative {self.quantity}" if self.relative else self.quantity
+
+    @property
     def texts(self) -> list[str]:
         """The levels as people write them."""
         return [naming.short(value) for value in self.values]

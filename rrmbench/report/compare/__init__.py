@@ -44,7 +44,7 @@ def compare(a: Side, b: Side, levels: Levels = CERTIFIED_GAPS, only: Sequence[st
     found = outcomes(pairing.pairs, levels)
     noise = of_sides(pairing.pairs)
     told = telling(found)
-    said = [verdicts.verdict(told, cost, levels.quantity) for cost in ("passes", "seconds")] if told else []
+    said = [verdicts.verdict(told, cost, levels.name) for cost in ("passes", "seconds")] if told else []
     said = said or [_none(found, levels)]
     sentences = said + _behind(pairing, told, noise, levels)
     return Comparison(pairing, levels, found, _methods(pairing, levels), noise, said, sentences)
@@ -61,9 +61,9 @@ def _none(found, levels):
     """The sentence where no level has a pair of which both sides come there."""
     loosest = found[0]
     if loosest.both:
-        return f"both sides are at {levels.quantity} {naming.short(loosest.level)} before any work: no ratio"
+        return f"both sides are at {levels.name} {naming.short(loosest.level)} before any work: no ratio"
     told = next((one for one in reversed(found) if one.only_a + one.only_b), loosest)
-    return f"no level is reached by both sides of a pair; {verdicts.reach(told, levels.quantity)}"
+    return f"no level is reached by both sides of a pair; {verdicts.reach(told, levels.name)}"
 
 
 def _behind(pairing, told, noise, levels):
@@ -71,7 +71,7 @@ def _behind(pairing, told, noise, levels):
     timed = told is not None and told.ratios["seconds"] is not None
     lines = []
     if told:
-        lines += [verdicts.reach(told, levels.quantity), verdicts.rough(told), verdicts.method(told.ratios["seconds"])]
+        lines += [verdicts.reach(told, levels.name), verdicts.rough(told), verdicts.method(told.ratios["seconds"])]
     for side, other in ("A", "B"), ("B", "A"):
         alone = pairing.alone[side]
         if alone:

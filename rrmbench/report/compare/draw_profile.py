@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator
 
+from rrmbench.errors import listed
 from rrmbench.files import replacing
 from rrmbench.report import naming
 from rrmbench.report.plots import style
@@ -97,8 +98,8 @@ def _notes(profile):
     named = zip(profile.labels, profile.missing.tolist(), strict=True)
     absent = [f"{label} ({count})" for label, count in named if count]
     if absent:
-        yield f"not run on some problems, which count as never solved: {', '.join(absent)}"
+        yield f"not run on some problems, which count as never solved: {listed(absent, 5)}"
     if profile.uncertified:
-        yield f"no certified gap, which counts as never solved: {', '.join(profile.uncertified)}"
+        yield f"no certified gap, which counts as never solved: {listed(profile.uncertified, 5)}"
     if profile.cost == "seconds" and profile.concurrent > 1:
         yield f"timed with up to {profile.concurrent} runs at the same time"

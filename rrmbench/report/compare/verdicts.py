@@ -8,9 +8,9 @@ LOUD = 0.1  # a spread of seconds beyond which it is said to be great
 COARSE = 0.1  # a share of the passes between two trace points beyond which ratios are said to be rough
 
 
-def verdict(outcome, cost, quantity="gap"):
+def verdict(outcome, cost, of="gap"):
     """Return the sentence on one cost (passes, seconds) at one level."""
-    to = f"{quantity} {naming.short(outcome.level)}"
+    to = f"{of} {naming.short(outcome.level)}"
     found = outcome.ratios[cost]
     if found is None:
         return f"{cost}: no pair in which both sides count them to {to}"
@@ -28,7 +28,7 @@ def verdict(outcome, cost, quantity="gap"):
     return f"A needs {factor}x the {cost} of B to {to} ({interval})"
 
 
-def reach(outcome, quantity="gap"):
+def reach(outcome, of="gap"):
     """Return the sentence on the pairs in which not both sides come to the level, or None."""
     if not outcome.only_a + outcome.only_b + outcome.neither:
         return None
@@ -42,7 +42,7 @@ def reach(outcome, quantity="gap"):
         )
         if count
     ]
-    text = f"{quantity} {naming.short(outcome.level)} is reached by {', by '.join(parts)} of {outcome.pairs} pairs"
+    text = f"{of} {naming.short(outcome.level)} is reached by {', by '.join(parts)} of {outcome.pairs} pairs"
     partial = "; the ratio is of the pairs that both reach, and so leaves out where they differ most"
     return text + partial * bool(outcome.both and outcome.only_a + outcome.only_b)
 
