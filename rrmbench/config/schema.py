@@ -6,10 +6,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from rrmbench.bench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.kinds import COMPONENTS
+from rrmbench.kinds import COMPONENTS, PARTS
 
 AXES = (*COMPONENTS, "seed")
-CASE_KEYS = (*AXES, "stop", "trace")
+CASE_KEYS = PARTS
 COMPONENT = "a name, a mapping `{name: ..., parameter: value}`, or a list of those; a list as value is a grid"
 TOP_KEYS = {
     "name": "of the experiment and its folder (the file's name)",
