@@ -57,6 +57,7 @@ def header(content: dict, run: str) -> dict:
     _need(content["status"] in STATUSES, "status", f"'{content['status']}'")
     _spec(content["spec"])
     together, environment = content.get("concurrent_runs"), content.get("environment")
+    _need(content.get("deterministic") in (None, True, False), "deterministic", f"{content.get('deterministic')!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
     _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")
     return content | {"reason": printable(content["reason"])}

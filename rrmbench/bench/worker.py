@@ -120,6 +120,8 @@ def _run(task, connection, held):
     held.append(warm_up(problem, solve))
     warmed = time.perf_counter()
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
+    if solve.deterministic:
+        facts["deterministic"] = True
     connection.send(("start", facts))
     held.append(solve(problem, None, Rng(spec["seed"])))
     rules = StopRule(**spec["stop"]), Schedule(**spec["trace"])

@@ -6,16 +6,19 @@ from pathlib import Path
 
 from rrmbench import registry
 from rrmbench.config.overrides import split
+from rrmbench.config.plan import is_deterministic
 from rrmbench.config.schema import CASE_KEYS
 from rrmbench.errors import RrmbenchError, listed, nearest, shortened
 from rrmbench.kinds import KINDS
+
+SEED = ("seed",)
 
 
 def select(plans, only):
     """Return the plans with the runs that match the texts KEY=VALUE: same key or, different keys and.
 
-    Plans without a run left are dropped. Raises RrmbenchError if a text matches no combination of any plan,
-    or all of them together leave no run.
+    A deterministic run is one of every seed. Plans without a run left are dropped. Raises RrmbenchError if a text
+    matches no combination of any plan, or all of them together leave no run.
     """
     specs = [spec for plan in plans for spec in [*plan.runs, *(spec for spec, _ in plan.skipped)]]
     wanted = {}
@@ -26,7 +29,9 @@ def select(plans, only):
         wanted.setdefault(keys, set()).update(_meant(keys, value) for value in values)
 
     def keep(spec):
-        return all(not wanted[keys].isdisjoint(_held(spec, keys)) for keys in wanted)
+        return all(
+            not wanted[keys].isdisjoint(_held(spec, keys)) or (keys == SEED and _is_once(spec)) for keys in wanted
+        )
 
     kept = [
         replace(
@@ -42,7 +47,18 @@ def select(plans, only):
     return [plan for plan in kept if plan.runs]
 
 
+def _is_once(spec):
+    try:
+        return is_deterministic(spec)
+    except RrmbenchError:  # a combination that is skipped
+        return False
+
+
 def _check(option, keys, values, specs):
+    if keys == SEED:
+        specs = [spec for spec in specs if not _is_once(spec)]
+        if not specs:
+            return
     shown = list(dict.fromkeys(str(_spoken(spec, keys)[0]) for spec in specs if _spoken(spec, keys)))
     if not shown:
         raise RrmbenchError(f"{option}: no combination sets that key")

@@ -101,7 +101,9 @@ def _by_problem(found, differ):
 
 
 def _cells(run, differ):
-    seed = f"  seed {run.keys['seed']}" if "seed" in differ else ""
+    seed = ""
+    if "seed" in differ:
+        seed = "  deterministic: once" if run.result.info.get("deterministic") else f"  seed {run.keys['seed']}"
     star = "*" if _uncertified(run) else ""
     rule = run.result.reason if run.status == "done" else ""
     return [
