@@ -15,7 +15,9 @@ from rrmbench.bench import identity, reference
 from rrmbench.bench.children import Children
 from rrmbench.bench.environment import environment
 from rrmbench.bench.identity import Identities
-from rrmbench.bench.store import FINAL, Experiment, Result, bounds, size_of
+from rrmbench.bench.rates import Rates, entries_of
+from rrmbench.bench.store import FINAL, Experiment, Result, UnreadableFile, bounds, size_of
+from rrmbench.bench.timing import repeated, untimed
 from rrmbench.bench.worker import Task, child
 from rrmbench.errors import printable
 from rrmbench.problem.certificate import suspects
@@ -37,7 +39,9 @@ class Report:
         return not self.interrupted and all(status == "done" for status in self.statuses.values())
 
 
-def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None):
+def run_experiment(
+    plan, output, *, jobs, whole=True, retry=(), fresh=False, backend="threading", progress=None, timing=None
+):
     """Run what is missing of a Plan under `output`/<name>; return a Report.
 
     whole : False keeps the manifest's other runs (the plan was cut down by `--only`)
@@ -45,6 +49,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, bac
     fresh : run everything again
     backend : a joblib backend; its workers wait on children of this machine's fork server
     progress : a display as in `rrmbench.report.display`, or None
+    timing : a `rrmbench.bench.timing.Timing`; runs with fewer repeats than it asks for are run again
     """
     experiment = Experiment.inside(output, plan.name)
     identities = Identities()
@@ -54,16 +59,19 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, bac
         where, facts = environment(jobs)
         experiment.write_manifest(_manifest(experiment, plan, runs, whole, {where: facts}))
         known = {} if fresh else experiment.statuses(run.run for run in runs)
+        if timing is not None:
+            for run in untimed(experiment, known, timing.repeats):
+                del known[run]
         final = FINAL - set(retry)
         missing = [run for run in runs if known.get(run.run) not in final]
         report.statuses = {run.run: known[run.run] for run in runs if known.get(run.run) in final}
         report.kept = len(report.statuses)
         report.older = _older(experiment, missing)
-        scheduler = Scheduler(experiment, plan, jobs, backend, where, progress)
+        scheduler = Scheduler(experiment, plan, jobs, backend, where, progress, timing)
         with scheduler.interruptible():
-            scheduler.execute(missing, report.statuses, plan.name)
-            if plan.reference is not None:
-                scheduler.refer(runs, plan.reference["seconds"], identities)
+            left = scheduler.extra(runs)
+            scheduler.execute(missing, report.statuses, plan.name, left)
+            scheduler.refer(runs, identities, left)
         report.interrupted = scheduler.children.interrupted.is_set()
     return report
 
@@ -103,11 +111,12 @@ def _older(experiment, missing):
 class Scheduler:
     """Runs in parallel by joblib, results written by this one thread."""
 
-    def __init__(self, experiment, plan, jobs, backend, environment_id, progress):
+    def __init__(self, experiment, plan, jobs, backend, environment_id, progress, timing=None):
         self.experiment, self.plan, self.jobs, self.backend = experiment, plan, jobs, backend
         self.environment = environment_id
-        self.progress = progress
+        self.progress, self.timing = progress, timing
         self.children = Children()
+        self.rates = Rates.here()
 
     @contextmanager
     def interruptible(self):
@@ -127,14 +136,20 @@ class Scheduler:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def execute(self, runs, statuses, what):
-        """Run all of `runs`, store each result, and note its status; `what` is said of them on the display."""
+    def execute(self, runs, statuses, what, extra=()):
+        """Run all of `runs`, store each result, and note its status; `what` is said of them on the display.
+
+        extra : (Run, spec) of the extra runs that may follow, for the display
+        """
         from joblib import Parallel, delayed, parallel_config
 
         if not runs:
             return
+        self.children.prepare()
         if self.progress:
-            self.progress.begin(runs, what)
+            self.progress.begin(
+                runs, what, self.rates.expected(runs, self.jobs, extra, self.timing.repeats if self.timing else 1)
+            )
         with parallel_config(backend=self.backend):
             outcomes = Parallel(n_jobs=self.jobs, batch_size=1, return_as="generator_unordered")(
                 delayed(self._one)(run) for run in runs
@@ -147,6 +162,8 @@ class Scheduler:
                 self.children.interrupted.set()
                 deque(outcomes, maxlen=0)
                 raise
+            finally:
+                self.rates.save()
 
     def _store(self, run, outcome):
         result = self._result(run, outcome)
@@ -159,6 +176,7 @@ class Scheduler:
                 f"{wrong}: {suspects(*(run.spec[kind]['name'] for kind in ('loss', 'regularizer')))}",
             )
         self.experiment.write(result)
+        self.rates.learn(run.spec, entries_of(run.prepared), result)
         if not wrong and not outcome.facts.get("contradiction"):  # certificates of other failed runs count as well
             primal, dual, size = found
             self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run, size)
@@ -175,8 +193,13 @@ class Scheduler:
 
         if progress and not self.children.interrupted.is_set():
             progress.start(run)
-        task = Task(run.spec, run.prepared.key, self.plan.plugins, run.files, run.stamp)
-        return run, self.children.run(child, task, self.plan.limit, on_row)
+        core = self.timing.core if self.timing else None
+        task = Task(run.spec, run.prepared.key, self.plan.plugins, run.files, run.stamp, core)
+
+        def once():
+            return self.children.run(child, task, self.plan.limit, on_row)
+
+        return run, repeated(once, self.timing) if self.timing else once()
 
     def _result(self, run, outcome):
         facts = dict(outcome.facts)
@@ -194,18 +217,41 @@ class Scheduler:
             status=outcome.status,
             reason=printable(outcome.reason),
             created=datetime.now(UTC).isoformat(),
-            info=facts | {"concurrent_runs": outcome.concurrent_runs, "environment": self.environment},
+            info=facts
+            | {
+                "concurrent_runs": outcome.concurrent_runs,
+                "environment": self.environment,
+                "wall_seconds": outcome.wall_seconds,
+            },
             trace={key: np.array([row.get(key, math.nan) for row in outcome.rows]) for key in columns},
             w=w,
             b=b,
         )
 
-    def refer(self, runs, seconds, identities):
-        """Pin the optimum of every problem by an extra run where the experiment's own do not."""
-        open_problems = {
-            run.problem: run for run in runs if not reference.pinned(self.experiment.reference(run.problem))
-        }
-        extra = [identities.run(reference.spec(run.spec, seconds)) for run in open_problems.values()]
+    def extra(self, runs):
+        """[(one Run, spec of the extra run)] of the problems whose optimum is open."""
+        if self.plan.reference is None:
+            return []
+        problems = {run.problem: run for run in runs}
+        left = [run for problem, run in problems.items() if not self._is_pinned(problem)]
+        return [(run, reference.spec(run.spec, self.plan.reference["seconds"])) for run in left]
+
+    def _is_pinned(self, problem):
+        try:
+            return reference.pinned(self.experiment.reference(problem))
+        except UnreadableFile:  # a damaged one is made again from the runs
+            return False
+
+    def refer(self, runs, identities, left):
+        """Pin the optimum of every problem by an extra run where the experiment's own do not.
+
+        left : what `extra` said before these were run
+        """
+        wanted = self.extra(runs)
+        for run, _ in left:
+            self.rates.learn_reference(run.spec, any(run.problem == other.problem for other, _ in wanted))
+        extra = [identities.run(spec) for _, spec in wanted]
         known = self.experiment.statuses(run.run for run in extra)
         extra = [run for run in extra if known.get(run.run) not in FINAL]
+        self.timing = None  # nobody asks how long these take
         self.execute(extra, {}, f"{self.plan.name}, reference optima")

@@ -6,10 +6,29 @@ from rrmbench.errors import RrmbenchError, nearest
 BACKENDS = {"local": "threading"}  # names of the command line to joblib's
 
 
-def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, quiet):
-    """Run all plans and print the summary; return the exit code."""
+def jobs_of(plan, jobs):
+    """The runs at a time: `jobs`, else the physical cores, or 1 where the plot is over seconds."""
     from joblib import cpu_count
 
+    return min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs))
+
+
+def timing_of(repeats, jobs, backend):
+    """The Timing of `--timing`; RrmbenchError for options that contradict it."""
+    from rrmbench.bench.timing import Timing
+
+    if (jobs or 1) > 1:
+        raise RrmbenchError(f"--timing: runs are timed one at a time, found --jobs {jobs}, allowed is 1")
+    if backend != "local":
+        raise RrmbenchError(f"--timing: runs are timed on this machine, found --backend {backend}, allowed is local")
+    return Timing.of(repeats)
+
+
+def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, quiet, timing=None, events=None):
+    """Run all plans and print the summary, or give it to `events`; return the exit code.
+
+    timing : a `rrmbench.bench.timing.Timing`, or None
+    """
     from rrmbench.bench.runner import run_experiment
     from rrmbench.bench.store import STATUSES
     from rrmbench.report import show
@@ -26,31 +45,39 @@ def run(plans, output, *, jobs, backend, retry, fresh, whole, console, summary, 
                 f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}"
             )
     exit_code = 0
+    for warning in timing.warnings() if timing else ():
+        console.print(f"--timing: {warning}", **PLAIN)
     for plan in plans:
-        progress = progress_on(console, quiet)
+        progress = events or progress_on(console, quiet)
+        for spec, reason in plan.skipped if events else ():
+            events.skipped(plan.name, spec, reason)
         try:
             report = run_experiment(
                 plan,
                 output,
-                jobs=min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs)),
+                jobs=1 if timing else jobs_of(plan, jobs),
                 whole=whole,
                 retry=retry,
                 fresh=fresh,
                 backend=BACKENDS[backend],
                 progress=progress,
+                timing=timing,
             )
         finally:
             if progress:
                 progress.close()
+        if events:
+            events.summary(plan.name, report)
         if report.interrupted:
             console.print(
                 f"interrupted; finished runs are kept in {report.directory}, the same command runs the rest", **PLAIN
             )
             return 130
-        summary.print(show.summary(report.directory))
-        for line in _closing(report):
-            summary.print(line, **PLAIN)
-        print(report.directory)
+        if not events:
+            summary.print(show.summary(report.directory))
+            for line in _closing(report):
+                summary.print(line, **PLAIN)
+            print(report.directory)
         exit_code = max(exit_code, int(not report.ok))
     return exit_code
 

@@ -37,6 +37,7 @@ def _blocks(experiment):
     if found:
         yield _table(found, differ)
         yield Text("upper line: passes, lower line: seconds, until the certified duality gap is at most ...")
+    yield from map(Text, _timing(found))
     if any(_uncertified(run) for run in found):
         yield Text(
             "* no certificate: this method or problem gives no dual bound; the levels are of the"
@@ -49,6 +50,26 @@ def _blocks(experiment):
             reason = run.result.reason or "no reason was recorded"
             yield Text(f"{run.status}: {naming.run(run.keys)}: {reason}")
     yield Text("")
+
+
+def _timing(found):
+    """How seconds were measured, where some are those of `run --timing`."""
+    timed = [run for run in found if run.result.info.get("timing")]
+    if not timed:
+        return
+    facts = [run.result.info["timing"] for run in timed]
+    worst = max(range(len(timed)), key=lambda i: facts[i]["spread"])
+    repeats = sorted({fact["repeats"] for fact in facts})
+    times = str(repeats[0]) if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
+    which = (
+        "all runs" if len(timed) == len(found) else f"{len(timed)} of {len(found)} runs, of the others of a single one"
+    )
+    yield f"seconds: medians of {times} repeats on one core of {which}"
+    last = facts[worst].get("seconds") or [0.0]
+    yield (
+        f"greatest spread of the repeats: {100 * facts[worst]['spread']:.3g} % ({min(last):.3g} to {max(last):.3g} s), "
+        f"{naming.method(timed[worst].keys)}"
+    )
 
 
 def _headline(experiment, manifest, found, trials, differ):
