@@ -57,10 +57,10 @@ def header(content: dict, run: str) -> dict:
     _need(content["status"] in STATUSES, "status", f"'{content['status']}'")
     _spec(content["spec"])
     together, environment = content.get("concurrent_runs"), content.get("environment")
-    units, timing = content.get("yardstick_seconds", []), content.get("timing")
+    units, timing = content.get("yardstick_cpu_seconds", []), content.get("timing")
     _need(
         isinstance(units, list) and all(_is_number(u) and 0 < u < math.inf for u in units),
-        "yardstick_seconds",
+        "yardstick_cpu_seconds",
         f"{units!r}",
     )
     _timing(timing)

@@ -6,6 +6,7 @@ bits; the trace's seconds are the medians of the repeats at each point, beside t
 
 import os
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 
 import numpy as np
@@ -85,8 +86,9 @@ def _merged(outcomes, timing, loads):
         medians = {name: median(values) for name, values in clocks.items()}
         rows.append(row | medians | {"seconds_min": min(clocks["seconds"]), "seconds_max": max(clocks["seconds"])})
     last = [outcome.rows[len(rows) - 1]["seconds"] for outcome in outcomes] if rows else []
+    units = chain(*(outcome.facts.get("yardstick_cpu_seconds", []) for outcome in outcomes))
     facts = shortest.facts | {
-        "yardstick_seconds": [unit for outcome in outcomes for unit in outcome.facts.get("yardstick_seconds", [])],
+        "yardstick_cpu_seconds": list(units),
         "timing": {
             "repeats": timing.repeats,
             "pinned": timing.core,

@@ -127,7 +127,7 @@ def _run(task, connection, held):
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     if solve.deterministic:
         facts["deterministic"] = True
-    facts["yardstick_seconds"] = [yardstick.measure()]
+    facts["yardstick_cpu_seconds"] = [yardstick.measure()]
     connection.send(("start", facts))
     held.append(solve(problem, None, Rng(spec["seed"])))
     rules = StopRule(**spec["stop"]), Schedule(**spec["trace"])
@@ -135,7 +135,7 @@ def _run(task, connection, held):
     trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes, names)
     for row in trace:
         connection.send(("row", row))
-    facts["yardstick_seconds"].append(yardstick.measure())
+    facts["yardstick_cpu_seconds"].append(yardstick.measure())
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
     if trace.b is not None:
         facts["b"] = trace.b

@@ -1,7 +1,7 @@
-"""`rrmbench check --seconds`: the time to each gap, in units of the reference kernel that was measured next to the run.
+"""`rrmbench check --seconds`: the CPU time to each gap, in units of a reference kernel measured next to the run.
 
 A unit is `rrmbench.bench.yardstick`. The baseline keeps the ratios, so that it serves on another machine, as far as two
-machines differ in their speed alone.
+machines differ in their speed alone. CPU time, since other work on a machine makes a run wait, but hardly work more.
 """
 
 from statistics import median
@@ -10,23 +10,24 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.report import naming
-from rrmbench.report.results import LEVELS, passes_to
+from rrmbench.report.results import LEVELS, points_to
 
 TOLERANCE = 1.5  # the factor by which a time may grow
 FLOOR = 20.0  # units: what is less than this apart is noise
 
 
 def ratios(run):
-    """{gap: seconds to it in units of the kernel} of a StoredRun; RrmbenchError where no kernel was measured."""
-    units = run.result.info.get("yardstick_seconds")
+    """{gap: CPU seconds to it in units of the kernel} of a StoredRun; RrmbenchError where no kernel was measured."""
+    units = run.result.info.get("yardstick_cpu_seconds")
     if not units:
         raise RrmbenchError(
             f"check --seconds: no reference kernel was measured next to '{naming.run(run.keys)}' ({run.experiment}); "
             "run it again with --fresh"
         )
-    unit = median(units)
-    reached = zip(LEVELS, passes_to(run), strict=True)
-    return {naming.short(level): float(f"{at[1] / unit:.4g}") for level, at in reached if at and np.isfinite(at[1])}
+    spent = run.column("cpu_seconds") / median(units)
+    reached = zip(LEVELS, points_to(run.column("gap")), strict=True)
+    found = {naming.short(level): spent[i] for level, i in reached if i is not None}
+    return {level: float(f"{ratio:.4g}") for level, ratio in found.items() if np.isfinite(ratio)}
 
 
 def changes(run, before, tolerance=TOLERANCE):
