@@ -248,7 +248,7 @@ def _short(text):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _points(passes, every, growth):
+def _points(passes, every=1.0, growth=1.0):
     """About how many trace points the passes of a run have."""
     if growth <= 1.0:
         return passes / every

@@ -3,9 +3,31 @@
 import math
 import time
 from collections import defaultdict
+from typing import NamedTuple
 
 TRUST = 0.2  # the fraction of a run from which on its own pace says how long it takes
+PRIOR = 0.25  # the weight of what was known before beside that of one run
+LATE = 0.25  # of the time that a run has taken without a point of its trace, what it takes at least
 UNKNOWN = 1.0  # seconds of a run of which nothing is known
+
+
+class Sum(NamedTuple):
+    """Of runs: how many, what they took, and what was expected of them."""
+
+    count: float = 0.0
+    spent: float = 0.0
+    expected: float = 0.0
+
+    def plus(self, weight, spent, expected):
+        """The Sum with one more run of this weight."""
+        return Sum(self.count + weight, self.spent + weight * spent, self.expected + weight * expected)
+
+    def factor(self, before):
+        """What runs take beside what is expected of them, `before` being what was known without these."""
+        if self.count == 0.0 or self.spent <= 0.0:
+            return before
+        mass = PRIOR * min(self.spent / before, self.expected) / self.count
+        return (self.spent + before * mass) / (self.expected + mass)
 
 
 class Forecast:
@@ -18,17 +40,21 @@ class Forecast:
 
     def __init__(self, seconds, methods, jobs, after=0.0, clock=time.monotonic):
         known = [value for value in seconds.values() if math.isfinite(value)]
-        self.mean = sum(known) / len(known) if known else UNKNOWN
-        self.estimates = {run: value if math.isfinite(value) else self.mean for run, value in seconds.items()}
+        mean = sum(known) / len(known) if known else UNKNOWN
+        self.estimates = {run: value if math.isfinite(value) else mean for run, value in seconds.items()}
         self.methods, self.jobs, self.after, self.clock = methods, max(jobs, 1), after, clock
         self.running = {}
-        self._waiting, self._spent, self._expected = (defaultdict(float) for _ in range(3))  # by method; None: all
+        self._all, self._of = Sum(), defaultdict(Sum)  # of the finished runs, and of those of each method
+        self._waiting = defaultdict(dict)  # method -> {run: estimate}
         for run, value in self.estimates.items():
-            self._waiting[methods[run]] += value
+            self._waiting[methods[run]][run] = value
+        self._left = {method: sum(runs.values()) for method, runs in self._waiting.items()}
 
     def start(self, run):
         """A run starts."""
-        self._waiting[self.methods[run]] -= self.estimates[run]
+        waiting = self._waiting[self.methods[run]]
+        if waiting.pop(run, None) is not None:
+            self._left[self.methods[run]] -= self.estimates[run] if waiting else self._left[self.methods[run]]
         self.running[run] = _Pace(self.clock())
 
     def row(self, run, row, stop):
@@ -40,25 +66,31 @@ class Forecast:
         """A run is over."""
         pace = self.running.pop(run, None)
         if pace is not None:
-            for name in (None, self.methods[run]):
-                self._spent[name] += self.clock() - pace.began
-                self._expected[name] += self.estimates[run]
+            done = 1.0, self.clock() - pace.began, self.estimates[run]
+            self._all = self._all.plus(*done)
+            self._of[self.methods[run]] = self._of[self.methods[run]].plus(*done)
 
     def left(self):
         """The seconds that are left."""
-        now, parts = self.clock(), []
-        for run, pace in self.running.items():
-            total = pace.total(self.estimates[run] * self._factor(self.methods[run]), now)
-            parts.append(max(total - (now - pace.began), 0.0))
-        waiting = sum(seconds * self._factor(method) for method, seconds in self._waiting.items() if seconds > 0.0)
-        return max((sum(parts) + waiting) / self.jobs, *parts, 0.0) + self.after / self.jobs
+        now, every, of = self.clock(), self._all, {}
+        for run, pace in self.running.items():  # what they have shown so far counts, too
+            weight = pace.weight(now, self.estimates[run])
+            method, shown = self.methods[run], (weight, pace.total(now), self.estimates[run])
+            every, of[method] = every.plus(*shown), of.get(method, self._of[method]).plus(*shown)
+        common = every.factor(1.0)
 
-    def _factor(self, method):
-        """What the finished runs took beside their estimates, those of this method above all."""
-        factor = 1.0
-        for name in (None, method):
-            factor = (self._spent[name] + factor * self.mean) / (self._expected[name] + self.mean)
-        return factor
+        def factor(method):
+            return of.get(method, self._of[method]).factor(common)
+
+        parts = []
+        for run, pace in self.running.items():
+            expected = self.estimates[run] * factor(self.methods[run])
+            own = min(pace.fraction / TRUST, 1.0)
+            total = own * pace.total(now) + (1.0 - own) * expected
+            late = 0.0 if pace.fraction else LATE * (now - pace.began)
+            parts.append(max(total - (now - pace.began), late))
+        waiting = sum(seconds * factor(method) for method, seconds in self._left.items() if seconds > 0.0)
+        return max((sum(parts) + waiting) / self.jobs, *parts, 0.0) + self.after / self.jobs
 
 
 class _Pace:
@@ -67,24 +99,29 @@ class _Pace:
     def __init__(self, began):
         self.began, self.first, self.fraction, self.gap = began, None, 0.0, None
 
+    def weight(self, now, estimate):
+        """How much it says of others: by its own pace, or by being late."""
+        return min(max(self.fraction / TRUST, (now - self.began) / estimate - 1.0), 1.0)
+
     def take(self, row, stop, now):
+        """Take a trace point into account."""
         if self.first is None:
             self.first, self.gap, self.primal = now, row["gap"], row["primal"]
+        self.last = now
         self.fraction = max(self.fraction, *(done for done in self._fractions(row, stop) if not math.isnan(done)), 0.0)
 
     def _fractions(self, row, stop):
         for rule in ("passes", "seconds"):
-            yield row[rule] / stop[rule] if rule in stop else 0.0
+            yield min(row[rule] / stop[rule], 1.0) if rule in stop else 0.0
         targets = [stop["gap"]] if "gap" in stop else []
         targets += [stop["relative_gap"] * abs(self.primal)] if "relative_gap" in stop else []
         for target in targets:
             if 0.0 < target < self.gap < math.inf and row["gap"] > 0.0:
-                yield math.log(self.gap / row["gap"]) / math.log(self.gap / target)
+                yield min(math.log(self.gap / row["gap"]) / math.log(self.gap / target), 1.0)
 
-    def total(self, estimate, now):
-        """The seconds from the start to the end: the estimate at first, its own pace later."""
+    def total(self, now):
+        """The seconds from the start to the end at its own pace; those spent where there is no pace yet."""
         if self.first is None or self.fraction <= 0.0:
-            return max(estimate, now - self.began)
-        own = self.first - self.began + (now - self.first) / min(self.fraction, 1.0)
-        weight = min(self.fraction / TRUST, 1.0)
-        return (1.0 - weight) * estimate + weight * own
+            return now - self.began
+        own = self.first - self.began + (self.last - self.first) / self.fraction
+        return max(own, now - self.began)
