@@ -7,6 +7,8 @@ from rrmbench.errors import RrmbenchError, listed, nearest, shortened, shown
 from rrmbench.kinds import KINDS, PARTS
 from rrmbench.yaml_reader import MAX_DEPTH, parse
 
+SEED = ("seed",)
+
 
 def key_value(option, text, allowed):
     """Return (keys, value) of KEY=VALUE, whose first key is one of `allowed`."""
@@ -22,10 +24,11 @@ def key_value(option, text, allowed):
     return keys, parse(value, place).value
 
 
-def matcher(only, specs, what):
+def matcher(only, specs, what, is_once):
     """Return the function from a spec to whether it matches the texts KEY=VALUE: same key or, different keys and.
 
     specs : all specs that there are, against which the texts are checked; what : how messages call one of them
+    is_once : the function from a spec to whether it is of a deterministic method, whose one run is that of every seed
 
     Raises RrmbenchError for a text that matches none of the specs, with the nearest key or value.
     """
@@ -33,11 +36,14 @@ def matcher(only, specs, what):
     for text in only:
         keys, value = key_value("--only", text, PARTS)
         values = value if isinstance(value, list) else [value]
-        meant = _meant(keys, values, specs, f"--only {shortened(text)}", what)
+        among = [spec for spec in specs if not is_once(spec)] if keys == SEED else specs
+        meant = _meant(keys, values, among, f"--only {shortened(text)}", what) if among else ()
         wanted.setdefault(keys, set()).update(meant)
 
     def matches(spec):
-        return all(not wanted[keys].isdisjoint(_held(spec, keys)) for keys in wanted)
+        return all(
+            not wanted[keys].isdisjoint(_held(spec, keys)) or (keys == SEED and is_once(spec)) for keys in wanted
+        )
 
     return matches
 

@@ -22,6 +22,7 @@ from rrmbench.former_names import renamed
 from rrmbench.kinds import KINDS
 from rrmbench.parameters import File
 
+PEERS = dict.fromkeys(("celer", "skglm", "cyanure"), "'rrmbench[peers]'")  # library -> what pip installs it with
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
 
 
@@ -89,12 +90,27 @@ class Component:
     passes_to_quarter: object = None  # of a solver: f(problem, **parameters), see rrmbench.problem.constants
     counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
     choose: object = None  # of a solver: f(**parameters) -> (what it needs beside `needs`, what it loses of `gives`)
+    deterministic: object = False  # of a solver or a reduction: whether it draws no random numbers, or f(**parameters)
+    library: str = ""  # of a solver: the module outside of this package that it cannot run without
 
     def endless(self, rules):
         """Return why no rule of the `stop` section (names of rules) ends this solver, or None if one may."""
         if self.counts_passes or not set(rules) <= {"passes"}:
             return None
         return f"{self.name} counts no passes: give stop.gap, stop.relative_gap or stop.seconds"
+
+    @property
+    def uninstalled(self):
+        """What to say of a solver whose library is not here, or None."""
+        if not self.library or _is_installed(self.library):
+            return None
+        return f"{self.library} is not installed: pip install {PEERS.get(self.library, self.library)}"
+
+    def is_deterministic(self, values):
+        """Whether no random numbers are drawn with these parameter values."""
+        if not callable(self.deterministic):
+            return self.deterministic
+        return self.deterministic(**{p.name: p.default for p in self.parameters.values()} | values)
 
     @property
     def summary(self):
@@ -117,8 +133,10 @@ class Component:
     def solver(self, values):
         """The Solver of a component of this kind; its theorem gets the parameters that it has as keyword-only ones."""
 
+        deterministic = self.is_deterministic(values)
+
         def run(problem, start, rng):
-            return self.build(problem, start, rng, **values)
+            return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
         bound = passes_to_quarter = None
         needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
@@ -128,7 +146,7 @@ class Component:
         if self.passes_to_quarter is not None:
             passes_to_quarter = partial(self.passes_to_quarter, **values)
         needs, gives = self.needs | needed, self.gives - lost
-        return Solver(run, self.name, needs, gives, bound, passes_to_quarter, self.counts_passes)
+        return Solver(run, self.name, needs, gives, bound, passes_to_quarter, self.counts_passes, deterministic)
 
 
 @dataclass(frozen=True)
@@ -141,6 +159,7 @@ class Solver:
     bound : bound(constants, passes), its theorem, or None; see `rrmbench.problem.constants`
     passes_to_quarter : f(problem), the passes in which its theorem quarters P(w) - P(w*), or None
     counts_passes : False if the passes of its iterates are NaN
+    deterministic : True if neither it nor a reduction around it draws random numbers
     """
 
     run: object
@@ -150,9 +169,26 @@ class Solver:
     bound: object = None
     passes_to_quarter: object = None
     counts_passes: bool = True
+    deterministic: bool = False
 
     def __call__(self, problem, start, rng):
         return self.run(problem, start, rng)
+
+
+class _NoRandomNumbers:
+    """What a deterministic solver gets for its random numbers, so that the declaration holds."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __getattr__(self, attribute):
+        raise RrmbenchError(f"{self._name} draws random numbers though it is declared deterministic")
+
+
+def _is_installed(library):
+    if library in sys.modules:
+        return sys.modules[library] is not None
+    return importlib.util.find_spec(library) is not None
 
 
 def built(kind, mapping):
@@ -173,7 +209,7 @@ _aliases = {kind: {} for kind in KINDS}
 _plugins = set()  # the resolved paths of the plug-in files that were imported
 
 
-def _add(kind, function, needs, gives, aliases, bound, passes_to_quarter, counts_passes, choose, keyword_only):
+def _add(kind, function, keyword_only, aliases, **declared):
     source = inspect.getsourcefile(inspect.unwrap(function)) or "<interactive>"
     name = function.__name__
     taken = _components[kind].get(name)
@@ -187,9 +223,7 @@ def _add(kind, function, needs, gives, aliases, bound, passes_to_quarter, counts
         if annotation is inspect.Parameter.empty:
             annotation = object if p.default in (None, inspect.Parameter.empty) else type(p.default)
         parameters[p.name] = Parameter(p.name, annotation, p.default)
-    traits = frozenset(needs), frozenset(gives)
-    theorems = bound, passes_to_quarter
-    component = Component(kind, name, function, parameters, *traits, source, *theorems, counts_passes, choose)
+    component = Component(kind, name, function, parameters, source=source, **declared)
     _components[kind][name] = component
     for alias in aliases:
         _aliases[kind][alias] = name
@@ -207,6 +241,8 @@ def _decorator(kind, keyword_only):
         passes_to_quarter: Callable | None = None,
         counts_passes: bool = True,
         choose: Callable | None = None,
+        deterministic: bool | Callable[..., bool] = False,
+        library: str = "",
         quartering: Callable | None = None,
     ) -> Any:
         if quartering is not None:
@@ -214,13 +250,29 @@ def _decorator(kind, keyword_only):
             passes_to_quarter = quartering
 
         def add(f):
-            return _add(kind, f, needs, gives, aliases, bound, passes_to_quarter, counts_passes, choose, keyword_only)
+            return _add(
+                kind,
+                f,
+                keyword_only,
+                aliases,
+                needs=frozenset(needs),
+                gives=frozenset(gives),
+                bound=bound,
+                passes_to_quarter=passes_to_quarter,
+                counts_passes=counts_passes,
+                choose=choose,
+                deterministic=deterministic,
+                library=library,
+            )
 
         return add if function is None else add(function)
 
     decorate.__name__ = kind
     decorate.__doc__ = (
         f"Register a {kind} under the function's name; see the README, Extending.\n\n"
+        "deterministic : of a solver or a reduction, whether it draws no random numbers, so that a list of seeds\n"
+        "    gives one run; or a function of its parameters that says so\n"
+        "library : of a solver, the module of another package without which its runs are skipped\n"
         "quartering : the former name of passes_to_quarter, deprecated\n"
     )
     return decorate
@@ -365,7 +417,9 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
     lost |= {"ground"} if "square" in component.gives else set()
     if component.gives and "gap" in reduced.gives:  # of the problem that the reduction made
         reduced, lost = replace(reduced, run=_without_objectives(reduced.run)), lost | {"gap"}
-    return replace(reduced, needs=reduced.needs - component.gives, gives=reduced.gives - lost)
+    deterministic = solver.deterministic and component.is_deterministic(parameters)
+    needs, gives = reduced.needs - component.gives, reduced.gives - lost
+    return replace(reduced, needs=needs, gives=gives, deterministic=deterministic)
 
 
 def _without_objectives(run):

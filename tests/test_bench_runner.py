@@ -27,7 +27,7 @@ def identities(lab, name="toy"):
 
 
 def test_a_second_run_executes_nothing_and_fresh_everything(lab):
-    config = lab.config(seed=[0, 1], reference={"seconds": 5})
+    config = lab.config(solver="prox_sdca", seed=[0, 1], stop={"passes": 2}, reference={"seconds": 5})
     assert lab.run(config).code == 0
     first = lab.files()
     assert len(first) == 3  # and the reference
@@ -43,9 +43,9 @@ def test_a_second_run_executes_nothing_and_fresh_everything(lab):
 
 
 def test_a_changed_configuration_adds_what_is_missing(lab):
-    lab.run(lab.config(seed=[0, 1]))
+    lab.run(lab.config(solver="prox_sdca", seed=[0, 1]))
     before = lab.files()
-    ran = lab.run(lab.config(seed=[1, 2], plot={"x": "work"}))
+    ran = lab.run(lab.config(solver="prox_sdca", seed=[1, 2], plot={"x": "work"}))
     assert "1 of 2 runs were done before" in ran.out
     after = lab.files()
     assert len(after) == 3
@@ -66,12 +66,12 @@ def test_set_is_another_run_and_leaves_the_first(lab):
 
 
 def test_only_runs_a_part_and_keeps_the_manifests_other_runs(lab):
-    config = lab.config(solver=["agd", "gd"], seed=[0, 1])
-    ran = lab.run(config, "--only", "solver=gd")
+    config = lab.config(solver=["prox_sdca", "apcg"], seed=[0, 1])
+    ran = lab.run(config, "--only", "solver=apcg")
     assert ran.code == 0
-    assert Counter(r.spec["solver"]["name"] for r in lab.results()) == {"gd": 2}
-    lab.run(config, "--only", "solver=agd", "--only", "seed=1")
-    assert Counter(r.spec["solver"]["name"] for r in lab.results()) == {"gd": 2, "agd": 1}
+    assert Counter(r.spec["solver"]["name"] for r in lab.results()) == {"apcg": 2}
+    lab.run(config, "--only", "solver=prox_sdca", "--only", "seed=1")
+    assert Counter(r.spec["solver"]["name"] for r in lab.results()) == {"apcg": 2, "prox_sdca": 1}
     before = lab.files()
     assert "3 of 4 runs were done before" in lab.run(config).out
     assert {name: lab.files()[name] for name in before} == before

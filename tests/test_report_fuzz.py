@@ -43,7 +43,7 @@ def make_small(lab):
             dataset={"path": "toy.txt", "split": 0.8},
             loss="smoothed_hinge",
             regularizer={"name": "l2", "strength": 0.1},
-            solver=["agd", "gd", odd("raise")],
+            solver=["prox_sdca", "apcg", odd("raise")],
             seed=[0, 1],
             stop={"passes": 3},
             plot={"rows": "regularizer.strength", "xlim": [0, 3], "title": "small"},

@@ -27,16 +27,16 @@ def curves(path, **asked):
 
 
 def test_a_run_with_another_stopping_rule_replaces_the_one_before_in_the_manifest(lab):
-    config = lab.config(solver=["agd", "gd"], seed=[0, 1])
+    config = lab.config(solver=["prox_sdca", "apcg"], seed=[0, 1])
     lab.run(config)
-    lab.run(config, "--only", "solver=agd", "--set", "stop.passes=2", "--set", "trace.every=2")
+    lab.run(config, "--only", "solver=prox_sdca", "--set", "stop.passes=2", "--set", "trace.every=2")
     entries = Experiment(lab.out / "toy").manifest()["runs"]
     passes = [(entry["spec"]["solver"]["name"], entry["spec"]["stop"]["passes"]) for entry in entries]
-    assert sorted(passes) == [("agd", 2), ("agd", 2), ("gd", 5), ("gd", 5)]
-    assert curves(lab.out / "toy", y="objective") == [("agd", 2.0), ("gd", 5.5)]
+    assert sorted(passes) == [("apcg", 5), ("apcg", 5), ("prox_sdca", 2), ("prox_sdca", 2)]
+    assert curves(lab.out / "toy", y="objective") == [("apcg", 5.0), ("prox_sdca", 2.0)]
     for option, rows in ((), 1), (("--runs",), 2):  # of its two seeds
         shown = lab.cli("show", lab.out, *option).out
-        assert sum(line.startswith("agd") for line in shown.splitlines()) == rows
+        assert sum(line.startswith("prox_sdca") for line in shown.splitlines()) == rows
 
 
 def test_a_run_on_changed_data_replaces_the_one_before_in_the_manifest(lab):
@@ -51,11 +51,11 @@ def test_a_run_on_changed_data_replaces_the_one_before_in_the_manifest(lab):
 
 
 def test_cases_that_differ_in_their_stopping_rule_are_two_curves_rows_and_baseline_entries(lab):
-    lab.run(lab.config(**TWICE, seed=[0, 1]))
+    lab.run(lab.config(**TWICE, solver="prox_sdca", seed=[0, 1]))
     found = curves(lab.out / "toy", y="objective")
-    assert found == [("agd [stop.passes=3]", 3.0), ("agd [stop.passes=6]", 6.0)]
+    assert found == [("prox_sdca [stop.passes=3]", 3.0), ("prox_sdca [stop.passes=6]", 6.0)]
     shown = lab.cli("show", lab.out).out
-    assert "agd [stop.passes=3]" in shown and "agd [stop.passes=6]" in shown
+    assert "prox_sdca [stop.passes=3]" in shown and "prox_sdca [stop.passes=6]" in shown
     lab.cli("export", lab.out, "--to", lab.folder / "t.csv")
     with open(lab.folder / "t.csv") as file:
         table = list(csv.DictReader(file))
@@ -64,12 +64,12 @@ def test_cases_that_differ_in_their_stopping_rule_are_two_curves_rows_and_baseli
     baseline = lab.folder / "b.json"
     lab.cli("check", lab.out, "--baseline", baseline, "--update")
     names = list(json.loads(baseline.read_text())["experiments"]["toy"])
-    assert sum("agd [stop.passes=3], seed" in name for name in names) == 2
+    assert sum("prox_sdca [stop.passes=3], seed" in name for name in names) == 2
     assert lab.cli("check", lab.out, "--baseline", baseline).code == 0
 
 
 def test_without_a_difference_there_are_no_such_keys(lab):
-    lab.run(lab.config(seed=[0, 1]))
+    lab.run(lab.config(solver="prox_sdca", seed=[0, 1]))
     assert not [
         key for run in runs_of(Experiment(lab.out / "toy")) for key in run.keys if key.startswith(("stop", "trace"))
     ]

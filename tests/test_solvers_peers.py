@@ -276,7 +276,7 @@ def test_the_live_display_takes_passes_that_nobody_counts():
     run = SimpleNamespace(run="a", spec=spec)
     live.begin([run], "an experiment")
     live.start(run)
-    live.row(run, {"passes": np.nan})
+    live.row(run, {"passes": np.nan, "seconds": 0.5, "gap": 1e-3})
     trace = {"passes": [np.nan], "gap": [1e-3], "seconds": [0.5]}
     live.end(run, SimpleNamespace(points=1, trace=trace, status="done", reason="ended"))
     live.close()

@@ -1,7 +1,7 @@
 """Where runs are executed: in child processes of this machine, or on a Dask cluster. Either way by joblib.
 
 A backend has `jobs` (runs at a time), `interrupted` (a flag that ends all runs), `environment` (id and facts of the
-machine, None for a cluster, whose outcomes say where they are from) and `outcomes`.
+machine, None for a cluster, whose outcomes say where they are from), `prepare` and `outcomes`.
 """
 
 from contextlib import contextmanager
@@ -14,26 +14,41 @@ NAMES = ("local", "dask")
 
 
 class Local:
-    """joblib's threads wait on children of this machine's fork server."""
+    """joblib's threads wait on children of this machine's fork server.
 
-    def __init__(self, jobs):
-        self.jobs = jobs
+    timing : a `rrmbench.bench.timing.Timing` by which every run is repeated, or None
+    """
+
+    def __init__(self, jobs, timing=None):
+        self.jobs, self.timing = jobs, timing
         self.environment = environment(jobs)
         self._children = Children()
         self.interrupted = self._children.interrupted
+
+    def prepare(self):
+        """Import what every run needs, which no run is to be charged with."""
+        self._children.prepare()
 
     def outcomes(self, runs, plan, progress):
         """Yield (run, Outcome) of all runs as they end, without those that an interrupt left out."""
         from joblib import Parallel, delayed
 
+        from rrmbench.bench.timing import repeated
         from rrmbench.bench.worker import Task, child
+
+        timing = self.timing
+        core = timing.core if timing else None
 
         def one(run):
             if progress and not self.interrupted.is_set():
                 progress.start(run)
-            task = Task(run.spec, run.prepared.key, plan.plugins, run.files, run.stamp)
+            task = Task(run.spec, run.prepared.key, plan.plugins, run.files, run.stamp, core)
             on_row = (lambda row: progress.row(run, row)) if progress else (lambda row: None)
-            return run, self._children.run(child, task, plan.limit, on_row)
+
+            def once():
+                return self._children.run(child, task, plan.limit, on_row)
+
+            return run, repeated(once, timing) if timing else once()
 
         parallel = Parallel(n_jobs=self.jobs, backend="threading", batch_size=1, return_as="generator_unordered")
         yield from drained(parallel(delayed(one)(run) for run in runs), self.interrupted)

@@ -23,13 +23,17 @@ LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMBA_NUM", "NUM
 
 @dataclass
 class Outcome:
-    """How a child ended: status and reason as in the store, the rows that it sent, and its last facts."""
+    """How a child ended: status and reason as in the store, the rows that it sent, and its last facts.
+
+    wall_seconds : from before its start to its end, what was off the clock included
+    """
 
     status: str
     reason: str
     rows: list = field(default_factory=list)
     facts: dict = field(default_factory=dict)
     concurrent_runs: int = 1
+    wall_seconds: float = 0.0
     origin: dict = field(default_factory=dict)  # where it ran, as the header of the result says it
 
 
@@ -42,12 +46,18 @@ class Children:
 
     def __init__(self):
         self.interrupted = threading.Event()
-        self._active = {}
+        self._active, self._prepared = {}, False
         self._lock = threading.Lock()
         for name in LIBRARIES:
             os.environ[f"{name}_THREADS"] = "1"
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["rrmbench.bench.preload"])
+
+    def prepare(self):
+        """Start the fork server and wait until it has imported everything, which no run is to be charged with."""
+        if not self._prepared:
+            self._prepared = True
+            self.run(_nothing, None, IMPORTING)
 
     def run(self, main, task, limit, on_row=lambda row: None, unwanted=None):
         """Run `main(task, connection)` in a child for at most `limit` seconds; return its Outcome.
@@ -58,7 +68,7 @@ class Children:
         flags = (self.interrupted,) if unwanted is None else (self.interrupted, unwanted)
         if self.interrupted.is_set():
             return None
-        outcome, tries = Outcome("killed", ""), TRIES
+        outcome, tries, began = Outcome("killed", ""), TRIES, time.monotonic()
         with self._counted(outcome):
             while True:
                 ours, theirs = self._context.Pipe()
@@ -73,6 +83,7 @@ class Children:
                         outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
                         return outcome
                     self._watch(process, ours, outcome, limit, on_row, flags)
+                    outcome.wall_seconds = time.monotonic() - began
                     return outcome
 
     def _watch(self, process, ours, outcome, limit, on_row, flags):
@@ -149,6 +160,12 @@ class Children:
 
     def _counted(self, outcome):
         return _Count(self._active, self._lock, outcome)
+
+
+def _nothing(task, connection):
+    """The main function of a child that is only started."""
+    connection.send(("end", "done", "", {}))
+    os._exit(0)
 
 
 class _Count:

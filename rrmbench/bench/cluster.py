@@ -89,6 +89,9 @@ class Cluster:
                 self.client.unregister_worker_plugin(self._station)
         self.client.close(timeout=ENDING)
 
+    def prepare(self):
+        """Nothing: workers have imported everything when they answer."""
+
     def outcomes(self, runs, plan, progress):
         """Yield (run, Outcome) of all runs as they end, without those that an interrupt left out."""
         parcel = goods.plugins(plan.plugins, [run.spec for run in runs])

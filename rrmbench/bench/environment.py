@@ -6,7 +6,20 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("rrmbench", "numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn", "celer", "skglm", "cyanure")
+PACKAGES = (
+    "rrmbench",
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "joblib",
+    "pandas",
+    "threadpoolctl",
+    "scikit-learn",
+    "celer",
+    "skglm",
+    "cyanure",
+)
 
 
 def environment(jobs, **place):
@@ -20,6 +33,8 @@ def environment(jobs, **place):
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": _processor(),
+        "blas": _blas(),
+        "governor": governor(),
         "physical_cores": cpu_count(only_physical_cores=True),
         "jobs": jobs,
         "threads_per_run": 1,
@@ -27,6 +42,24 @@ def environment(jobs, **place):
     } | place
     key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
     return key, facts | {"load_average": os.getloadavg()[0]}
+
+
+def governor():
+    """How the system chooses the frequency of the processor, such as "performance" or "powersave"; None if unknown."""
+    try:
+        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _blas():
+    """The libraries behind numpy's and scipy's products, such as "openblas 0.3.30 (Haswell)"."""
+    import scipy.linalg  # noqa: F401 - scipy brings a library of its own
+    from threadpoolctl import threadpool_info
+
+    loaded = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    names = {f"{pool['internal_api']} {pool['version']} ({pool.get('architecture', '?')})" for pool in loaded}
+    return sorted(names)
 
 
 def _processor():

@@ -11,10 +11,11 @@ IMPORTED = fingerprint.stamp(fingerprint.package_files())  # before any of them 
 import numpy as np  # noqa: E402
 
 from rrmbench import registry  # noqa: E402
-from rrmbench.bench import worker  # noqa: E402, F401
+from rrmbench.bench import worker, yardstick  # noqa: E402, F401
 from rrmbench.numerics.whole_arrays import is_finite  # noqa: E402
 from rrmbench.problem.problem import Problem  # noqa: E402
 
 registry.load()
 is_finite(np.zeros(1))  # numba sets its registries up at the first call, 0.2 s that children then inherit
+yardstick.matrix()
 Problem(np.eye(1), [1.0], "squared", {"name": "l2", "strength": 1.0})  # pydantic and scipy.sparse are imported

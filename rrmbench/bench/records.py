@@ -60,9 +60,30 @@ def header(content: dict, run: str) -> dict:
     _need(content["status"] in STATUSES, "status", f"'{content['status']}'")
     _spec(content["spec"])
     together, environment = content.get("concurrent_runs"), content.get("environment")
+    units, timing = content.get("yardstick_cpu_seconds", []), content.get("timing")
+    _need(
+        isinstance(units, list) and all(_is_number(u) and 0 < u < math.inf for u in units),
+        "yardstick_cpu_seconds",
+        f"{units!r}",
+    )
+    _timing(timing)
+    _need(content.get("deterministic") in (None, True, False), "deterministic", f"{content.get('deterministic')!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
     _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")
     return content | {"reason": printable(content["reason"])}
+
+
+def _timing(timing: Any) -> None:
+    """Check what `run --timing` says of its repeats."""
+    if timing is None:
+        return
+    _need(isinstance(timing, dict), "timing", "no mapping")
+    repeats, core, spread = timing["repeats"], timing["pinned"], timing["spread"]
+    _need(type(repeats) is int and repeats > 0, "timing.repeats", f"{repeats!r}")
+    _need(core is None or (type(core) is int and core >= 0), "timing.pinned", f"{core!r}")
+    seconds = timing.get("seconds", [])
+    _need(isinstance(seconds, list) and all(map(_is_number, seconds)), "timing.seconds", f"{seconds!r}")
+    _need(_is_number(spread) and 0 <= spread < math.inf, "timing.spread", f"{spread!r}")
 
 
 def manifest(content: dict) -> dict:

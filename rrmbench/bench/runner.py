@@ -13,7 +13,9 @@ import numpy as np
 from rrmbench.bench import identity, reference
 from rrmbench.bench.backends import Local
 from rrmbench.bench.identity import Identities
-from rrmbench.bench.store import FINAL, Experiment, Result, bounds, size_of
+from rrmbench.bench.rates import Rates, entries_of
+from rrmbench.bench.store import FINAL, Experiment, Result, UnreadableFile, bounds, size_of
+from rrmbench.bench.timing import untimed
 from rrmbench.errors import printable
 from rrmbench.problem.certificate import suspects
 
@@ -34,7 +36,7 @@ class Report:
         return not self.interrupted and all(status == "done" for status in self.statuses.values())
 
 
-def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, cluster=None, progress=None):
+def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, cluster=None, progress=None, timing=None):
     """Run what is missing of a Plan under `output`/<name>; return a Report.
 
     whole : False keeps the manifest's other runs (the plan was cut down by `--only`)
@@ -42,27 +44,31 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
     fresh : run everything again
     cluster : the `rrmbench.bench.cluster.Cluster` to run on, `jobs` at a time, or None for this machine
     progress : a display as in `rrmbench.report.display`, or None
+    timing : a `rrmbench.bench.timing.Timing`; runs with fewer repeats than it asks for are run again
     """
     experiment = Experiment.inside(output, plan.name)
     identities = Identities()
     runs = [identities.run(spec) for spec in plan.runs]
     report = Report(experiment.directory, skipped=plan.skipped)
     with experiment.lock():
-        backend = Local(jobs) if cluster is None else cluster
+        backend = Local(jobs, timing) if cluster is None else cluster
         backend.jobs = jobs
         environments = dict([backend.environment] if backend.environment else [])
         experiment.write_manifest(_manifest(experiment, plan, runs, whole, environments))
         known = {} if fresh else experiment.statuses(run.run for run in runs)
+        if timing is not None:
+            for run in untimed(experiment, known, timing.repeats):
+                del known[run]
         final = FINAL - set(retry)
         missing = [run for run in runs if known.get(run.run) not in final]
         report.statuses = {run.run: known[run.run] for run in runs if known.get(run.run) in final}
         report.kept = len(report.statuses)
         report.older = _older(experiment, missing)
-        scheduler = Scheduler(experiment, plan, backend, progress)
+        scheduler = Scheduler(experiment, plan, backend, progress, timing)
         with scheduler.interruptible():
-            scheduler.execute(missing, report.statuses, plan.name)
-            if plan.reference is not None:
-                scheduler.refer(runs, plan.reference["seconds"], identities)
+            left = scheduler.extra(runs)
+            scheduler.execute(missing, report.statuses, plan.name, left)
+            scheduler.refer(runs, identities, left)
         report.interrupted = backend.interrupted.is_set()
     return report
 
@@ -102,9 +108,10 @@ def _older(experiment, missing):
 class Scheduler:
     """Runs in parallel by a backend (`rrmbench.bench.backends`), results written by this one thread."""
 
-    def __init__(self, experiment, plan, backend, progress):
+    def __init__(self, experiment, plan, backend, progress, timing=None):
         self.experiment, self.plan, self.backend = experiment, plan, backend
-        self.progress = progress
+        self.progress, self.timing = progress, timing
+        self.rates = Rates.here()
 
     @contextmanager
     def interruptible(self):
@@ -124,15 +131,23 @@ class Scheduler:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def execute(self, runs, statuses, what):
-        """Run all of `runs`, store each result, and note its status; `what` is said of them on the display."""
+    def execute(self, runs, statuses, what, extra=()):
+        """Run all of `runs`, store each result, and note its status; `what` is said of them on the display.
+
+        extra : (Run, spec) of the extra runs that may follow, for the display
+        """
         if not runs:
             return
+        self.backend.prepare()
         if self.progress:
-            self.progress.begin(runs, what)
-        with closing(self.backend.outcomes(runs, self.plan, self.progress)) as outcomes:
-            for run, outcome in outcomes:
-                statuses[run.run] = self._store(run, outcome)
+            repeats = self.timing.repeats if self.timing else 1
+            self.progress.begin(runs, what, self.rates.expected(runs, self.backend.jobs, extra, repeats))
+        try:
+            with closing(self.backend.outcomes(runs, self.plan, self.progress)) as outcomes:
+                for run, outcome in outcomes:
+                    statuses[run.run] = self._store(run, outcome)
+        finally:
+            self.rates.save()
 
     def _store(self, run, outcome):
         result = self._result(run, outcome)
@@ -145,6 +160,8 @@ class Scheduler:
                 f"{wrong}: {suspects(*(run.spec[kind]['name'] for kind in ('loss', 'regularizer')))}",
             )
         self.experiment.write(result)
+        if self.backend.environment:  # rates are those of this machine
+            self.rates.learn(run.spec, entries_of(run.prepared), result)
         if not wrong and not outcome.facts.get("contradiction"):  # certificates of other failed runs count as well
             primal, dual, size = found
             self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run, size)
@@ -168,7 +185,9 @@ class Scheduler:
             status=outcome.status,
             reason=printable(outcome.reason),
             created=datetime.now(UTC).isoformat(),
-            info=facts | {"concurrent_runs": outcome.concurrent_runs} | self._origin(outcome),
+            info=facts
+            | {"concurrent_runs": outcome.concurrent_runs, "wall_seconds": outcome.wall_seconds}
+            | self._origin(outcome),
             trace={key: np.array([row.get(key, math.nan) for row in outcome.rows]) for key in columns},
             w=w,
             b=b,
@@ -185,12 +204,31 @@ class Scheduler:
             self.experiment.write_manifest(manifest)
         return outcome.origin
 
-    def refer(self, runs, seconds, identities):
-        """Pin the optimum of every problem by an extra run where the experiment's own do not."""
-        open_problems = {
-            run.problem: run for run in runs if not reference.pinned(self.experiment.reference(run.problem))
-        }
-        extra = [identities.run(reference.spec(run.spec, seconds)) for run in open_problems.values()]
+    def extra(self, runs):
+        """[(one Run, spec of the extra run)] of the problems whose optimum is open."""
+        if self.plan.reference is None:
+            return []
+        problems = {run.problem: run for run in runs}
+        left = [run for problem, run in problems.items() if not self._is_pinned(problem)]
+        return [(run, reference.spec(run.spec, self.plan.reference["seconds"])) for run in left]
+
+    def _is_pinned(self, problem):
+        try:
+            return reference.pinned(self.experiment.reference(problem))
+        except UnreadableFile:  # a damaged one is made again from the runs
+            return False
+
+    def refer(self, runs, identities, left):
+        """Pin the optimum of every problem by an extra run where the experiment's own do not.
+
+        left : what `extra` said before these were run
+        """
+        wanted = self.extra(runs)
+        for run, _ in left:
+            self.rates.learn_reference(run.spec, any(run.problem == other.problem for other, _ in wanted))
+        extra = [identities.run(spec) for _, spec in wanted]
         known = self.experiment.statuses(run.run for run in extra)
         extra = [run for run in extra if known.get(run.run) not in FINAL]
+        if self.timing:  # nobody asks how long these take
+            self.timing = self.backend.timing = None
         self.execute(extra, {}, f"{self.plan.name}, reference optima")

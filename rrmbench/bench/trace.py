@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,8 @@ from rrmbench.problem.problem import Problem
 
 Row = dict[str, float]  # a trace point: column -> value
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
+AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use
+REST = 1e-14  # what P(w) may change by, relative to P(w): the rounding of a sum over the samples
 STALLED = 1000  # iterates without work after which a solver is given up
 WARM_UP_ROWS = 8
 WARM_UP_PASSES = 3.0
@@ -98,6 +101,7 @@ class Trace:
         self._certifier = Certifier(problem)
         self._seconds = self._cpu = 0.0
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
+        self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
 
     def __iter__(self) -> Iterator[Row]:
         due, work, still, pending = 0.0, None, 0, None
@@ -181,6 +185,8 @@ class Trace:
             **extra,
         }
         self._judge(row)
+        if self.status is None and x.restarted and x.w.any():  # a first call with a loose tolerance may stay at 0
+            self._look_for_rest(primal)
         self.evaluation_seconds += time.perf_counter() - started
         return row
 
@@ -203,6 +209,12 @@ class Trace:
             return
         self.reason = self.stop.reached(row, self._first_primal)
         self.status = "done" if self.reason else None
+
+    def _look_for_rest(self, primal: float) -> None:
+        """End a black box whose calls with greater and greater budgets do not change P(w) any more."""
+        self._recent.append(primal)
+        if len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= REST * abs(primal):
+            self.status, self.reason = "done", "no more progress"
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:

@@ -20,7 +20,9 @@ from textwrap import shorten
 import numpy as np
 
 from rrmbench import fingerprint, registry
+from rrmbench.bench import yardstick
 from rrmbench.bench.metrics import metrics_of
+from rrmbench.bench.pinning import pin
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.trace import Contradiction, Failure, Schedule, StopRule, Trace, warm_up
 from rrmbench.data.cache import open_cached
@@ -33,6 +35,7 @@ class Task:
     """What a child needs to know: the resolved spec, where its prepared data are, and the code that it is to run.
 
     files, stamp : the files of that code, and what `rrmbench.fingerprint.stamp` said of them when the run got its id
+    core : the only one to run on, or None
     """
 
     spec: dict
@@ -40,6 +43,7 @@ class Task:
     plugins: tuple = ()
     files: tuple = ()
     stamp: tuple = ()
+    core: int | None = None
 
 
 def child(task, connection):
@@ -48,6 +52,7 @@ def child(task, connection):
     os.dup2(2, 1)  # what a plug-in prints must not mix with what the command prints
     held = []  # generators that are never closed: what a solver does with GeneratorExit is no part of its run
     try:
+        pin(task.core)
         _check_code(task)
         for plugin in task.plugins:
             registry.load_plugin(plugin)
@@ -120,6 +125,9 @@ def _run(task, connection, held):
     held.append(warm_up(problem, solve))
     warmed = time.perf_counter()
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
+    if solve.deterministic:
+        facts["deterministic"] = True
+    facts["yardstick_cpu_seconds"] = [yardstick.measure()]
     connection.send(("start", facts))
     held.append(solve(problem, None, Rng(spec["seed"])))
     rules = StopRule(**spec["stop"]), Schedule(**spec["trace"])
@@ -127,6 +135,7 @@ def _run(task, connection, held):
     trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes, names)
     for row in trace:
         connection.send(("row", row))
+    facts["yardstick_cpu_seconds"].append(yardstick.measure())
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
     if trace.b is not None:
         facts["b"] = trace.b

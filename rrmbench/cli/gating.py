@@ -14,14 +14,18 @@ def check(
     results: Results,
     baseline: Annotated[Path, typer.Option(help="JSON file of passes to each gap")],
     update: Annotated[bool, typer.Option("--update", help="write the baseline from the results")] = False,
+    seconds: Annotated[
+        bool, typer.Option("--seconds", help="times to each gap too, in units of the reference kernel of each run")
+    ] = False,
+    tolerance: Annotated[float, typer.Option(min=1.0, help="the factor by which a time may grow")] = 1.5,
 ):
-    """Compare the results with a baseline; exit code 1 if a run needs more passes or is missing."""
+    """Compare the results with a baseline; exit code 1 if a run needs more passes (or time) or is missing."""
     from rrmbench.report import check as checks
 
     if update:
-        checks.update(results, baseline)
+        checks.update(results, baseline, seconds)
         print(f"{baseline} written")
         return
-    report = checks.check(results, baseline)
+    report = checks.check(results, baseline, tolerance if seconds else None)
     console().print(report)
     sys.exit(int(report.regressed))

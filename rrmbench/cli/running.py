@@ -32,19 +32,36 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="show the runs and an estimate of their cost, run nothing")
     ] = False,
+    timing: Annotated[
+        bool,
+        typer.Option(
+            "--timing", help="seconds for publication: runs alone on one core, repeated, medians of the seconds"
+        ),
+    ] = False,
+    repeats: Annotated[int, typer.Option(min=2, max=1000, help="of each run, with --timing")] = 3,
+    json: Annotated[
+        bool, typer.Option("--json", help="print what happens as JSON lines on stdout, and nothing else there")
+    ] = False,
     only: Only = None,
     sets: Sets = None,
     quiet: Quiet = False,
 ):
     """Run every combination of the configuration that is not done yet."""
     read = plans(configs, sets, only)
+    from rrmbench.commands.running import jobs_of, timing_of
+    from rrmbench.commands.running import run as execute
+
+    events = None
+    if json:
+        from rrmbench.report.events import Events
+
+        events = Events(sys.stdout)
+    timed = timing_of(repeats, jobs, backend) if timing else None
     if dry_run:
         from rrmbench.commands.dry_run import dry_run as estimates
 
-        estimates(read, console())
+        estimates(read, lambda plan: 1 if timed else jobs_of(plan, jobs), repeats if timed else 1, console(), events)
         return
-    from rrmbench.commands.running import run as execute
-
     sys.exit(
         execute(
             read,
@@ -58,6 +75,8 @@ def run(
             console=console(stderr=True),
             summary=console(quiet=quiet),
             quiet=quiet,
+            timing=timed,
+            events=events,
         )
     )
 

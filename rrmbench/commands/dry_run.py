@@ -3,51 +3,108 @@
 import math
 from pathlib import Path
 
-NANOSECONDS_PER_NONZERO = 6.0  # a typical stochastic epoch, for estimates only
+from rrmbench.bench.rates import Rates, entries_of
 
 
-def dry_run(plans, console):
-    """Print the runs, the skipped combinations with reasons, and an estimate of the cost."""
-    from rich.table import Table
-    from rich.text import Text
+def dry_run(plans, jobs, repeats, console, events=None):
+    """Print the runs, the skipped combinations with reasons, and an estimate of the cost; or give them to `events`.
 
+    jobs : function of a plan, the runs at a time
+    repeats : of each run
+    """
+    from rrmbench.commands import PLAIN
     from rrmbench.errors import printable
     from rrmbench.report import naming
     from rrmbench.report.results import keys
 
-    entries = {}  # of a data set as its loss wants it -> how many are stored
+    estimates = _Estimates()
     for plan in plans:
-        table = Table("#", "problem", "method", "seed", "estimate", box=None, title=plan.name, title_justify="left")
-        total = 0.0
-        for number, spec in enumerate(plan.runs, 1):
-            seconds = _estimate(spec, entries)
-            total += seconds
-            names = keys(spec)
-            cells = (str(number), naming.problem(names), naming.method(names), str(spec["seed"]), _seconds(seconds))
-            table.add_row(*(Text(printable(cell)) for cell in cells))  # texts of the file are no markup
-        console.print(table)
+        costs = [(repeats * seconds, here) for seconds, here in estimates.of(plan.runs)]
+        if events:
+            for spec, (seconds, _) in zip(plan.runs, costs, strict=True):
+                events.planned(plan.name, spec, seconds)
+            for spec, reason in plan.skipped:
+                events.skipped(plan.name, spec, reason)
+            continue
+        console.print(_table(plan, costs))
         for spec, reason in plan.skipped:
             names = keys(spec)
-            line = f"skipped {naming.problem(names)}, {naming.method(names)}: {reason}"
-            console.print(Text(printable(line)), highlight=False)
-        unknown = "; some data are not here, their cost is unknown" if math.isnan(total) else ""
-        console.print(f"{len(plan.runs)} runs, about {_seconds(total)} of one core{unknown}", highlight=False)
+            console.print(printable(f"skipped {naming.problem(names)}, {naming.method(names)}: {reason}"), **PLAIN)
+        for line in _closing(plan, costs, estimates.references(plan), jobs(plan)):
+            console.print(line, **PLAIN)
 
 
-def _estimate(spec, entries):
-    """Seconds of one run: passes times stored entries at a typical rate, at most `stop.seconds`; NaN if unknown.
+def _table(plan, costs):
+    from rich.table import Table
+    from rich.text import Text
 
-    The counts of stored entries that are known are in `entries`, to which this run's is added.
-    """
-    from rrmbench.bench import identity
+    from rrmbench.config import is_deterministic
+    from rrmbench.errors import printable
+    from rrmbench.report import naming
+    from rrmbench.report.results import keys
 
-    stop = spec["stop"]
-    key = identity.canonical([spec["dataset"], spec["loss"]])
-    if "passes" not in stop or not (key in entries or _is_here(spec["dataset"])):
-        return stop.get("seconds", math.nan)
-    if key not in entries:
-        entries[key] = identity.data_of(spec).X_parts[0].size
-    return min(stop["passes"] * entries[key] * NANOSECONDS_PER_NONZERO * 1e-9, stop.get("seconds", math.inf))
+    table = Table("#", "problem", "method", "seed", box=None, title=plan.name, title_justify="left")
+    table.add_column("estimate", no_wrap=True)
+    several = len({spec["seed"] for spec in plan.runs}) > 1
+    for number, (spec, (seconds, _)) in enumerate(zip(plan.runs, costs, strict=True), 1):
+        names = keys(spec)
+        seed = "deterministic: once" if several and is_deterministic(spec) else str(spec["seed"])
+        cells = (str(number), naming.problem(names), naming.method(names), seed, _seconds(seconds))
+        table.add_row(*(Text(printable(cell)) for cell in cells))  # texts of the file are no markup
+    return table
+
+
+def _closing(plan, costs, references, jobs):
+    """Yield the total, what it rests on, and what the reference optima may add."""
+    total = sum(seconds for seconds, _ in costs)
+    measured = sum(here for _, here in costs)
+    at_once = f", {_seconds(total / jobs)} with {jobs} at a time" if jobs > 1 and not math.isnan(total) else ""
+    unknown = "; some data are not here or some methods were never measured: their cost is unknown"
+    yield f"{len(costs)} runs, about {_seconds(total)} of one core{at_once}{unknown if math.isnan(total) else ''}"
+    basis = "all" if measured == len(costs) else f"{measured} of {len(costs)}" if measured else "none"
+    yield f"estimates: {basis} from rates measured on this machine" + (
+        "" if measured == len(costs) else ", the others from typical ones"
+    )
+    if references:
+        count, seconds = references
+        yield f"reference optima of {count} problems: up to {_seconds(seconds)} more where the runs leave them open"
+
+
+class _Estimates:
+    """The expected seconds of specs; data are prepared once."""
+
+    def __init__(self):
+        self.rates, self.entries = Rates.here(), {}
+
+    def of(self, specs):
+        """[(seconds or NaN, whether they come from measurements on this machine)]."""
+        return self.rates.batch(specs, [self._entries_of(spec) for spec in specs])
+
+    def references(self, plan):
+        """(number of problems, seconds of their extra runs), or None where none is to be made."""
+        from rrmbench.bench import identity, reference
+
+        if plan.reference is None:
+            return None
+        problems = {identity.canonical([spec[kind] for kind in _PROBLEM]): spec for spec in plan.runs}
+        extra = [
+            (spec, reference.spec(spec, plan.reference["seconds"]), self._entries_of(spec))
+            for spec in problems.values()
+        ]
+        return len(problems), self.rates.referring(extra)
+
+    def _entries_of(self, spec):
+        """The stored entries of the data of a spec, None where they would have to be downloaded."""
+        from rrmbench.bench import identity
+
+        key = identity.canonical([spec["dataset"], spec["loss"]])
+        if key not in self.entries:
+            here = _is_here(spec["dataset"])
+            self.entries[key] = entries_of(identity.data_of(spec)) if here else None
+        return self.entries[key]
+
+
+_PROBLEM = ("dataset", "loss", "regularizer")
 
 
 def _is_here(dataset):
@@ -60,4 +117,6 @@ def _is_here(dataset):
 
 
 def _seconds(value):
-    return "?" if math.isnan(value) else f"{value:.2g} s"
+    from rrmbench.report.display import duration
+
+    return "?" if math.isnan(value) else duration(value)

@@ -33,7 +33,8 @@ def _list_components(table, kind):
         component = registry.lookup(kind, name)
         parameters = ", ".join(p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values())
         needs = f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
-        table.add_row(name, parameters, _escaped(component.summary + needs))
+        lacks = f" [{component.uninstalled}]" if component.uninstalled else ""
+        table.add_row(name, parameters, _escaped(component.summary + needs + lacks))
 
 
 def _list_datasets(table):

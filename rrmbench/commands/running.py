@@ -5,16 +5,35 @@ from rrmbench.errors import RrmbenchError, nearest
 
 
 def run(plans, output, *, backend, scheduler, **options):
-    """Run all plans on this machine or on a cluster and print the summary; return the exit code."""
+    """Run all plans on this machine or on a cluster; return the exit code.
+
+    The summary is printed, or given to `events`. timing : a `rrmbench.bench.timing.Timing`, or None
+    """
     from rrmbench.bench import backends
 
     with backends.opened(backend, scheduler) as cluster:
         return _run(plans, output, cluster=cluster, **options)
 
 
-def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary, quiet):
+def jobs_of(plan, jobs, threads=None):
+    """The runs at a time: `jobs`, else the threads of a cluster or the physical cores, or 1 to plot seconds."""
     from joblib import cpu_count
 
+    return min(jobs or (1 if plan.serial else threads or cpu_count(only_physical_cores=True)), len(plan.runs))
+
+
+def timing_of(repeats, jobs, backend):
+    """The Timing of `--timing`; RrmbenchError for options that contradict it."""
+    from rrmbench.bench.timing import Timing
+
+    if (jobs or 1) > 1:
+        raise RrmbenchError(f"--timing: runs are timed one at a time, found --jobs {jobs}, allowed is 1")
+    if backend != "local":
+        raise RrmbenchError(f"--timing: runs are timed on this machine, found --backend {backend}, allowed is local")
+    return Timing.of(repeats)
+
+
+def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary, quiet, timing=None, events=None):
     from rrmbench.bench.runner import run_experiment
     from rrmbench.bench.store import STATUSES
     from rrmbench.report import show
@@ -27,32 +46,40 @@ def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary,
                 f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}"
             )
     exit_code = 0
-    threads = cluster.threads if cluster else cpu_count(only_physical_cores=True)
+    for warning in timing.warnings() if timing else ():
+        console.print(f"--timing: {warning}", **PLAIN)
     for plan in plans:
-        progress = progress_on(console, quiet)
+        progress = events or progress_on(console, quiet)
+        for spec, reason in plan.skipped if events else ():
+            events.skipped(plan.name, spec, reason)
         try:
             report = run_experiment(
                 plan,
                 output,
-                jobs=min(jobs or (1 if plan.serial else threads), len(plan.runs)),
+                jobs=1 if timing else jobs_of(plan, jobs, cluster and cluster.threads),
                 whole=whole,
                 retry=retry,
                 fresh=fresh,
                 cluster=cluster,
                 progress=progress,
+                timing=timing,
             )
         finally:
             if progress:
                 progress.close()
+        if events:
+            events.summary(plan.name, report)
         if report.interrupted:
             console.print(
                 f"interrupted; finished runs are kept in {report.directory}, the same command runs the rest", **PLAIN
             )
             return 130
-        summary.print(show.summary(report.directory))
-        for line in _closing(report):
-            summary.print(line, **PLAIN)
-        print(report.directory)
+        if not (events or quiet):
+            summary.print(show.summary(report.directory))
+            for line in _closing(report):
+                summary.print(line, **PLAIN)
+        if not events:
+            print(report.directory)
         exit_code = max(exit_code, int(not report.ok))
     return exit_code
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from rrmbench.config.plan import is_deterministic
 from rrmbench.errors import RrmbenchError, shortened
 from rrmbench.matching import matcher
 
@@ -9,11 +10,11 @@ from rrmbench.matching import matcher
 def select(plans, only):
     """Return the plans with the runs that match the texts KEY=VALUE: same key or, different keys and.
 
-    Plans without a run left are dropped. Raises RrmbenchError if a text matches no combination of any plan,
-    or all of them together leave no run.
+    A deterministic run is one of every seed. Plans without a run left are dropped. Raises RrmbenchError if a text
+    matches no combination of any plan, or all of them together leave no run.
     """
     specs = [spec for plan in plans for spec in [*plan.runs, *(spec for spec, _ in plan.skipped)]]
-    keep = matcher(only, specs, "combination")
+    keep = matcher(only, specs, "combination", _is_once)
     kept = [
         replace(
             plan,
@@ -26,3 +27,10 @@ def select(plans, only):
         reasons = dict.fromkeys(why for plan in kept for _, why in plan.skipped)
         raise RrmbenchError("\n  ".join([f"--only {shortened(' '.join(only))}: no run is left", *list(reasons)[:20]]))
     return [plan for plan in kept if plan.runs]
+
+
+def _is_once(spec):
+    try:
+        return is_deterministic(spec)
+    except RrmbenchError:  # a combination that is skipped
+        return False

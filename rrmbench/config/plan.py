@@ -18,6 +18,7 @@ from rrmbench.errors import RrmbenchError, shown
 from rrmbench.kinds import COMPONENTS
 
 MAX_RUNS = 100_000  # of a file, the skipped included
+ANY_SEED = 0  # of a deterministic run, whatever seeds the file lists
 MOST_REASONS = 20  # that a message tells
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -137,8 +138,13 @@ def _combinations(block, at, raw, tuner, room):
             spec = {kind: mapping for kind, (mapping, _) in zip(COMPONENTS, parts, strict=True)}
             tuned = [key for _, keys in parts for key in keys]
             why = reason(spec, has, stop)
-            for seed in seeds:
+            for seed in [ANY_SEED] if why is None and is_deterministic(spec) else seeds:
                 yield spec | {"seed": seed, "stop": stop, "trace": trace}, why, tuned
+
+
+def is_deterministic(spec):
+    """Whether a valid spec draws no random numbers, so that one run stands for all seeds."""
+    return registry.build_solver(spec["solver"], spec["reduction"]).deterministic
 
 
 def _seeds(value, path, places):

@@ -28,7 +28,7 @@ _WORDS = {
 def reason(spec, has, stop):
     """Return why the parts of `spec`, whose problem `has` those traits, do not go together, or None if they do.
 
-    They do not, too, if none of the rules `stop` ends the solver.
+    They do not, too, if none of the rules `stop` ends the solver, or its library is not installed.
     """
     if why := _problem_reason(spec, has):
         return why
@@ -39,7 +39,7 @@ def reason(spec, has, stop):
         needs, refusal = solver.needs - _gives(spec["reduction"]), str(error)
     missing = registry.lacking(needs, has)
     if not missing:
-        return solver.endless(stop) or refusal
+        return solver.endless(stop) or refusal or solver.uninstalled
     return _sentence(missing, spec, has) + _advice(missing)
 
 

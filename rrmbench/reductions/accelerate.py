@@ -5,7 +5,7 @@ from rrmbench.registry import reduction
 from rrmbench.stages.acceleration import Inner, around
 
 
-@reduction(gives={"strongly_convex", "square"})
+@reduction(gives={"strongly_convex", "square"}, deterministic=True)
 def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory"):
     """minimize P(w) + (kappa/2) ||w - y||^2 again and again, y by Nesterov's momentum [Acc-SDCA, Figure 2]
 

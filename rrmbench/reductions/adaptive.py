@@ -63,7 +63,7 @@ def _decayed(constants, epochs):
     return 0.25**epochs * np.fmin(constants.initial_gap, constants.initial_suboptimality)
 
 
-@reduction(gives={"strongly_convex", "square"}, bound=adapt_reg_bound)
+@reduction(gives={"strongly_convex", "square"}, bound=adapt_reg_bound, deterministic=True)
 def adapt_reg(
     solve,
     *,
@@ -82,7 +82,7 @@ def adapt_reg(
     return _adaptive(solve, sigma, None, epochs, inner, output)
 
 
-@reduction(gives={"smooth"}, bound=adapt_smooth_bound)
+@reduction(gives={"smooth"}, bound=adapt_smooth_bound, deterministic=True)
 def adapt_smooth(
     solve,
     *,
@@ -98,7 +98,7 @@ def adapt_smooth(
     return _adaptive(solve, None, mu, epochs, inner, output)
 
 
-@reduction(gives={"strongly_convex", "square", "smooth"}, bound=joint_adapt_bound)
+@reduction(gives={"strongly_convex", "square", "smooth"}, bound=joint_adapt_bound, deterministic=True)
 def joint_adapt(
     solve,
     *,
@@ -116,7 +116,7 @@ def joint_adapt(
     return _adaptive(solve, sigma, mu, epochs, inner, output)
 
 
-@reduction(gives={"strongly_convex", "smooth"})
+@reduction(gives={"strongly_convex", "smooth"}, deterministic=True)
 def auto(solve):
     """what the solver needs and the problem lacks: nothing, AdaptReg, AdaptSmooth or both"""
 

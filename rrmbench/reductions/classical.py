@@ -12,13 +12,13 @@ from rrmbench.registry import Solver, reduction
 Weights = Literal["equal", "norms", "direction"]
 
 
-@reduction
+@reduction(deterministic=True)
 def none(solve):
     """the problem as it is"""
     return solve
 
 
-@reduction(gives={"strongly_convex", "square"})
+@reduction(gives={"strongly_convex", "square"}, deterministic=True)
 def regularize(solve, *, sigma: Positive | None = None, eps: Positive | None = None):
     """P(w) + (sigma/2) ||w - w0||^2, w0 the start [Reductions, section 1]
 
@@ -51,7 +51,7 @@ def strength_for(problem, w0, eps):
     return eps / (r or 1.0) ** 2, problem.X.passes
 
 
-@reduction(gives={"smooth"})
+@reduction(gives={"smooth"}, deterministic=True)
 def smooth(solve, *, mu: Positive, weights: Weights = "equal"):
     """every loss replaced by max_b b z - phi*(b) - (mu/2) b^2 [Reductions, Definition 4.1]
 

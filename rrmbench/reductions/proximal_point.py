@@ -9,7 +9,7 @@ from rrmbench.stages.progress import accuracy_of, copy_of
 from rrmbench.stages.starting_values import starting_values
 
 
-@reduction(gives={"strongly_convex", "square"})
+@reduction(gives={"strongly_convex", "square"}, deterministic=True)
 def proximal_point(solve, *, sigma: Positive | Auto = "auto", decay: Fraction = 1.0, accuracy: Fraction = 0.3):
     """minimize P(w) + (sigma_t/2) ||w - c_t||^2 again and again, c_t the point that closed the epoch before
 

@@ -14,7 +14,7 @@ def _swapped(objectives):
     return -minus_primal, -minus_dual
 
 
-@reduction
+@reduction(deterministic=True)
 def solve_dual(solve):
     """run the solver on the dual of the problem, a problem of its own whose model is b [AGM, section 5.3]
 

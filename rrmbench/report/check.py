@@ -1,8 +1,9 @@
 """`rrmbench check`: compare results with a committed baseline, by passes to each certified gap.
 
-Passes are counted, so the verdict does not depend on the machine; seconds are never compared. The baseline
-is a sorted JSON file, {experiment: {run: {"status": ..., "passes": {"1e-2": ..., ...}}}}, with runs named by
-what they compute and not by where their files are.
+Passes are counted, so the verdict does not depend on the machine; seconds are compared only on request, as ratios: see
+`check_seconds`. The baseline is a sorted JSON file, {experiment: {run: {"status": ..., "passes": {"1e-2": ..., ...}}}},
+with "seconds" beside "passes" where they are wanted, and with runs named by what they compute and not by where their
+files are.
 """
 
 import json
@@ -16,7 +17,7 @@ from rrmbench.bench.records import SCHEMA_VERSION, parsed
 from rrmbench.bench.store import FINAL, experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
-from rrmbench.report import naming
+from rrmbench.report import check_seconds, naming
 from rrmbench.report.results import LEVELS, passes_to, runs_of
 
 TOLERANCE = 1.1  # a change of up to a tenth is no change
@@ -63,29 +64,33 @@ class Comparison:
         return Group(*[table] * bool(table.row_count), Text(", ".join(counts)))
 
 
-def check(path, baseline):
+def check(path, baseline, seconds=None):
     """Compare the results at `path` with the baseline file and return a Comparison.
+
+    seconds : the factor by which times to a gap may grow, in units of the reference kernel; None compares none
 
     A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than
     the baseline did, does not reach a gap that the baseline reached, or ended worse. A run of the baseline
     without a result is missing, which fails too. Faster and new runs are reported and never fail. Raises
-    RrmbenchError for a missing or damaged baseline.
+    RrmbenchError for a missing or damaged baseline, or one without the seconds that are asked for.
     """
     known = _read(Path(baseline))
+    if seconds is not None and not any("seconds" in record for runs in known.values() for record in runs.values()):
+        raise RrmbenchError(f"{baseline}: has no seconds; write them with 'rrmbench check ... --seconds --update'")
     rows = []
     for name, found in _runs(path).items():
         before = known.pop(name, {})
-        rows += [_verdict(name, key, run, before.pop(key, None)) for key, run in found.items()]
+        rows += [_verdict(name, key, run, before.pop(key, None), seconds) for key, run in found.items()]
         rows += [Row(name, key, "missing", "in the baseline, not in the results") for key in before]
     for name, before in known.items():
         rows += [Row(name, key, "missing", "in the baseline, not in the results") for key in before]
     return Comparison(tuple(rows))
 
 
-def update(path, baseline):
-    """Write the results at `path` as the new baseline file and return the number of its runs."""
+def update(path, baseline, seconds=False):
+    """Write the results at `path` as the new baseline file, with `seconds` or not; return the number of its runs."""
     found = _runs(path)
-    content = {name: {key: _record(run) for key, run in runs.items()} for name, runs in found.items()}
+    content = {name: {key: _record(run, seconds) for key, run in runs.items()} for name, runs in found.items()}
     with replacing(Path(baseline)) as file:
         text = json.dumps({"schema_version": SCHEMA_VERSION, "experiments": content}, indent=1, sort_keys=True)
         file.write(text.encode() + b"\n")
@@ -97,7 +102,9 @@ def _runs(path):
 
 
 def _named(found):
-    """Return {description: run}."""
+    """Return {description: run}; passes do not depend on how often seconds were measured."""
+    for run in found:
+        run.keys.pop("timing", None)
     named = {naming.run(run.keys): run for run in found}
     if len(named) < len(found):
         seen = [naming.run(run.keys) for run in found]
@@ -106,13 +113,13 @@ def _named(found):
     return named
 
 
-def _record(run):
+def _record(run, seconds=False):
     reached = zip(LEVELS, passes_to(run), strict=True)
     passes = {naming.short(level): float(at[0]) for level, at in reached if at and np.isfinite(at[0])}
-    return {"status": run.status, "passes": passes}
+    return {"status": run.status, "passes": passes} | ({"seconds": check_seconds.ratios(run)} if seconds else {})
 
 
-def _verdict(experiment, key, run, before):
+def _verdict(experiment, key, run, before, seconds):
     if run.status not in FINAL:
         return Row(experiment, key, "regression", f"{run.status}: {run.result.reason}")
     if before is None:
@@ -120,6 +127,9 @@ def _verdict(experiment, key, run, before):
     worse, better = _changes(run, before["passes"])
     if run.status != "done" and before["status"] == "done":
         worse.insert(0, f"{run.status}: {run.result.reason}")
+    if seconds is not None:
+        slower, quicker = check_seconds.changes(run, before.get("seconds", {}), seconds)
+        worse, better = worse + slower, better + quicker
     verdict = "regression" if worse else "faster" if better else "ok"
     return Row(experiment, key, verdict, "; ".join(worse or better))
 
@@ -164,6 +174,6 @@ def _read(path):
 
 
 def _is_record(record):
-    passes = record["passes"]
-    numbers = all(isinstance(at, (int, float)) and np.isfinite(at) for at in passes.values())
+    values = [*record["passes"].values(), *record.get("seconds", {}).values()]
+    numbers = all(isinstance(at, (int, float)) and np.isfinite(at) for at in values)
     return isinstance(record["status"], str) and numbers

@@ -52,8 +52,11 @@ def origins(keys, shown=None):
 
 
 def is_origin(key):
-    """Whether a key says where a result comes from: its stopping rule, its trace points, or the digest of its code."""
-    return key.partition(".")[0] in ("stop", "trace", "code")
+    """Whether a key says where a result comes from: its stopping rule, its trace points, its clock or its code.
+
+    `timing` is the number of repeats of `run --timing`, `code` the digest of the code.
+    """
+    return key.partition(".")[0] in ("stop", "trace", "timing", "code")
 
 
 def sets_apart(key):

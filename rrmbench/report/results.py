@@ -193,6 +193,7 @@ def _origin(run: StoredRun) -> dict:
     spec, result = run.result.spec, run.result
     origin = _flat("stop", spec.get("stop", {})) | _flat("trace", spec.get("trace", {}))
     origin |= {f"{kind}.path": _path_of(run, kind) for kind in COMPONENTS}
+    origin["timing"] = (result.info.get("timing") or {}).get("repeats")
     return origin | {"dataset.checksum": _line(result.data[:12]), "code": _line(result.code[:8])}
 
 
@@ -230,7 +231,7 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
 def _parameter_columns(found: list[StoredRun]) -> list[str]:
     """The keys beside names and seed: parameters in the order of the components, then origins."""
     ordered = dict.fromkeys(key for run in found for key in run.keys if key not in (*COMPONENTS, "seed"))
-    order = (*COMPONENTS, "stop", "trace", "code")
+    order = (*COMPONENTS, "stop", "trace", "timing", "code")
     return sorted(ordered, key=lambda key: order.index(key.partition(".")[0]))
 
 

@@ -17,7 +17,8 @@ def select(runs, only):
     if not only or not runs:
         return list(runs)
     specs = {run: dict.fromkeys(COMPONENTS, "none") | run.result.spec for run in runs}
-    matches = matcher(only, specs.values(), "run")
+    once = {id(specs[run]) for run in runs if run.result.info.get("deterministic")}
+    matches = matcher(only, specs.values(), "run", lambda spec: id(spec) in once)
     kept = [run for run in runs if matches(specs[run])]
     if not kept:
         raise RrmbenchError(f"--only {shortened(' '.join(only))}: no run is left of {len(runs)}")

@@ -3,6 +3,7 @@
 import math
 
 from rrmbench.report.plots.curves import TIMED
+from rrmbench.report.timing import record
 
 
 def timing(runs, axes):
@@ -10,18 +11,18 @@ def timing(runs, axes):
     runs = [run for run in runs if run.result.points]
     if axes.x not in TIMED or not runs:
         return
-    records = [_record(run) for run in runs]
-    timed = [record for record in records if record]
+    records = [record(run) for run in runs]
+    timed = [one for one in records if one]
     if timed:
-        repeats = sorted({record["repeats"] for record in timed})
-        pinned = all(record["pinned"] for record in timed)
-        most = max(record["spread"] for record in timed)
+        repeats = sorted({one["repeats"] for one in timed})
+        pinned = all(one["pinned"] for one in timed)
+        most = max(one["spread"] for one in timed)
         spread = f", which differ by up to {most:.0%}" if math.isfinite(most) else ""
         each = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
         yield f"timed alone, {'pinned to one core, ' if pinned else ''}the median of {each} repeats{spread}"
     if timed and len(timed) < len(runs):
         yield f"CAUTION: {len(runs) - len(timed)} of {len(runs)} runs were timed once, without repeats"
-    together = sorted({_together(run) for run, record in zip(runs, records, strict=True) if not record})
+    together = sorted({_together(run) for run, one in zip(runs, records, strict=True) if not one})
     if together and together[-1] > 1:
         alone = timed or together[0] == 1
         caution = "CAUTION: some runs were timed alone, others" if alone else "timed"
@@ -35,26 +36,3 @@ def timing(runs, axes):
 
 def _together(run):
     return run.result.info.get("concurrent_runs") or 1
-
-
-def _record(run):
-    """The record of repeated timings of a run, checked, or None."""
-    found = run.result.info.get("timing")
-    repeats = found.get("repeats") if isinstance(found, dict) else None
-    if type(repeats) is not int or repeats < 2:
-        return None
-    pinned = found.get("pinned") not in (None, False)  # the number of a core, which may be 0
-    return {"repeats": repeats, "pinned": pinned, "spread": _spread(found.get("spread"))}
-
-
-def _spread(found):
-    """(max - min) / median of the repeats: as it is, or from these three; -inf for anything else."""
-    if isinstance(found, dict):
-        least, middle, most = (_number(found.get(name)) for name in ("min", "median", "max"))
-        return (most - least) / middle if middle > 0.0 else -math.inf
-    return _number(found)
-
-
-def _number(found):
-    plain = isinstance(found, (int, float)) and not isinstance(found, bool) and found >= 0.0
-    return float(found) if plain else -math.inf

@@ -9,7 +9,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.batch.line_search import GROWTH, curvature, searched_steps, steepest
 
 
-@solver
+@solver(deterministic=True)
 def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Literal["none", "rate"] = "none"):
     """Accelerated proximal steps with subgradients and an adaptive step length.
 

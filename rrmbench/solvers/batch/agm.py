@@ -93,7 +93,14 @@ def chosen(*, prox="auto", **others):
     return frozenset({"entropy"} if prox == "entropy" else ()), frozenset({"ground"} if prox == "euclidean" else ())
 
 
-@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering, choose=chosen)
+@solver(
+    needs={"smooth"},
+    gives={"gap", "ground"},
+    bound=agm_bound,
+    passes_to_quarter=agm_quartering,
+    choose=chosen,
+    deterministic=True,
+)
 def agm_ef(
     problem,
     start,
@@ -112,7 +119,14 @@ def agm_ef(
     return steps(problem, start, WholePast, step, up, down, convexity, prox)
 
 
-@solver(needs={"smooth"}, gives={"gap", "ground"}, bound=agm_bound, passes_to_quarter=agm_quartering, choose=chosen)
+@solver(
+    needs={"smooth"},
+    gives={"gap", "ground"},
+    bound=agm_bound,
+    passes_to_quarter=agm_quartering,
+    choose=chosen,
+    deterministic=True,
+)
 def agm_ef_1(
     problem,
     start,

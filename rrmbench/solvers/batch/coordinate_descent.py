@@ -19,7 +19,7 @@ class Columns(NamedTuple):
     data: np.ndarray
 
 
-@solver(needs={"smooth", "scalar", "coordinate", "rows"})
+@solver(needs={"smooth", "scalar", "coordinate", "rows"}, deterministic=True)
 def coordinate_descent(problem, start, rng):
     """One proximal gradient step with step 1/L_j per coordinate, L_j = smoothness ||X_j||^2 / n, in cyclic order.
 

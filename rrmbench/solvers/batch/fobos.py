@@ -11,7 +11,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.batch.line_search import steepest
 
 
-@solver
+@solver(deterministic=True)
 def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
     """Forward-backward splitting with subgradients of the mean loss.
 

@@ -85,13 +85,13 @@ def fista_bound(constants, passes, *, restart, step_scale):
     return np.where(k > 0.0, 2.0 * L * c.distance / (k + 1.0) ** 2, inf)
 
 
-@solver(needs={"smooth"}, bound=gd_bound, passes_to_quarter=gd_quartering)
+@solver(needs={"smooth"}, bound=gd_bound, passes_to_quarter=gd_quartering, deterministic=True)
 def gd(problem, start, rng, *, step: Step = "backtracking", step_scale: Positive = 1.0):
     """The proximal gradient method (ISTA), w = prox_{eta Psi}(w - eta grad f(w)), eta = step_scale / L."""
     return extrapolated(problem, start, step, step_scale, lambda eta, y, w, old: 0.0)
 
 
-@solver(needs={"smooth", "strongly_convex"}, bound=agd_bound, passes_to_quarter=agd_quartering)
+@solver(needs={"smooth", "strongly_convex"}, bound=agd_bound, passes_to_quarter=agd_quartering, deterministic=True)
 def agd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0):
     """Nesterov's constant momentum for strongly convex Psi, eta = step_scale / L.
 
@@ -108,7 +108,7 @@ def agd(problem, start, rng, *, step: Step = "bound", step_scale: Positive = 1.0
     return extrapolated(problem, start, step, step_scale, momentum)
 
 
-@solver(needs={"smooth"}, bound=fista_bound)
+@solver(needs={"smooth"}, bound=fista_bound, deterministic=True)
 def fista(
     problem,
     start,

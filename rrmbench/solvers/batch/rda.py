@@ -12,7 +12,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.batch.line_search import steepest
 
 
-@solver
+@solver(deterministic=True)
 def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["last", "average"] = "last"):
     """Regularized dual averaging of the subgradients of the mean loss.
 

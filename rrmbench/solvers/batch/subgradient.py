@@ -10,7 +10,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
 
-@solver
+@solver(deterministic=True)
 def subgradient(problem, start, rng, *, step_scale: Positive = 1.0):
     """The plain subgradient method on all of P, projected where psi has a domain.
 

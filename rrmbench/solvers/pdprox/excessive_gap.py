@@ -30,7 +30,7 @@ from rrmbench.solvers.pdprox.begin import free_v, origin
 GREATEST_RADIUS = 1e150  # a bound of ||w*|| that says something, and whose square is finite
 
 
-@solver(needs={"conjugate_prox"}, aliases=["pdexg"])
+@solver(needs={"conjugate_prox"}, aliases=["pdexg"], deterministic=True)
 def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step_scale: Positive = 1.0):
     """The excessive gap technique: a pair (w, b) whose smoothed objectives have changed sides. [Nesterov 2005b]
 

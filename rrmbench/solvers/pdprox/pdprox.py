@@ -30,7 +30,7 @@ from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.pdprox.begin import begun, v_at, z_at
-from rrmbench.solvers.pdprox.step_sizes import Constant
+from rrmbench.solvers.pdprox.step_sizes import Constant, draws_nothing
 
 Layout = Literal["double_dual", "double_primal"]
 Output = Literal["last", "average"]
@@ -57,7 +57,7 @@ def pdprox_bound(constants, passes, *, output, constant, step_scale, ratio):
         return (constants.distance + constants.D2) * constants.R / (step_scale * sqrt(2.0 * constants.n)) / T
 
 
-@solver(needs={"conjugate_prox"}, bound=pdprox_bound)
+@solver(needs={"conjugate_prox"}, bound=pdprox_bound, deterministic=draws_nothing)
 def pdprox_dual(
     problem,
     start,
@@ -86,7 +86,7 @@ def pdprox_dual(
     yield from reported(output, advance(problem, at, z, sizes))
 
 
-@solver(needs={"conjugate_prox"}, bound=pdprox_bound)
+@solver(needs={"conjugate_prox"}, bound=pdprox_bound, deterministic=draws_nothing)
 def pdprox_primal(
     problem,
     start,
@@ -107,7 +107,7 @@ def pdprox_primal(
     yield from reported(output, PRIMAL_STEPS[layout](problem, at, v, sizes))
 
 
-@solver(needs={"strongly_convex", "conjugate_prox"})
+@solver(needs={"strongly_convex", "conjugate_prox"}, deterministic=draws_nothing)
 def pdprox_accelerated(
     problem,
     start,

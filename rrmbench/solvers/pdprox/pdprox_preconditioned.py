@@ -15,7 +15,7 @@ from rrmbench.solvers.pdprox.pdprox import dual_steps
 Exponent = Annotated[float, Ge(0), Le(2)]
 
 
-@solver(needs={"scalar", "coordinate", "rows", "conjugate_prox"})
+@solver(needs={"scalar", "coordinate", "rows", "conjugate_prox"}, deterministic=True)
 def pdprox_preconditioned(
     problem, start, rng, *, exponent: Exponent = 1.0, step_scale: Positive = 1.0, ratio: Positive = 1.0
 ):

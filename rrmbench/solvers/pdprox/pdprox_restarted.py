@@ -29,12 +29,12 @@ import numpy as np
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.pdprox.begin import begun, product_at, v_at, z_at
-from rrmbench.solvers.pdprox.step_sizes import Constant
+from rrmbench.solvers.pdprox.step_sizes import Constant, draws_nothing
 
 SUFFICIENT, NECESSARY, LONGEST_SHARE = 0.2, 0.8, 0.36
 
 
-@solver(needs={"conjugate_prox"})
+@solver(needs={"conjugate_prox"}, deterministic=draws_nothing)
 def pdprox_restarted(problem, start, rng, *, constant: Constant = "spectral"):
     """Pdprox-primal as a restarted, reflected Halpern iteration that adapts the ratio of its steps.
 

@@ -110,6 +110,11 @@ def step_sizes_for(problem, at, rng, constant, **options):
     return StepSizes(problem, c, guarded=constant == "spectral", **options)
 
 
+def draws_nothing(constant, **parameters):
+    """Whether a method whose step sizes are of this `constant` draws no random numbers."""
+    return constant == "data"
+
+
 def squared_norm(problem):
     """A bound of n ||K||^2 on the moves of b: R^2, or less for losses whose b sums to 0."""
     if not (problem.minimized_bias or problem.has_entropic_losses):

@@ -4,7 +4,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.peers.black_box import elastic_net, imported, known, restarts, tolerances
 
 
-@solver(needs={"Squared", "L1", "rows"}, counts_passes=False)
+@solver(needs={"Squared", "L1", "rows"}, counts_passes=False, deterministic=True, library="celer")
 def celer(problem, start, rng):
     """celer's working sets for the lasso and the elastic net, with falling tolerances"""
 

@@ -7,7 +7,7 @@ from rrmbench.solvers.peers.black_box import imported, iterations, known, restar
 LOSSES = {"Squared": "square", "SquaredHinge": "sqhinge", "Logistic": "logistic"}
 
 
-@solver(needs={"Squared or SquaredHinge or Logistic", "L1 or Zero", "rows"}, counts_passes=False)
+@solver(needs={"Squared or SquaredHinge or Logistic", "L1 or Zero", "rows"}, counts_passes=False, library="cyanure")
 def cyanure(problem, start, rng, *, method: str = "auto"):
     """cyanure for squared, squared hinge and logistic losses with l2 or l1 regularization
 

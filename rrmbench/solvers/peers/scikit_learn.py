@@ -18,16 +18,16 @@ def liblinear(problem, start, rng):
 
     Its outer iterations are not passes, since it shrinks.
     """
-    return restarts(problem, known("liblinear"), _liblinear(problem, rng, dual=True), iterations())
+    return restarts(problem, known("liblinear"), _liblinear(problem, dual=True, random_state=seed(rng)), iterations())
 
 
-@solver(needs={"SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False)
+@solver(needs={"SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
 def liblinear_newton(problem, start, rng):
     """liblinear's trust-region Newton method on the primal, through scikit-learn"""
-    return restarts(problem, known("liblinear_newton"), _liblinear(problem, rng, dual=False), iterations())
+    return restarts(problem, known("liblinear_newton"), _liblinear(problem, dual=False), iterations())
 
 
-@solver(needs={"Squared", "L1", "rows"}, counts_passes=False)
+@solver(needs={"Squared", "L1", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_cd(problem, start, rng):
     """scikit-learn's coordinate descent for the lasso and the elastic net, with falling tolerances"""
     return restarts(problem, known("sklearn_cd"), _linear("ElasticNet", problem), tolerances())
@@ -50,19 +50,19 @@ def sklearn_saga(problem, start, rng):
     return restarts(problem, known("sklearn_saga"), build, iterations(), per_iteration=1.0)
 
 
-@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False)
+@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_lbfgs(problem, start, rng):
     """scikit-learn's L-BFGS for logistic regression with l2"""
     return restarts(problem, known("sklearn_lbfgs"), _logistic("lbfgs", problem), iterations())
 
 
-@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False)
+@solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_newton(problem, start, rng):
     """scikit-learn's Newton method with conjugate gradients for logistic regression with l2"""
     return restarts(problem, known("sklearn_newton"), _logistic("newton-cg", problem), iterations())
 
 
-@solver(needs={"Squared", "Zero", "strongly_convex", "rows"}, counts_passes=False)
+@solver(needs={"Squared", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_lsqr(problem, start, rng):
     """scikit-learn's LSQR for ridge regression"""
     alpha = problem.strong_convexity * problem.n
@@ -74,9 +74,9 @@ def sklearn_lsqr(problem, start, rng):
     return restarts(problem, known("sklearn_lsqr"), build, iterations())
 
 
-def _liblinear(problem, rng, dual):
+def _liblinear(problem, **given):
     loss, C = type(problem.loss).__name__, 1.0 / (problem.strong_convexity * problem.n)
-    given = {"dual": dual, "fit_intercept": False, "tol": TINY, "random_state": seed(rng)}
+    given |= {"fit_intercept": False, "tol": TINY}
 
     def build(budget):
         if loss == "Logistic":

@@ -4,7 +4,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.peers.black_box import elastic_net, imported, known, restarts, tolerances
 
 
-@solver(needs={"Squared or Logistic", "L1", "rows"}, counts_passes=False)
+@solver(needs={"Squared or Logistic", "L1", "rows"}, counts_passes=False, deterministic=True, library="skglm")
 def skglm(problem, start, rng):
     """skglm's working sets for the lasso, the elastic net and their logistic forms, with falling tolerances"""
     name = "ElasticNet" if "Squared" in problem.traits else "SparseLogisticRegression"

@@ -1,0 +1,269 @@
+"""What runs cost on this machine: learnt from each run, kept in the cache folder, and used for estimates only.
+
+The wall-clock seconds of a run are
+
+    fixed (or cold) + passes * stored entries * step + points * stored entries * look
+
+fixed, cold : starting the process, loading the data and the kernels, the set-up of the solver; cold where the kernels
+    are compiled first
+step, look : seconds per stored entry, of a pass of the solver and of an evaluation at a trace point
+
+Averages are kept for the spec itself, for its names, for its method on data of the same decade of size, and so on to
+all runs; the most special one that is known counts. Where nothing is known, typical constants do.
+"""
+
+import hashlib
+import json
+import math
+import platform
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rrmbench.bench.identity import canonical
+from rrmbench.errors import RrmbenchError
+from rrmbench.files import replacing
+from rrmbench.folders import cache_root
+from rrmbench.numerics import kernel_folder
+
+MEMORY = 5  # runs that an average is about
+MOST = 5000  # averages that the file keeps, the last used
+TINY = 1e-12
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The averages of one key, None where nothing was measured.
+
+    share : of the passes that were allowed; passes : where none were given
+    """
+
+    count: int
+    fixed: float | None
+    cold: float | None
+    step: float
+    look: float
+    share: float
+    passes: float
+
+    def joined(self, new):
+        """The average after one more run, geometric for what varies by factors."""
+        weight = 1.0 / min(self.count + 1, MEMORY)
+
+        def between(name):
+            a, b = getattr(self, name), getattr(new, name)
+            if a is None or b is None:
+                return b if a is None else a
+            return math.exp((1.0 - weight) * math.log(max(a, TINY)) + weight * math.log(max(b, TINY)))
+
+        means = {name: between(name) for name in ("fixed", "cold", "step", "look", "passes")}
+        return Cost(self.count + 1, **means, share=(1.0 - weight) * self.share + weight * new.share)
+
+
+TYPICAL = Cost(0, fixed=0.3, cold=3.0, step=6e-9, look=4e-9, share=1.0, passes=100.0)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a batch of runs is expected to take, for displays: see `rrmbench.report.forecast`.
+
+    seconds, methods : {run id: wall-clock seconds, NaN if unknown}, {run id: name of the method}
+    after : seconds of the extra runs that are expected to follow
+    """
+
+    seconds: dict
+    methods: dict
+    jobs: int
+    after: float = 0.0
+
+
+class Rates:
+    """The costs that are known; `learn` adds to them, `save` writes what was learnt.
+
+    costs, referred, compiled : {key: Cost}; {problem: whether its optimum needed an extra run}; {kernels: None}
+    """
+
+    def __init__(self, path):
+        self.path, self._new = Path(path), []
+        self.costs, self.referred, self.compiled = _read(self.path)
+        self._referred, self._compiled = {}, {}
+
+    @classmethod
+    def here(cls):
+        """Those of this machine."""
+        machine = hashlib.sha256(f"{platform.node()} {platform.machine()}".encode()).hexdigest()[:8]
+        return cls(cache_root() / f"rates-{machine}.json")
+
+    def batch(self, specs, entries):
+        """[(wall-clock seconds, whether the method was measured here)] of specs on data of so many stored entries.
+
+        The first run of a method compiles its kernels, where they are not in their cache. NaN seconds where nothing
+        bounds them, or the number of entries is None.
+        """
+        seen, found = set(), []
+        for spec, size in zip(specs, entries, strict=True):
+            kernels = _kernels(spec)
+            found.append(self._seconds(spec, size, kernels not in seen and self._is_cold(kernels)))
+            seen.add(kernels)
+        return found
+
+    def _is_cold(self, kernels):
+        """Whether kernels are to be compiled; of a cache from before anything was learnt it is not known."""
+        if kernels in self.compiled:
+            return False
+        folder = _kernel_folder()
+        begun = any(key.startswith(f"{folder.name} ") for key in self.compiled)
+        return begun or not folder.exists()
+
+    def _seconds(self, spec, entries, cold):
+        stop = spec["stop"]
+        if entries is None:
+            return stop.get("seconds", math.nan), False
+        keys = _keys(spec, entries)
+        level = next((level for level, key in enumerate(keys) if key in self.costs), len(keys))
+        cost = self.costs[keys[level]] if level < len(keys) else TYPICAL
+        measured = level < len(keys) - 1
+        passes = stop["passes"] * cost.share if "passes" in stop else cost.passes
+        name = "cold" if cold else "fixed"
+        fixed = getattr(cost, name)
+        fixed = getattr(TYPICAL, name) if fixed is None else fixed
+        if "passes" not in stop and not measured:
+            return fixed + stop.get("seconds", math.nan), False
+        work = min(cost.step * passes * entries, stop.get("seconds", math.inf))
+        return fixed + work + cost.look * _points(passes, **spec["trace"]) * entries, measured
+
+    def expected(self, runs, jobs, extra=(), repeats=1):
+        """The Expected of Runs, `jobs` at a time; extra: (Run, spec of the extra run for its problem)."""
+        specs, entries = [run.spec for run in runs], [entries_of(run.prepared) for run in runs]
+        costs = self.batch(specs, entries)
+        seconds = {run.run: repeats * cost for run, (cost, _) in zip(runs, costs, strict=True)}
+        after = self.referring([(run.spec, spec, entries_of(run.prepared)) for run, spec in extra])
+        return Expected(seconds, {run.run: _keys(run.spec, 1)[2] for run in runs}, jobs, after)
+
+    def referring(self, problems):
+        """Seconds of the extra runs of (spec of a run of the problem, spec of the extra run, stored entries) each."""
+        wanted = [(spec, size) for asked, spec, size in problems if self.referred.get(_problem(asked), True)]
+        costs = self.batch([spec for spec, _ in wanted], [size for _, size in wanted])
+        return sum(seconds for seconds, _ in costs if not math.isnan(seconds))
+
+    def learn(self, spec, entries, result):
+        """Take a stored Result of a run on data of so many stored entries into account."""
+        kernels = _kernels(spec)
+        cost = _cost(spec, entries, result, self._is_cold(kernels))
+        if cost is not None:
+            self._new.append((_keys(spec, entries), cost))
+            self.compiled[kernels] = self._compiled[kernels] = None
+
+    def learn_reference(self, spec, needed):
+        """Remember whether the optimum of the problem of a spec needed an extra run."""
+        self._referred[_problem(spec)] = needed
+
+    def save(self):
+        """Write what was learnt, on top of what other processes have written meanwhile; a failure to is no error."""
+        self.costs, referred, compiled = _read(self.path)
+        for keys, cost in self._new:
+            for key in keys:
+                old = self.costs.pop(key, None)
+                self.costs[key] = cost if old is None else old.joined(cost)
+        self._new = []
+        self.referred, self.compiled = referred | self._referred, compiled | self._compiled
+        content = {
+            "version": VERSION,
+            "costs": {key: asdict(cost) for key, cost in list(self.costs.items())[-MOST:]},
+            "referred": dict(list(self.referred.items())[-MOST:]),
+            "compiled": list(self.compiled)[-MOST:],
+        }
+        with suppress(RrmbenchError), replacing(self.path) as file:
+            file.write(json.dumps(content).encode())
+
+
+def entries_of(prepared):
+    """The number of stored entries of prepared data."""
+    return prepared.X_parts[0].size
+
+
+def _cost(spec, entries, result, cold):
+    """What one run cost, or None where it says nothing."""
+    wall, trace = result.info.get("wall_seconds"), result.trace
+    if not wall or result.status not in ("done", "timeout") or result.points < 2 or entries < 1:
+        return None
+    passes = float(trace["passes"][-1])
+    looks = result.info.get("evaluation_seconds", 0.0)
+    if math.isnan(passes) or passes <= 0.0:  # a black box: whatever it takes, in proportion to the data
+        fixed = min(result.info.get("load_seconds", 0.0) + result.info.get("warmup_seconds", 0.0), wall)
+        passes, work = 1.0, wall - fixed - looks
+    else:
+        work = float(trace["seconds"][-1] - trace["seconds"][0])
+        fixed = wall - work - looks
+    fixed, work, looks = (max(part, 0.0) for part in (fixed, work, looks))
+    return Cost(
+        count=1,
+        fixed=None if cold else fixed,
+        cold=fixed if cold else None,
+        step=work / (passes * entries),
+        look=looks / (result.points * entries),
+        share=min(passes / spec["stop"].get("passes", passes), 1.0),
+        passes=passes,
+    )
+
+
+def _keys(spec, entries):
+    """The names under which the cost of a run is kept, the most special first."""
+    solver, loss, regularizer = (spec[kind]["name"] for kind in ("solver", "loss", "regularizer"))
+    dataset = spec["dataset"].get("name") or spec["dataset"]["path"]
+    decade, method = f"1e{round(math.log10(max(entries, 1)))}", f"{solver} + {_reduction(spec['reduction'])}"
+    whole = canonical({key: value for key, value in spec.items() if key != "seed"})
+    return (
+        _short(whole),
+        f"{method}, {dataset}, {loss}, {regularizer}",
+        f"{method}, {loss}, {decade}",
+        f"{solver}, {decade}",
+        solver,
+        f"any, {decade}",
+    )
+
+
+def _kernels(spec):
+    """What is compiled for a run: its code, and the components for whose types kernels are made."""
+    parts = [spec[kind]["name"] for kind in ("solver", "loss", "regularizer")]
+    return f"{_kernel_folder().name} {_short(canonical([*parts, _reduction(spec['reduction'])]))}"
+
+
+def _kernel_folder():
+    chosen = kernel_folder.chosen()
+    return Path(chosen[0]) if chosen else Path("none")
+
+
+def _reduction(mapping):
+    inside = mapping.get("inside")
+    return mapping["name"] + (f" + {_reduction(inside)}" if inside else "")
+
+
+def _problem(spec):
+    return _short(canonical([spec[kind] for kind in ("dataset", "loss", "regularizer")]))
+
+
+def _short(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _points(passes, every=1.0, growth=1.0):
+    """About how many trace points the passes of a run have."""
+    if growth <= 1.0:
+        return passes / every
+    turn = every / (growth - 1.0)  # from here on points are a factor apart
+    return passes / every if passes <= turn else turn / every + math.log(passes / turn) / math.log(growth)
+
+
+def _read(path):
+    """(costs, referred, compiled) of a file; nothing where it is missing, damaged or foreign."""
+    try:
+        content = json.loads(path.read_bytes())
+        costs = {key: Cost(**cost) for key, cost in content["costs"].items()}
+        values = [value for cost in costs.values() for value in asdict(cost).values() if value is not None]
+        if content["version"] == VERSION and all(math.isfinite(value) and value >= 0 for value in values):
+            return costs, dict(content["referred"]), dict.fromkeys(content["compiled"])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    return {}, {}, {}

@@ -1,0 +1,129 @@
+"""`run --timing`: seconds for publication, of repeated runs that have a core to themselves.
+
+Each run is done several times, one at a time, in processes that are pinned to one core. All repeats must give the same
+bits; the trace's seconds are the medians of the repeats at each point, beside their least and greatest.
+"""
+
+import os
+from dataclasses import dataclass
+from itertools import chain
+from statistics import median
+
+import numpy as np
+
+from rrmbench.bench.children import Outcome
+from rrmbench.bench.environment import governor
+from rrmbench.bench.pinning import quiet_core
+from rrmbench.bench.store import UnreadableFile
+
+CLOCKS = ("seconds", "cpu_seconds")
+BUSY = 0.3  # a load average per core above which other work disturbs the clock
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How runs are timed: the number of repeats, and the core that they are pinned to, None where there are no pins."""
+
+    repeats: int
+    core: int | None
+
+    @classmethod
+    def of(cls, repeats):
+        """The Timing on this machine."""
+        return cls(repeats, quiet_core())
+
+    def warnings(self):
+        """Yield what makes seconds of this machine doubtful now."""
+        load, cores = os.getloadavg()[0], os.cpu_count() or 1
+        if load > BUSY * cores:
+            yield f"the load average is {load:.2g} on {cores} cores: other work disturbs the clock"
+        found = governor()
+        if found not in (None, "performance"):
+            yield f"the frequency governor is '{found}', not 'performance': the processor's speed varies"
+        if self.core is None:
+            yield "this system cannot pin a process to a core"
+
+
+def repeated(once, timing):
+    """The Outcome of `once()` done `timing.repeats` times, or the first that has no result to repeat.
+
+    A repeat that gives other numbers makes the run a failed one.
+    """
+    outcomes, loads = [], []
+    for k in range(1, timing.repeats + 1):
+        loads.append(os.getloadavg()[0])
+        outcome = once()
+        if outcome is None or outcome.status not in ("done", "diverged"):
+            if outcome is not None and k > 1:
+                outcome.reason = f"repeat {k} of {timing.repeats}: {outcome.reason}"
+            return outcome
+        outcomes.append(outcome)
+        if wrong := _difference(outcomes[0], outcome):
+            return _failed(outcome, f"repeat {k} gave other numbers than repeat 1: {wrong}")
+    return _merged(outcomes, timing, loads)
+
+
+def untimed(experiment, runs, repeats):
+    """The ids of those of the stored runs (ids) that have fewer repeats, and so are to be run again."""
+    found = set()
+    for run in runs:
+        try:
+            result = experiment.read(run)
+        except UnreadableFile:
+            continue
+        known = result.info.get("timing") or {}
+        if result.status in ("done", "diverged") and known.get("repeats", 1) < repeats:
+            found.add(run)
+    return found
+
+
+def _merged(outcomes, timing, loads):
+    """One Outcome: the shortest repeat, where a rule of seconds makes them differ, with the median clock."""
+    shortest = min(outcomes, key=lambda outcome: len(outcome.rows))
+    rows = []
+    for point, row in enumerate(shortest.rows):
+        clocks = {name: [outcome.rows[point][name] for outcome in outcomes] for name in CLOCKS}
+        medians = {name: median(values) for name, values in clocks.items()}
+        rows.append(row | medians | {"seconds_min": min(clocks["seconds"]), "seconds_max": max(clocks["seconds"])})
+    last = [outcome.rows[len(rows) - 1]["seconds"] for outcome in outcomes] if rows else []
+    units = chain(*(outcome.facts.get("yardstick_cpu_seconds", []) for outcome in outcomes))
+    facts = shortest.facts | {
+        "yardstick_cpu_seconds": list(units),
+        "timing": {
+            "repeats": timing.repeats,
+            "pinned": timing.core,
+            "seconds": last,
+            "spread": (max(last) - min(last)) / median(last) if last and median(last) > 0.0 else 0.0,
+            "load_averages": loads,
+            "governor": governor(),
+        },
+    }
+    concurrent = max(outcome.concurrent_runs for outcome in outcomes)
+    wall = sum(outcome.wall_seconds for outcome in outcomes) / len(outcomes)
+    return Outcome(shortest.status, shortest.reason, rows, facts, concurrent, wall)
+
+
+def _difference(first, other):
+    """What differs between two repeats beside their clocks, in words, or None; "seconds" may end them elsewhere."""
+    for point, (a, b) in enumerate(zip(first.rows, other.rows, strict=False)):
+        for name in dict.fromkeys([*a, *b]):
+            if name not in CLOCKS and not _same(a.get(name), b.get(name)):
+                return f"{name} at point {point} is {b.get(name)!r}, was {a.get(name)!r}"
+    if "seconds" in (first.reason, other.reason):
+        return None
+    if (first.status, first.reason, len(first.rows)) != (other.status, other.reason, len(other.rows)):
+        ends = [f"{outcome.status} ({outcome.reason}) after {len(outcome.rows)} points" for outcome in (other, first)]
+        return f"{ends[0]}, was {ends[1]}"
+    for name in ("w", "b"):
+        a, b = first.facts.get(name), other.facts.get(name)
+        if (a is None) != (b is None) or (a is not None and not np.array_equal(a, b, equal_nan=True)):
+            return f"the final {name}"
+    return None
+
+
+def _same(a, b):
+    return a == b or (a is not None and b is not None and a != a and b != b)
+
+
+def _failed(outcome, reason):
+    return Outcome("failed", reason, outcome.rows, {}, outcome.concurrent_runs, outcome.wall_seconds)

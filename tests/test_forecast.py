@@ -1,0 +1,191 @@
+"""Estimates: rates learnt from runs, the time left by a clock of the test's own, and the events of `run --json`."""
+
+import json
+import math
+
+import pytest
+import stored
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lab import make_lab, odd  # noqa: F401
+
+from rrmbench.bench.rates import Rates
+from rrmbench.report.forecast import Forecast
+
+ENTRIES = 1_000_000
+
+
+def result(asked, passes=20, step=1e-8, fixed=0.5, look=0.01):
+    """A Result that took `step` seconds per pass and stored entry, and `look` in all for its evaluations."""
+    columns = stored.trace(passes=passes, seconds_per_pass=step * ENTRIES)
+    wall = fixed + passes * step * ENTRIES + look
+    return stored.result(asked, columns, wall_seconds=wall, evaluation_seconds=look)
+
+
+def learnt(path, *asked, **cost):
+    rates = Rates(path)
+    for spec in asked:
+        rates.learn(spec, ENTRIES, result(spec, **cost))
+    rates.save()
+    return Rates(path)
+
+
+def seconds(rates, spec, entries=ENTRIES):
+    ((found, measured),) = rates.batch([spec], [entries])
+    return found, measured
+
+
+def test_a_method_that_was_measured_is_estimated_by_its_own_rate(tmp_path):
+    file = tmp_path / "rates.json"
+    spec = stored.spec(seed=0)
+    assert seconds(Rates(file), spec)[1] is False
+    rates = learnt(file, spec, spec)
+    assert seconds(rates, stored.spec(seed=7)) == (pytest.approx(0.5 + 20 * 0.01 + 0.01, rel=0.06), True)
+    longer = stored.spec(seed=0) | {"stop": {"passes": 2000}}
+    assert seconds(rates, longer) == (pytest.approx(0.5 + 2000 * 0.01 + 1.0, rel=0.1), True)
+    assert seconds(rates, stored.spec(dataset="other", solver="prox_sdca"))[1] is False
+
+
+def test_what_a_rule_other_than_passes_ended_early_is_expected_to_end_early_again(tmp_path):
+    spec = stored.spec() | {"stop": {"passes": 80, "gap": 1e-3}}
+    rates = learnt(tmp_path / "r.json", spec)
+    assert seconds(rates, spec)[0] == pytest.approx(0.5 + 20 * 0.01, rel=0.1)
+
+
+def test_an_estimate_is_at_most_the_seconds_of_the_rule_and_unknown_without_any_bound(tmp_path):
+    rates = learnt(tmp_path / "r.json", stored.spec())
+    slow = stored.spec() | {"stop": {"passes": 10**9, "seconds": 2.0}, "trace": {"every": 10**8}}
+    assert seconds(rates, slow)[0] == pytest.approx(2.5, rel=0.1)
+    unknown = stored.spec(solver="celer") | {"stop": {"gap": 1e-3}}
+    assert math.isnan(seconds(Rates(tmp_path / "none.json"), unknown)[0])
+    assert seconds(rates, slow, entries=None) == (2.0, False)
+
+
+DAMAGED = ["", "[]", "{}", '{"version": 1, "costs": {"a": {"count": 1}}}', "\xff" * 9, "[" * 9999]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_file_of_rates_is_as_good_as_none(tmp_path, text):
+    file = tmp_path / "rates.json"
+    file.write_bytes(text.encode("latin-1"))
+    assert Rates(file).costs == {}
+    assert learnt(file, stored.spec()).costs
+
+
+def test_processes_add_to_what_others_have_learnt_meanwhile(tmp_path):
+    file = tmp_path / "rates.json"
+    first, second = Rates(file), Rates(file)
+    first.learn(stored.spec(solver="svrg"), ENTRIES, result(stored.spec(solver="svrg")))
+    second.learn(stored.spec(solver="saga"), ENTRIES, result(stored.spec(solver="saga")))
+    first.save()
+    second.save()
+    assert {"svrg", "saga"} <= set(Rates(file).costs)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def play(walls, estimates, jobs=1, passes=10):
+    """Run a batch on a clock; yield (time, forecast.left(), what is really left) at every row."""
+    clock, runs = Clock(), [str(i) for i in range(len(walls))]
+    forecast = Forecast(dict(zip(runs, estimates, strict=True)), dict.fromkeys(runs, "m"), jobs, clock=clock)
+    total = sum(walls)
+    for run, wall in zip(runs, walls, strict=True):
+        forecast.start(run)
+        for p in range(passes + 1):
+            clock.now += wall / (passes + 1)
+            row = {"passes": p, "seconds": 0.0, "gap": math.exp(-p), "primal": 1.0}
+            forecast.row(run, row, {"passes": passes})
+            yield clock.now, forecast.left(), total - clock.now
+        forecast.end(run)
+    assert forecast.left() == 0.0
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    walls=st.lists(st.floats(1.0, 1.5), min_size=1, max_size=20),
+    wrong=st.floats(0.01, 100.0),
+)
+def test_the_time_left_is_within_a_factor_of_two_after_a_tenth_however_wrong_the_estimates(walls, wrong):
+    slack = 0.1 * max(walls)  # a point of the trace
+    for now, left, true in play(walls, [wrong] * len(walls)):
+        if now >= 0.1 * sum(walls) and now >= 0.2 * walls[0]:
+            assert left <= 2.0 * true + slack and true <= 2.0 * left + slack, (now, left, true)
+
+
+def test_of_a_run_that_a_gap_ends_the_gap_says_how_far_it_is():
+    clock = Clock()
+    forecast = Forecast({"a": 1000.0}, {"a": "m"}, 1, clock=clock)
+    forecast.start("a")
+    for k in range(6):
+        clock.now += 1.0
+        row = {"passes": math.nan, "seconds": math.nan, "gap": 10.0**-k, "primal": 1.0}
+        forecast.row("a", row, {"gap": 1e-10})
+    assert forecast.left() == pytest.approx(5.0, rel=0.2)
+
+
+def test_runs_side_by_side_share_the_time_and_what_follows_is_added():
+    forecast = Forecast(dict.fromkeys("abcd", 3.0), dict.fromkeys("abcd", "m"), 2, after=4.0, clock=Clock())
+    assert forecast.left() == pytest.approx(8.0)
+    unknown = Forecast({"a": math.nan, "b": 2.0}, dict.fromkeys("ab", "m"), 1, clock=Clock())
+    assert unknown.left() == pytest.approx(4.0)
+
+
+def events(text):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return [json.loads(line, parse_constant=refuse) for line in text.splitlines()]
+
+
+def test_json_is_one_event_per_line_and_nothing_else_on_stdout(lab):
+    config = lab.config(solver=["agd", "sgd", odd("raise"), "liblinear"], reference={"seconds": 5}, stop={"passes": 3})
+    ran = lab.run(config, "--json")
+    assert ran.code == 1
+    found = events(ran.out)
+    kinds = [event["event"] for event in found]
+    assert kinds[0] == "skipped" and kinds[1] == "begin" and kinds[-1] == "summary"
+    assert "liblinear" in found[0]["method"] and found[0]["reason"]
+    assert found[1]["runs"] == 3
+    ends = [event for event in found if event["event"] == "end"]
+    started = {event["run"]: event for event in found if event["event"] == "start"}
+    assert {event["run"] for event in ends} == set(started)
+    stored_runs = {result.run: result for result in lab.results()}
+    for end in ends[:3]:
+        result = stored_runs[end["run"]]
+        rows = [event for event in found if event["event"] == "row" and event["run"] == end["run"]]
+        assert (end["status"], end["points"], len(rows)) == (result.status, result.points, result.points)
+        assert [row["primal"] for row in rows] == list(result.trace["primal"])
+        assert started[end["run"]]["spec"] == result.spec
+    assert [event["time"] for event in found] == sorted(event["time"] for event in found)
+    assert found[-1]["statuses"] == {"done": 2, "failed": 1}
+    assert (found[-1]["ok"], found[-1]["kept"]) == (False, 0)
+
+
+def test_infinite_and_missing_numbers_are_null_in_events(lab):
+    ran = lab.run(lab.config(loss="logistic", solver="sklearn_lbfgs", stop={"gap": 1e-3}), "--json")
+    rows = [event for event in events(ran.out) if event["event"] == "row"]
+    assert rows and all(row["passes"] is None for row in rows)
+
+
+def test_json_of_a_dry_run_is_its_plan(lab):
+    found = events(lab.run(lab.config(solver=["agd", "liblinear"], seed=[0, 1]), "--json", "--dry-run").out)
+    assert [event["event"] for event in found] == ["planned", "skipped", "skipped"]
+    assert found[0]["estimate"] > 0.0
+    assert not lab.out.exists()
+
+
+def test_a_dry_run_knows_what_was_measured_here(lab, monkeypatch):
+    from rrmbench.bench import rates
+
+    monkeypatch.setattr(rates, "cache_root", lambda: lab.folder / "cache")  # the file alone: kernels stay
+    config = lab.config(solver=["agd", "gd"])
+    assert "estimates: none from rates measured on this machine" in lab.run(config, "--dry-run").out
+    lab.run(config, "--only", "solver=agd")
+    assert "estimates: 1 of 2 from rates measured" in lab.run(config, "--dry-run").out
+    lab.run(config)
+    assert "estimates: all from rates measured" in lab.run(config, "--dry-run", "--set", "seed=1").out

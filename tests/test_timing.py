@@ -1,0 +1,284 @@
+"""`run --timing`, the gate of seconds, the environment, and black boxes that come to rest or are not installed."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+import stored
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lab import make_lab, odd  # noqa: F401
+from test_solvers_peers import make_clock, traced  # noqa: F401
+
+from rrmbench import Iterate, registry
+from rrmbench.bench import timing
+from rrmbench.bench.children import Outcome
+from rrmbench.bench.timing import Timing, repeated
+from rrmbench.bench.trace import AT_REST, Schedule, StopRule, Trace
+from rrmbench.errors import RrmbenchError
+from rrmbench.problem.problem import Problem
+from rrmbench.report.check import check, update
+
+NO_PINS = Timing(3, None)
+
+
+def outcome(seconds, primal=(2.0, 1.0, 0.5), reason="passes", w=1.0, status="done"):
+    rows = [
+        {"passes": float(k), "seconds": s, "cpu_seconds": s, "primal": p}
+        for k, (s, p) in enumerate(zip(seconds, primal, strict=False))
+    ]
+    return Outcome(status, reason, rows, {"w": np.array([w]), "yardstick_cpu_seconds": [1e-4]}, 1, 1.0)
+
+
+def once(*outcomes):
+    left = iter(outcomes)
+    return lambda: next(left)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seconds=st.lists(st.lists(st.floats(0.0, 10.0), min_size=3, max_size=3).map(sorted), min_size=3, max_size=3))
+def test_the_seconds_of_repeats_are_their_medians_between_least_and_greatest(seconds):
+    made = repeated(once(*map(outcome, seconds)), NO_PINS)
+    clocks = np.array([[row["seconds_min"], row["seconds"], row["seconds_max"]] for row in made.rows])
+    assert np.array_equal(clocks[:, 1], np.median(np.array(seconds), axis=0))
+    assert (np.diff(clocks, axis=1) >= 0.0).all()
+    assert (np.diff(clocks[:, 1]) >= 0.0).all()
+    assert made.facts["timing"]["seconds"] == [one[-1] for one in seconds]
+    assert len(made.facts["yardstick_cpu_seconds"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({"primal": (2.0, 1.0, 0.5000001)}, "primal at point 2 is 0.5000001, was 0.5"),
+        ({"primal": (2.0, 1.0)}, "after 2 points, was done"),
+        ({"w": 2.0}, "the final w"),
+        ({"reason": "gap"}, "done (gap)"),
+    ],
+)
+def test_a_repeat_with_other_numbers_fails_the_run(other, words):
+    made = repeated(once(outcome([1, 2, 3]), outcome([1, 2, 3], **other)), NO_PINS)
+    assert made.status == "failed"
+    assert "repeat 2 gave other numbers than repeat 1" in made.reason and words in made.reason
+
+
+def test_repeats_that_seconds_end_elsewhere_are_cut_to_the_shortest():
+    short, long = outcome([1.0, 2.0], (2.0, 1.0), "seconds", w=7.0), outcome([1.5, 1.8, 2.1], reason="seconds")
+    made = repeated(once(long, short, long), NO_PINS)
+    assert [row["seconds"] for row in made.rows] == [1.5, 1.8]
+    assert made.facts["w"] == [7.0]
+
+
+def test_a_repeat_that_is_killed_ends_the_repeats_with_its_own_status():
+    made = repeated(once(outcome([1, 2, 3]), outcome([1], status="killed", reason="by signal 9")), NO_PINS)
+    assert (made.status, made.reason) == ("killed", "repeat 2 of 3: by signal 9")
+    assert repeated(once(None), NO_PINS) is None
+
+
+def test_timing_repeats_on_one_core_and_replaces_what_was_measured_once(lab):
+    config = lab.config(solver=["prox_sdca", "agd"], stop={"passes": 3})
+    lab.run(config)
+    before = {result.run: result for result in lab.results()}
+    ran = lab.run(config, "--timing", "--repeats", 2)
+    assert ran.code == 0, ran.err
+    for result in lab.results():
+        facts = result.info["timing"]
+        assert facts["repeats"] == 2 and len(facts["seconds"]) == 2
+        assert (result.trace["seconds_min"] <= result.trace["seconds"]).all()
+        assert (result.trace["seconds"] <= result.trace["seconds_max"]).all()
+        assert result.info["concurrent_runs"] == 1
+        if hasattr(os, "sched_getaffinity"):
+            assert facts["pinned"] in os.sched_getaffinity(0)
+        same = before[result.run]
+        assert "timing" not in same.info
+        assert np.array_equal(same.trace["primal"], result.trace["primal"])
+        assert np.array_equal(same.w, result.w)
+    shown = " ".join(lab.cli("show", lab.out).out.split())
+    assert "seconds: medians of 2 repeats on one core of all runs" in shown
+    for again in ((), ("--timing", "--repeats", 2)):
+        assert "2 of 2 runs were done before" in lab.run(config, *again).out  # as good as what is asked for
+    assert "were done before" not in lab.run(config, "--timing", "--repeats", 3).out
+    for reader in (("export", lab.out, "--to", lab.folder / "t.csv"), ("verify", lab.out), ("plot", lab.out)):
+        assert lab.cli(*reader).code == 0, reader
+
+
+def test_the_process_of_a_timed_run_has_one_core(lab):
+    plugin = lab.folder / "cores.py"
+    plugin.write_text(
+        "import os, numpy as np, rrmbench\n"
+        "@rrmbench.solver(deterministic=True)\n"
+        "def cores(problem, start, rng):\n"
+        "    for passes in range(9):\n"
+        "        yield rrmbench.Iterate(np.full(problem.shape, float(len(os.sched_getaffinity(0)))), passes=passes)\n"
+    )
+    if not hasattr(os, "sched_getaffinity"):
+        pytest.skip("no pins here")
+    config = lab.config(solver={"path": str(plugin), "name": "cores"}, stop={"passes": 2})
+    assert lab.run(config, "--timing").code == 0
+    assert set(lab.results()[0].w) == {1.0}
+    assert len(os.sched_getaffinity(0)) == os.cpu_count() or os.cpu_count() is None
+
+
+def test_a_solver_that_is_not_reproducible_cannot_be_timed(lab):
+    plugin = lab.folder / "dice.py"
+    plugin.write_text(
+        "import os, numpy as np, rrmbench\n"
+        "@rrmbench.solver\n"
+        "def dice(problem, start, rng):\n"
+        "    for passes in range(9):\n"
+        "        yield rrmbench.Iterate(np.full(problem.shape, passes * os.getpid() * 1e-9), passes=passes)\n"
+    )
+    ran = lab.run(lab.config(solver=["agd", {"path": str(plugin), "name": "dice"}]), "--timing", "--repeats", 2)
+    assert ran.code == 1
+    by_name = {result.spec["solver"]["name"]: result for result in lab.results()}
+    assert by_name["agd"].status == "done"
+    assert by_name["dice"].status == "failed"
+    assert "repeat 2 gave other numbers than repeat 1: primal at point 1" in by_name["dice"].reason
+
+
+def test_options_that_contradict_timing_are_refused(lab):
+    ran = lab.run(lab.config(), "--timing", "-j", 2)
+    assert ran.code == 2
+    assert "--timing: runs are timed one at a time, found --jobs 2, allowed is 1" in ran.err
+
+
+def test_what_makes_seconds_doubtful_is_said(monkeypatch):
+    monkeypatch.setattr(timing.os, "getloadavg", lambda: (50.0, 0.0, 0.0))
+    monkeypatch.setattr(timing, "governor", lambda: "powersave")
+    load, governor, pins = NO_PINS.warnings()
+    assert "load average is 50" in load and "'powersave'" in governor and "cannot pin" in pins
+    monkeypatch.setattr(timing.os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(timing, "governor", lambda: None)
+    assert list(Timing(3, 0).warnings()) == []
+
+
+def test_timed_and_untimed_seeds_are_not_one_curve(tmp_path):
+    facts = {"repeats": 3, "pinned": 1, "spread": 0.01, "seconds": [1.0, 1.1, 1.0]}
+    runs = [stored.result(stored.spec(seed=0), timing=facts), stored.result(stored.spec(seed=1))]
+    written = stored.experiment(tmp_path / "e", runs)
+    from rrmbench.report.plots import sheets
+    from rrmbench.report.results import runs_of
+
+    assert [run.keys["timing"] for run in runs_of(written)] == [3, None]
+    (sheet,) = [sheet for _, sheet in sheets(written, x="seconds")]
+    assert any(note.startswith("CAUTION: some seconds are of one run, others the median of 3") for note in sheet.notes)
+    update(tmp_path / "e", tmp_path / "b.json")
+    assert all("timing" not in name for name in json.loads((tmp_path / "b.json").read_text())["experiments"]["e"])
+
+
+# the gate of seconds
+
+
+def gated(folder, factor, unit=1e-4, **info):
+    """Results whose CPU time per pass is `factor` hundredths of a second, on a machine of this unit."""
+    columns = stored.trace(rate=0.7, passes=40, seconds_per_pass=0.01 * factor)
+    written = stored.result(stored.spec(), columns, yardstick_cpu_seconds=[unit, unit], **info)
+    stored.experiment(folder / "e", [written])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("factor", "unit", "verdict"),
+    [(1.0, 1e-4, "ok"), (1.4, 1e-4, "ok"), (2.0, 1e-4, "regression"), (2.0, 2e-4, "ok"), (0.4, 1e-4, "faster")],
+)
+def test_seconds_are_compared_in_units_of_the_kernel(tmp_path, factor, unit, verdict):
+    baseline = tmp_path / "b.json"
+    update(gated(tmp_path / "a", 1.0), baseline, seconds=True)
+    now = gated(tmp_path / "b", factor, unit)
+    assert [row.verdict for row in check(now, baseline, 1.5).rows] == [verdict]
+    assert [row.verdict for row in check(now, baseline).rows] == ["ok"]  # not asked for
+
+
+def test_the_gate_of_seconds_by_the_command_line(lab):
+    config = lab.config(solver="prox_sdca", stop={"passes": 20, "gap": 1e-3})
+    assert lab.run(config).code == 0
+    assert all(unit > 0 for unit in lab.results()[0].info["yardstick_cpu_seconds"])
+    baseline = lab.folder / "b.json"
+    lab.cli("check", lab.out, "--baseline", baseline, "--update")
+    old = lab.cli("check", lab.out, "--baseline", baseline, "--seconds")
+    assert old.code == 2
+    assert "has no seconds; write them with 'rrmbench check ... --seconds --update'" in old.err
+    assert lab.cli("check", lab.out, "--baseline", baseline).code == 0
+    lab.cli("check", lab.out, "--baseline", baseline, "--update", "--seconds")
+    assert lab.cli("check", lab.out, "--baseline", baseline, "--seconds").code == 0
+    content = json.loads(baseline.read_text())
+    for record in content["experiments"]["toy"].values():
+        record["seconds"] = {level: ratio / 1e6 for level, ratio in record["seconds"].items()}
+    baseline.write_text(json.dumps(content))
+    assert lab.cli("check", lab.out, "--baseline", baseline).code == 0
+
+
+def test_results_without_the_kernel_cannot_be_gated_by_seconds(tmp_path):
+    update(gated(tmp_path / "a", 1.0), tmp_path / "b.json", seconds=True)
+    stored.experiment(tmp_path / "c" / "e", [stored.result(stored.spec())])
+    with pytest.raises(RrmbenchError, match="no reference kernel was measured next to"):
+        check(tmp_path / "c", tmp_path / "b.json", 1.5)
+
+
+# black boxes
+
+
+def box(points):
+    """A black box whose calls end at these values of w_0 (of P(w) = that of the toy problem)."""
+    for point in points:
+        yield Iterate(np.array([point, 0.0, 0.0]), passes=np.nan, restarted=True)
+
+
+def ended(points):
+    toy = Problem(np.eye(3), np.ones(3), "squared", {"name": "l2", "strength": 0.1})
+    trace = Trace(toy, box(points), StopRule(gap=1e-30), Schedule(), counted=False)
+    return len(list(trace)), trace.status, trace.reason
+
+
+def test_a_black_box_that_does_not_move_beyond_rounding_is_done():
+    assert ended([0.1, 0.2, *[0.3] * 50]) == (2 + AT_REST, "done", "no more progress")
+    slow = [0.3 - 1e-6 * 0.9**k for k in range(50)]
+    assert ended(slow) == (50, "done", "ended")
+
+
+def test_a_black_box_that_stays_at_0_at_first_is_not_done():
+    assert ended([0.0] * 20 + [0.5]) == (21, "done", "ended")
+
+
+def test_liblinear_ends_by_itself_where_no_gap_can_be_reached(lab):
+    config = lab.config(loss="squared_hinge", regularizer={"name": "l2", "strength": 1.0}, solver="liblinear", limit=60)
+    ran = lab.run(config, "--set", "stop={gap: 1e-300}")
+    assert ran.code == 0, ran.err
+    assert lab.results()[0].reason in ("no more progress", "ended", "gap")
+
+
+def test_a_library_that_is_not_installed_is_listed_and_its_runs_skipped(lab, monkeypatch):
+    monkeypatch.setattr(registry, "_is_installed", lambda library: library != "celer")
+    said = "celer is not installed: pip install 'rrmbench[peers]'"
+    assert said in " ".join(lab.cli("list", "solvers").out.split())
+    stop = {"passes": 3, "gap": 1e-9}
+    config = lab.config(regularizer={"name": "l1", "strength": 0.1}, solver=["fista", "celer"], stop=stop)
+    assert said in lab.run(config, "--dry-run").out
+    ran = lab.run(config)
+    assert ran.code == 0
+    assert f"skipped 1: {said}" in ran.out
+    assert [result.spec["solver"]["name"] for result in lab.results()] == ["fista"]
+
+
+def test_the_library_of_a_plug_in_is_looked_for_too(lab):
+    plugin = lab.folder / "absent.py"
+    plugin.write_text(
+        "import rrmbench\n@rrmbench.solver(library='no_such_library')\ndef absent(problem, start, rng):\n    yield\n"
+    )
+    ran = lab.run(lab.config(solver=["agd", {"path": str(plugin), "name": "absent"}], stop={"passes": 3}))
+    assert ran.code == 0
+    assert "skipped 1: no_such_library is not installed: pip install no_such_library" in ran.out
+
+
+# the environment
+
+
+def test_the_environment_of_a_result_names_machine_libraries_and_versions(lab):
+    lab.run(lab.config(stop={"passes": 2}))
+    manifest = json.loads((lab.out / "toy" / "manifest.json").read_text())
+    (facts,) = manifest["environments"].values()
+    assert {"rrmbench", "numpy", "scipy", "numba", "celer", "skglm", "cyanure"} <= set(facts["versions"])
+    assert facts["versions"]["numpy"] == np.__version__
+    assert facts["blas"] and all(isinstance(name, str) for name in facts["blas"])
+    assert {"processor", "governor", "physical_cores", "platform"} <= set(facts)
