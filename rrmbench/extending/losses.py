@@ -8,7 +8,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import points, scalar_losses, variants
-from rrmbench.extending.problems import L2, NET, DATA
+from rrmbench.extending.problems import DATA, L2, NET
 from rrmbench.extending.runs import solved
 from rrmbench.extending.verdicts import Broken, Doubt
 from rrmbench.numerics import whole_arrays
@@ -194,8 +194,8 @@ def compiled(component):
 def _same(component, values, what, found, expected):
     if not np.allclose(found, expected, rtol=1e-12, atol=1e-12, equal_nan=True):
         raise Broken(
-            f"{component.name}{variants.shown(values)}: {what} is {np.max(np.abs(found - expected)):.3g} off where it is "
-            "compiled",
+            f"{component.name}{variants.shown(values)}: {what} is {np.max(np.abs(found - expected)):.3g} off where it "
+            "is compiled",
             "in kernels numbers are typed: write 1.0 for 1, and let every branch return a float",
         )
 

@@ -70,7 +70,7 @@ def problem_of(kind, loss, mapping):
     return problem(kind, loss, mapping["name"], values)
 
 
-def taken_by(needs, kind="dense rows", most=len(PROBLEMS)):
+def taken_by(needs, kind="dense rows", most=None):
     """(loss, mapping of the regularizer) of the problems that have what `needs` says; of rare ones only the first."""
     found = [(loss, psi) for loss, psi in PROBLEMS if not registry.lacking(needs, problem_of(kind, loss, psi).traits)]
     return (found or list(_rare(needs, kind)))[:most]

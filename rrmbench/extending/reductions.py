@@ -11,6 +11,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.extending import problems, solvers, variants
 from rrmbench.extending.runs import measured
 from rrmbench.extending.verdicts import Broken
+from rrmbench.numerics.random import Rng
 
 INSIDE = ("prox_sdca", "fista", "svrg", "agd")
 PASSES = 40.0
@@ -41,7 +42,7 @@ def cases(component):
                 p = _problem(reduced.needs)
                 if p is None:
                     continue
-                next(iter(reduced(p, None, solvers.Rng(0))))
+                list(islice(reduced(p, None, Rng(0)), 3))
             except RrmbenchError as error:
                 refused = error
                 continue
@@ -105,11 +106,12 @@ def gives_what_it_says(component, values, inner, p):
         seen.append(problem)
         return inner(problem, start, rng)
 
-    list(islice(_reduced(component, values, replace(inner, run=run))(p, None, solvers.Rng(0)), 20))
+    list(islice(_reduced(component, values, replace(inner, run=run))(p, None, Rng(0)), 20))
     for problem in seen:
         if lacking := registry.lacking(inner.needs & component.gives, problem.traits):
             raise Broken(
-                f"gives={set(component.gives)}, but the solver is given a problem that is not {', '.join(sorted(lacking))}",
+                f"gives={set(component.gives)}, but the solver is given a problem that is not "
+                f"{', '.join(sorted(lacking))}",
                 "problem.smoothed(mu) makes it smooth, problem.regularized(kappa, center) strongly convex",
             )
 

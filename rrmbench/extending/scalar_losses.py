@@ -83,7 +83,8 @@ def dual_point_maximizes(loss, y, z, mu, tolerance=1e-12):
     best = min(probes, key=lost)
     if lost(best) < lost(b) - tolerance * scale:
         raise Broken(
-            f"dual_point(z={z:.6g}, y={y:g}, mu={mu:g}) = {b:.8g}, but b={best:.8g} is better by {lost(b) - lost(best):.3g}",
+            f"dual_point(z={z:.6g}, y={y:g}, mu={mu:g}) = {b:.8g}, but b={best:.8g} is better by "
+            f"{lost(b) - lost(best):.3g}",
             ARGMAX,
         )
     # b is the derivative of phi at z - mu b, which a maximizer that is off by e would miss by e
@@ -123,9 +124,9 @@ def constants_hold(loss, y, z, other):
             change = loss.dual_point(z, y, mu) - loss.dual_point(other, y, mu)
             if abs(change) > abs(z - other) / curvature * (1 + 1e-9) + 1e-12:
                 raise Broken(
-                    f"dual_point for mu={mu:g}, y={y:g} changes by {abs(change):.6g} from z={z:.6g} to {other:.6g}, at most "
-                    f"|z - z'| / (conjugate_convexity + mu) = {abs(z - other) / curvature:.6g} is allowed",
-                    f"conjugate_convexity = {loss.conjugate_convexity:g} must be at most 1 / (greatest second derivative)",
+                    f"dual_point for mu={mu:g}, y={y:g} changes by {abs(change):.6g} from z={z:.6g} to {other:.6g}, at "
+                    f"most |z - z'| / (conjugate_convexity + mu) = {abs(z - other) / curvature:.6g} is allowed",
+                    f"conjugate_convexity = {loss.conjugate_convexity:g} is at most 1 / (greatest second derivative)",
                 )
 
 
@@ -145,7 +146,7 @@ def least_norm_at_kink(loss, y, z):
     expected, b = min(max(0.0, left), right), loss.dual_point(z, y, 0.0)
     if abs(b - expected) > 1e-6 * (1.0 + abs(expected)):
         raise Broken(
-            f"dual_point(z={z:g}, y={y:g}, mu=0) = {b:.6g} at a kink with slopes {left:.6g} and {right:.6g}, expected the "
-            f"subgradient of least norm, {expected:.6g}"
+            f"dual_point(z={z:g}, y={y:g}, mu=0) = {b:.6g} at a kink with slopes {left:.6g} and {right:.6g}, expected "
+            f"the subgradient of least norm, {expected:.6g}"
         )
     return True

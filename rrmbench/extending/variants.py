@@ -36,8 +36,8 @@ def _guess(component, parameter):
         if _allowed(parameter, value):
             return parameter.check(value, parameter.name)
     raise RrmbenchError(
-        f"{component.source}: {component.kind} '{component.name}': no value for the parameter '{parameter.name}' is known; "
-        "give it a default"
+        f"{component.source}: {component.kind} '{component.name}': no value for the parameter '{parameter.name}' is "
+        "known; give it a default"
     )
 
 
