@@ -1,7 +1,6 @@
 """`rrmbench run --dry-run`: the runs, what is skipped and why, and an estimate of the cost."""
 
 import math
-from pathlib import Path
 
 NANOSECONDS_PER_NONZERO = 6.0  # a typical stochastic epoch, for estimates only
 
@@ -39,24 +38,16 @@ def _estimate(spec, entries):
 
     The counts of stored entries that are known are in `entries`, to which this run's is added.
     """
+    from rrmbench import data
     from rrmbench.bench import identity
 
     stop = spec["stop"]
     key = identity.canonical([spec["dataset"], spec["loss"]])
-    if "passes" not in stop or not (key in entries or _is_here(spec["dataset"])):
+    if "passes" not in stop or not (key in entries or data.is_here(spec["dataset"])):
         return stop.get("seconds", math.nan)
     if key not in entries:
         entries[key] = identity.data_of(spec).X_parts[0].size
     return min(stop["passes"] * entries[key] * NANOSECONDS_PER_NONZERO * 1e-9, stop.get("seconds", math.inf))
-
-
-def _is_here(dataset):
-    """Whether a data set, its test part included, needs no download."""
-    from rrmbench.data import catalogue, fetch
-
-    named = [dataset[key] for key in ("name", "test") if key in dataset and not Path(dataset[key]).is_absolute()]
-    entries = [catalogue.get(name) for name in named]
-    return all(entry.file is None or fetch.locate(entry) for entry in entries)
 
 
 def _seconds(value):

@@ -12,7 +12,6 @@ from rrmbench.bench.columns import MEASURES
 from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
-from rrmbench.kinds import COMPONENTS
 from rrmbench.report import naming
 from rrmbench.report.plots import curves, layout, style
 from rrmbench.report.plots.notes import notes
@@ -120,15 +119,14 @@ def _are_limits(ends):
 
 def _bound_of(experiment, trust):
     """The function from a run to (passes, bound) of its theorem, to the NoTheorem that says why not, or to None."""
-    from rrmbench import registry
+    from rrmbench.bench import identity
     from rrmbench.problem.constants import NoTheorem
     from rrmbench.report.theory import bound_curve  # brings the components with it, which no other figure needs
 
     def bound(run):
         try:
             if trust:
-                for kind in COMPONENTS[1:]:
-                    registry.load_plugins_of(run.result.spec.get(kind))
+                identity.load_plugins(run.result.spec)
             return bound_curve(run, experiment)
         except NoTheorem as reason:
             return reason
