@@ -58,10 +58,10 @@ def _folded(text, width):
 def new(kind, name, folder, stochastic, console):
     """Write a template with its test; print where they are and what comes next."""
     from rrmbench.errors import printable
-    from rrmbench.extending import templates
+    from rrmbench.extending import writing
 
-    file, its_test = templates.write(kind, name, folder, stochastic)
+    file, its_test = writing.write(kind, name, folder, stochastic)
     for path in (file, its_test):
         console.print(printable(f"{path} written"), **PLAIN)
     console.print(printable(f"next: rrmbench test {file}"), **PLAIN)
-    console.print(printable(f"then, in a configuration: {templates.yaml_line(kind, name, file)}"), **PLAIN)
+    console.print(printable(f"then, in a configuration: {writing.yaml_line(kind, name, file)}"), **PLAIN)

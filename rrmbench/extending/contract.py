@@ -4,15 +4,16 @@ from pathlib import Path
 
 from rrmbench import fingerprint, registry
 from rrmbench.errors import RrmbenchError
-from rrmbench.extending import losses, reductions, regularizers, solvers
+from rrmbench.extending import datasets, losses, reductions, regularizers, solvers
 from rrmbench.extending.verdicts import Check
-from rrmbench.kinds import KINDS
+from rrmbench.kinds import COMPONENTS
 
 CHECKS_OF = {
     "loss": losses.named_checks,
     "regularizer": regularizers.named_checks,
     "solver": solvers.named_checks,
     "reduction": reductions.named_checks,
+    "dataset": datasets.named_checks,
 }
 
 
@@ -27,12 +28,12 @@ def checks(path):
         registry.load_plugin(path)
     found = [
         component
-        for kind in KINDS
+        for kind in COMPONENTS
         for component in (registry.lookup(kind, name) for name in registry.names(kind))
         if Path(component.source).resolve() == path
     ]
     if not found:
-        decorators = ", ".join(f"@rrmbench.{kind}" for kind in KINDS)
+        decorators = ", ".join(f"@rrmbench.{kind}" for kind in COMPONENTS)
         raise RrmbenchError(f"{path}: it registers no component; decorate a function with one of {decorators}")
     return [check for component in found for check in checks_of(component)]
 

@@ -1,6 +1,5 @@
 """The checks of a loss: of single outputs by `scalar_losses`, of any kind as a loss over samples."""
 
-import inspect
 import math
 import warnings
 
@@ -26,7 +25,7 @@ SMOOTHINGS = (0.0, 1e-3, 0.3, 1.0, 1e3)
 def named_checks(component):
     """(name, function) of each check of a loss."""
     yield "its form", lambda: form(component)
-    kind = getattr(_built(component)[0][1], "outputs", "scalar")
+    kind = _kind(build_loss({"name": component.name, **variants.defaults(component)})[0])
     if kind == "scalar":
         for name, check in SCALAR.items():
             yield name, lambda check=check: each_label(component, check)
@@ -38,8 +37,8 @@ def named_checks(component):
         yield "solvers reach a certified gap", lambda: reaches_a_gap(component)
 
 
-def _built(component):
-    """(values, loss) of the component with each of its `variants`."""
+def _built(component, kind=None):
+    """(values, loss) of the component with each of its `variants` ; of one kind of outputs, or of any."""
     found = []
     for values in variants.variants(component):
         try:
@@ -47,19 +46,23 @@ def _built(component):
         except RrmbenchError:
             if not found:
                 raise
-    return found
+    return [one for one in found if kind in (None, _kind(one[1]))]
+
+
+def _kind(loss):
+    return getattr(loss, "outputs", "scalar")
 
 
 def form(component):
     """A NamedTuple of floats with the methods and fields of its kind."""
     for values, loss in _built(component):
-        name, kind = f"{component.name}{variants.shown(values)}", getattr(loss, "outputs", "scalar")
+        name, kind = f"{component.name}{variants.shown(values)}", _kind(loss)
         if kind not in METHODS:
             raise Broken(f"{name}: outputs = {kind!r}, allowed is {', '.join(METHODS)}")
         missing = [method for method in METHODS[kind] if not callable(getattr(loss, method, None))]
         if missing:
             raise Broken(
-                f"{name}: {type(loss).__name__} has no method {', '.join(missing)}", inspect.getdoc(build_loss)
+                f"{name}: {type(loss).__name__} has no method {', '.join(missing)}", "`rrmbench new loss NAME` has all"
             )
         if kind != "whole" and not (isinstance(loss, tuple) and hasattr(loss, "_fields")):
             raise Broken(
@@ -81,7 +84,7 @@ def form(component):
 
 def each_label(component, check):
     """check(loss, y, seed) for the variants of a loss and a few labels."""
-    for number, (values, loss) in enumerate(_built(component)):
+    for number, (values, loss) in enumerate(_built(component, "scalar")):
         ys = (
             np.unique(points.labels(component.needs, 6))[:4] if number else np.unique(points.labels(component.needs, 8))
         )
@@ -177,7 +180,7 @@ def _reached(loss, y, seed):
 
 def compiled(component):
     """Kernels give what the methods give in Python."""
-    for values, loss in _built(component):
+    for values, loss in _built(component, "scalar"):
         y = points.labels(component.needs, 8)
         z = np.concatenate([points.OUTPUTS[:6], np.random.default_rng(0).uniform(-4.0, 4.0, 2)])
         b = np.empty(8)
@@ -261,7 +264,7 @@ OVER_SAMPLES = {"over samples: a conjugate pair": _pair, "over samples: the dual
 
 def reaches_a_gap(component):
     """Shipped solvers close the certified gap on a small problem with this loss."""
-    for values, loss in _built(component)[:2]:
+    for values, _ in _built(component)[:2]:
         for psi in (L2, NET) if not values else (L2,):
             X = DATA["dense rows"]()
             p = Problem(X, points.labels(component.needs, X.shape[0]), {"name": component.name, **values}, psi)

@@ -94,7 +94,7 @@ def known_traits():
 
 
 # solver, passes: who finds the optimum of a problem, in this order
-ORACLES = (("coordinate_descent", 300), ("prox_sdca", 2000), ("agm_ef", 2000), ("pdprox_dual", 3000))
+ORACLES = (("agm_ef", 3000), ("prox_sdca", 2000), ("pdprox_dual", 3000))
 
 
 @cache

@@ -93,10 +93,18 @@ def _pair(psi, models, duals):
     for w in models:
         for t in STEPS:
             statements.fenchel_equality(psi, w, t)
-    for w in models:
+    edges = _edges(models[0].shape)
+    for w in (*models, *(1e3 * edge for edge in edges)):
         u = psi.prox(w, 0.0)
-        for v in duals:
+        for v in (*duals, *edges):
             statements.fenchel_inequality(psi, u, v)
+
+
+def _edges(shape):
+    """Single entries, a row or all of them, of both signs: where dual norms differ most."""
+    one, row = np.zeros(shape), np.zeros(shape)
+    one.flat[-1], row[0] = 1.0, 1.0
+    return [sign * part for part in (one, row, np.ones(shape)) for sign in (1.0, -1.0)]
 
 
 def _scaling(psi, models, duals):

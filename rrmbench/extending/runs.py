@@ -10,7 +10,7 @@ from rrmbench.extending.verdicts import Broken
 from rrmbench.numerics.random import Rng
 
 # solver, passes in which it closes the gap of a tiny problem to GAP of its size at the start
-SOLVERS = (("prox_sdca", 300), ("fista", 2000), ("agm_ef", 2000), ("pdprox_dual", 3000))
+SOLVERS = (("fista", 2000), ("prox_sdca", 300), ("pdprox_dual", 3000))
 GAP = 1e-3
 CALLS = 8  # of a library that counts no passes
 

@@ -65,8 +65,8 @@ def fenchel_equality(psi, w, t, tolerance=TOLERANCE):
     slack = tolerance * (1.0 + abs(value) + abs(inner)) + 1e2 * rounding * (1.0 + float(np.linalg.norm(p)) + size)
     if not abs(value + conjugate - inner) <= slack:
         raise Broken(
-            f"psi(p) + psi*(v) - p.v = {value + conjugate - inner:.6g} for p = prox(w, t) = {text_of(p)} and v = (w - p)/t "
-            f"= {text_of(v)}, t={t:g}; expected 0",
+            f"psi(p) + psi*(v) - p.v = {value + conjugate - inner:.6g} for p = prox(w, t) = {text_of(p)}, "
+            f"v = (w - p)/t = {text_of(v)}, t={t:g}; expected 0",
             f"{PAIR}; or prox belongs to another psi",
         )
 
