@@ -31,8 +31,20 @@ def plot(
 
 
 @app.command()
-def show(results: Results):
+def show(
+    results: Results,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="print where the failed runs failed, and nothing else")
+    ] = False,
+):
     """Show each run's status, its passes and seconds to each gap, and its final certified gap."""
+    if traceback:
+        from rrmbench.commands import PLAIN
+        from rrmbench.report.tracebacks import tracebacks
+
+        for line in tracebacks(results):
+            console().print(line, **PLAIN)
+        return
     from rrmbench.report.show import summary
 
     console().print(summary(results))

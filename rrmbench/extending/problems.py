@@ -88,8 +88,9 @@ def _rare(needs, kind):
 
 def known_traits():
     """All traits that a solver may need: of the problems here, and those that shipped solvers need."""
-    mentioned = [registry.lookup("solver", name).needs for name in registry.names("solver")]
-    words = {word for needs in mentioned for need in needs for word in need.split(" or ")}
+    found = [registry.lookup("solver", name) for name in registry.names("solver")]
+    shipped = [component.needs for component in found if component.build.__module__.startswith("rrmbench.")]
+    words = {word for needs in shipped for need in needs for word in need.split(" or ")}
     return sorted(words.union(*(problem_of("dense rows", *one).traits for one in PROBLEMS)))
 
 
