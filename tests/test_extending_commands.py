@@ -10,14 +10,9 @@ from lab import make_lab  # noqa: F401
 
 from rrmbench import fingerprint, registry, toolbox
 from rrmbench.extending import writing
+from rrmbench.kinds import COMPONENTS
 
-KINDS = {
-    "solver": {},
-    "loss": {},
-    "regularizer": {"strength": 0.01},
-    "reduction": {},
-    "dataset": {},
-}
+CASES = [*((kind, ()) for kind in COMPONENTS), ("solver", ("--stochastic",))]
 
 
 @pytest.fixture(name="alone", autouse=True)
@@ -38,21 +33,20 @@ def new(lab, kind, name, *options):
     return lab.cli("new", kind, name, "-o", lab.folder, *options)
 
 
-CASES = [*((kind, ()) for kind in KINDS), ("solver", ("--stochastic",))]
-
-
-@pytest.mark.parametrize(("kind", "options"), CASES, ids=lambda case: "".join(case) or None)
-def test_a_template_runs_in_the_configuration_that_the_closing_line_names(lab, kind, options):
-    ran = new(lab, kind, "first_of_mine", *options)
-    assert ran.code == 0
-    written, tested, following, line = ran.out.splitlines()
-    assert written == f"{lab.folder}/first_of_mine.py written"
-    assert tested == f"{lab.folder}/test_first_of_mine.py written"
-    assert following == f"next: rrmbench test {lab.folder}/first_of_mine.py"
-    config = lab.config(name="mine", **yaml.safe_load(line.partition("configuration: ")[2]))
-    assert lab.cli("run", config, "-o", lab.out).code == 0
-    (result,) = lab.results("mine")
-    assert (result.status, result.trace["passes"][-1] >= 5.0) == ("done", True)
+def test_templates_run_together_in_the_configuration_that_the_closing_lines_name(lab):
+    keys = {}
+    for kind, options in CASES:
+        name = f"first_{'_'.join((kind, *options)).replace('--', '')}"
+        ran = new(lab, kind, name, *options)
+        assert ran.code == 0
+        written, tested, following, line = ran.out.splitlines()
+        assert written == f"{lab.folder}/{name}.py written"
+        assert tested == f"{lab.folder}/test_{name}.py written"
+        assert following == f"next: rrmbench test {lab.folder}/{name}.py"
+        for key, mapping in yaml.safe_load(line.partition("configuration: ")[2]).items():
+            keys[key] = [keys[key], mapping] if key in keys else mapping
+    assert lab.run(lab.config(**keys)).code == 0
+    assert [(r.status, r.trace["passes"][-1] >= 5.0) for r in lab.results()] == [("done", True)] * 2
     assert lab.cli("verify", lab.out, "--trust").code == 0
 
 

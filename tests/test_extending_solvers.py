@@ -1,4 +1,4 @@
-"""Solvers that break a promise, each in one place, and what the checks say of them; kernels are left to the templates."""
+"""Solvers that break a promise, each in one place, and what the checks say of them. None has a kernel of its own."""
 
 from itertools import count
 

@@ -90,7 +90,7 @@ def dual_point_maximizes(loss, y, z, mu, tolerance=1e-12):
     # b is the derivative of phi at z - mu b, which a maximizer that is off by e would miss by e
     if loss.conjugate_convexity > 0.0:
         inner = loss.dual_point(z - mu * b, y, 0.0)
-        if abs(inner - b) > 1e-8 * abs(b) + 1e-10 * (1.0 + abs(z) + abs(mu * b)):
+        if abs(inner - b) > 1e5 * tolerance * abs(b) + 1e2 * tolerance * (1.0 + abs(z) + abs(mu * b)):
             raise Broken(
                 f"dual_point(z={z:.6g}, y={y:g}, mu={mu:g}) = {b:.10g}, but the derivative of phi at z - mu b is "
                 f"{inner:.10g}; they must be equal",
