@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rrmbench.notebook import solve
     from rrmbench.problem.iterate import Iterate
     from rrmbench.problem.problem import Problem
-    from rrmbench.registry import loss, reduction, regularizer, solver
+    from rrmbench.registry import dataset, loss, reduction, regularizer, solver
     from rrmbench.report.results import load_results
 
 __version__ = "0.1.0"
@@ -19,6 +19,7 @@ _HOMES = {
     "reduction": "registry",
     "loss": "registry",
     "regularizer": "registry",
+    "dataset": "registry",
     "Iterate": "problem.iterate",
     "solve": "notebook",
     "Problem": "problem.problem",
@@ -29,6 +30,7 @@ __all__ = [
     "Iterate",
     "Problem",
     "RrmbenchError",
+    "dataset",
     "load_results",
     "loss",
     "reduction",

@@ -33,6 +33,11 @@ def shown(value):
     return shortened(text)
 
 
+def quoted(key):
+    """Return a key or a name as messages quote it."""
+    return shortened(printable(key)) if isinstance(key, str) else shown(key)
+
+
 def shortened(text):
     """Return `text` without its middle where it is long."""
     end = LONGEST // 4

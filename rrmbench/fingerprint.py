@@ -49,10 +49,17 @@ def _meaning(file):
         return source
     tree = _parsed(file)
     for node in ast.walk(tree):
-        has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if has_docstring and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
+        for block in ("body", "orelse", "finalbody"):
+            statements = getattr(node, block, None)
+            if isinstance(statements, list) and any(map(_is_text, statements)):
+                kept = [statement for statement in statements if not _is_text(statement)]
+                setattr(node, block, kept or [ast.Pass()] * (block == "body"))
     return ast.dump(tree).encode()
+
+
+def _is_text(statement):
+    """Whether a statement is a text that nothing reads: a docstring, of a module, class, function or attribute."""
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 def _parsed(file):

@@ -1,8 +1,8 @@
-"""The names of losses, regularizers, solvers and reductions, and the functions behind them.
+"""The names of losses, regularizers, solvers, reductions and made data sets, and the functions behind them.
 
-A component is a function; its keyword parameters are the parameters of the YAML file. The four decorators
-`loss`, `regularizer`, `solver` and `reduction` add one under the function's name, from the package or from
-a user's own file alike.
+A component is a function; its keyword parameters are the parameters of the YAML file. The five decorators
+`loss`, `regularizer`, `solver`, `reduction` and `dataset` add one under the function's name, from the package or
+from a user's own file alike.
 """
 
 import importlib
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rrmbench import fingerprint
-from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.former_names import renamed
-from rrmbench.kinds import KINDS
+from rrmbench.kinds import COMPONENTS, KINDS
 from rrmbench.parameters import File
 
 PEERS = dict.fromkeys(("celer", "skglm", "cyanure"), "'rrmbench[peers]'")  # library -> what pip installs it with
@@ -92,6 +92,7 @@ class Component:
     choose: object = None  # of a solver: f(**parameters) -> (what it needs beside `needs`, what it loses of `gives`)
     deterministic: object = False  # of a solver or a reduction: whether it draws no random numbers, or f(**parameters)
     library: str = ""  # of a solver: the module outside of this package that it cannot run without
+    network: bool = False  # of a data set: whether it is downloaded
 
     def endless(self, rules):
         """Return why no rule of the `stop` section (names of rules) ends this solver, or None if one may."""
@@ -111,6 +112,11 @@ class Component:
         if not callable(self.deterministic):
             return self.deterministic
         return self.deterministic(**{p.name: p.default for p in self.parameters.values()} | values)
+
+    @property
+    def plugin(self):
+        """{"path": its file} of a component from a plug-in file, which a mapping must name; else {}."""
+        return {"path": self.source} if self.build.__module__.startswith("rrmbench_plugin_") else {}
 
     @property
     def summary(self):
@@ -204,8 +210,8 @@ def lacking(needs, has):
     return frozenset(need for need in needs if has.isdisjoint(need.split(" or ")))
 
 
-_components = {kind: {} for kind in KINDS}
-_aliases = {kind: {} for kind in KINDS}
+_components = {kind: {} for kind in COMPONENTS}
+_aliases = {kind: {} for kind in COMPONENTS}
 _plugins = set()  # the resolved paths of the plug-in files that were imported
 
 
@@ -284,12 +290,27 @@ solver = _decorator("solver", keyword_only=True)
 reduction = _decorator("reduction", keyword_only=True)
 
 
+def dataset(function: Callable | None = None, *, aliases: Iterable[str] = (), network: bool = False) -> Any:
+    """Register a function that makes a data set under the function's name; see docs/data.md.
+
+    It returns (X, y), or a mapping with more of `rrmbench.data.arrays.KEYS`; the same arrays for the same parameters.
+    network : it downloads, so that `--dry-run` does not make it
+    """
+
+    def add(f):
+        _add("dataset", f, (), (), aliases, None, None, True, None, keyword_only=False)
+        _components["dataset"][f.__name__] = replace(_components["dataset"][f.__name__], network=network)
+        return f
+
+    return add if function is None else add(function)
+
+
 @cache
 def load():
     """Import every shipped component and every installed plug-in (entry points `rrmbench.plugins`)."""
     from importlib.metadata import entry_points
 
-    for package in KINDS.values():
+    for package in (*KINDS.values(), "data.generators"):
         importlib.import_module(f"rrmbench.{package}")
     for entry in entry_points(group="rrmbench.plugins"):
         entry.load()
@@ -365,6 +386,35 @@ def lookup(kind, name, where=None):
     return _components[kind][name]
 
 
+def name_in_file(kind, mapping, where):
+    """The real name of the component of a mapping whose `path` is a plug-in file that is loaded.
+
+    Without "name", that of its only component of this kind. RrmbenchError where it has none of the name, or several.
+    """
+    path = Path(mapping["path"]).resolve()
+    mine = [name for name in names(kind) if Path(lookup(kind, name).source).resolve() == path]
+    found = f"the {kind} " + ", ".join(mine) if mine else f"no {kind}"
+    if "name" in mapping:
+        real = lookup(kind, mapping["name"], where).name
+    elif len(mine) == 1:
+        real = mine[0]
+    else:
+        raise RrmbenchError(f"{where}: {shortened(mapping['path'])} registers {found}; needed is the name of one")
+    if real not in mine:
+        raise RrmbenchError(f"{where}.name: found '{real}', but {mapping['path']} registers {found}")
+    return real
+
+
+def check_loaded(kind, mapping, where):
+    """Raise RrmbenchError where the plug-in file of a mapping, `path`, was not loaded by whoever may."""
+    path = mapping.get("path")
+    if path is not None and Path(path).resolve() not in _plugins:
+        raise RrmbenchError(
+            f"{where}: '{mapping.get('name')}' comes from the plug-in file {path}, which is not loaded; results are "
+            "data and run no code, --trust loads the files that they name"
+        )
+
+
 def needs_of(kind, cls):
     """What the components of one kind need that stand in the module of a class, which they build."""
     found = [c.needs for c in _components[kind].values() if c.build.__module__ == cls.__module__]
@@ -380,12 +430,8 @@ def from_mapping(kind, mapping, where=None, given=()):
     """
     where = where or kind
     mapping = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
-    path = mapping.pop("path", None)
-    if path is not None and Path(path).resolve() not in _plugins:
-        raise RrmbenchError(
-            f"{where}: '{mapping.get('name')}' comes from the plug-in file {path}, which is not loaded; results are "
-            "data and run no code, --trust loads the files that they name"
-        )
+    check_loaded(kind, mapping, where)
+    mapping.pop("path", None)
     mapping.pop(AROUND.get(kind), None)
     component = lookup(kind, mapping.pop("name"), where)
     return component, component.check(mapping, where, given)

@@ -89,26 +89,6 @@ def problem(loss, regularizer, n=40, d=12, density=0.5, seed=0):
     return Problem(*data(n, d, density, seed, loss), example("loss", loss), regularizer)
 
 
-class Counting:
-    """A data operator that counts its products, and how many of them are with 0, where the result is known."""
-
-    def __init__(self, X):
-        self.X, self.shape, self.sqnorms, self.products, self.zeros = X, X.shape, X.sqnorms, 0, 0
-        if hasattr(X, "rows"):
-            self.rows = X.rows
-
-    def forward(self, w):
-        return self._count(w, self.X.forward)
-
-    def adjoint(self, b):
-        return self._count(b, self.X.adjoint)
-
-    def _count(self, x, multiply):
-        self.products += 1
-        self.zeros += not x.any()
-        return multiply(x)
-
-
 # cvxpy
 
 

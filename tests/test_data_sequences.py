@@ -11,7 +11,7 @@ from lab import make_lab  # noqa: F401, a fixture
 
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.store import Experiment
-from rrmbench.data import catalogue, commands, folds, prepare, spec
+from rrmbench.data import catalogue, commands, fetch, folds, prepare, spec
 from rrmbench.data.draws import ordering
 from rrmbench.data.transform import split_rows
 from rrmbench.errors import RrmbenchError
@@ -175,17 +175,17 @@ def test_the_registry_may_know_the_folds_of_a_data_set(folder, monkeypatch):
     with pytest.raises(RrmbenchError, match=r"dataset.train_fold: needs 'folds'"):
         spec.check({"name": "words_small", "train_fold": 1})
     with pytest.raises(RrmbenchError, match=r"the folds of 'ocr_letters', ocr_letters_fold.txt, are not in"):
-        prepare.fetch.obtain_folds("ocr_letters", catalogue.get("ocr_letters"))
+        fetch.obtain_folds("ocr_letters", catalogue.get("ocr_letters"))
     (folder / "ocr_letters_fold.txt").write_text("1 0\n")
     monkeypatch.setenv("RRMBENCH_DATA", str(folder))
     with pytest.raises(RrmbenchError, match="not that of the folds which the registry entry of 'ocr_letters' says"):
-        prepare.fetch.obtain_folds("ocr_letters", catalogue.get("ocr_letters"))
+        fetch.obtain_folds("ocr_letters", catalogue.get("ocr_letters"))
 
 
 def test_real_ocr_letters_have_ten_folds(monkeypatch):
     if REAL is None or not commands.fetch.locate(catalogue.get("ocr_letters")):
         pytest.skip("the file of 'ocr_letters' is not in RRMBENCH_DATA")
-    path = prepare.fetch.obtain_folds("ocr_letters", catalogue.get("ocr_letters"))
+    path = fetch.obtain_folds("ocr_letters", catalogue.get("ocr_letters"))
     ids, numbers = folds.read(path)
     assert len(ids) == 6877 and np.bincount(numbers).tolist() == [626, 704, 684, 698, 693, 651, 739, 717, 690, 675]
     prepared = prepare.load({"name": "ocr_letters", "train_fold": 0}, "sequences")

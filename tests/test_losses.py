@@ -5,9 +5,9 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.extending import scalar_losses as statements
 from rrmbench.problem.traits import build_loss
 
 LOSSES = oracles.scalar_losses()
@@ -19,94 +19,48 @@ def loss_and_label(name, y):
     return oracles.loss_of(name), float(oracles.labels(name, np.float64(y)))
 
 
-def smoothings(loss):
-    """mu from just above -conjugate_convexity to 1e6."""
-    gamma = loss.conjugate_convexity
-    negative = [-0.999 * gamma, -0.5 * gamma] if gamma > 0.0 else []
-    return [*negative, 0.0, 1e-3, 0.3, 1.0, 1e3, 1e6]
-
-
 @each_loss
 @given(z=numbers, y=numbers, other=numbers)
 def test_fenchel_young(name, z, y, other):
     loss, y = loss_and_label(name, y)
-    b = loss.dual_point(z, y, 0.0)
-    assert loss.value(z, y) + loss.conjugate(b, y) == pytest.approx(b * z, abs=1e-13 * (1 + z * z + y * y))
-    # the same b at another output: the inequality
-    assert loss.value(other, y) + loss.conjugate(b, y) >= b * other - 1e-13 * (1 + z * z + y * y)
+    statements.fenchel_young(loss, y, z, other, tolerance=1e-13 * (1 + z * z + y * y))
 
 
 @each_loss
 @given(y=numbers, b=st.integers(-300, 300).map(lambda k: k / 100))
 def test_conjugate_is_the_supremum(name, y, b):
-    loss, y = loss_and_label(name, y)
-
-    def supremum(radius):
-        grid = np.linspace(-radius, radius, 4001)
-        return max(b * z - loss.value(z, y) for z in [*grid, y, y - 0.1, y + 0.1])
-
-    value = loss.conjugate(b, y)
-    if math.isinf(value):
-        assert supremum(1e9) > 1e6
-    else:
-        assert value >= supremum(20.0) - 1e-9
-        assert value == pytest.approx(supremum(20.0), abs=1e-4)
+    statements.conjugate_is_supremum(*loss_and_label(name, y), b)
 
 
 @each_loss
 @given(z=numbers, y=numbers)
 def test_dual_maximizes(name, z, y):
     loss, y = loss_and_label(name, y)
-    for mu in smoothings(loss):
-
-        def lost(b, mu=mu):
-            value = loss.conjugate(b, y) + 0.5 * mu * b * b - b * z
-            return value if math.isfinite(value) else 1e9 * (1.0 + abs(b))
-
-        b = loss.dual_point(z, y, mu)
-        scale = 1.0 + abs(b * z) + abs(b * y) + abs(loss.conjugate(b, y)) + abs(mu) * b * b
-        probes = [b + sign * 10.0**e for sign in (-1, 1) for e in range(-9, 3)]
-        assert lost(b) <= min(map(lost, probes)) + 1e-14 * scale
-        radius = 1.0 + abs(b)
-        found = minimize_scalar(lost, bounds=(b - radius, b + 0.7 * radius), method="bounded", options={"xatol": 1e-11})
-        assert lost(b) <= found.fun + 1e-14 * scale
-        # b is the derivative of phi at z - mu b, which a maximizer that is off by e would miss by e.
-        inner = loss.dual_point(z - mu * b, y, 0.0)
-        if loss.conjugate_convexity > 0.0:
-            assert inner == pytest.approx(b, rel=1e-9, abs=1e-12 * (1.0 + abs(z) + abs(mu * b)))
+    for mu in statements.smoothings(loss):
+        statements.dual_point_maximizes(loss, y, z, mu, tolerance=1e-14)
 
 
 @each_loss
 @given(z=numbers, y=numbers)
 def test_derivative(name, z, y):
-    loss, y = loss_and_label(name, y)
-    h = 1e-6
-    left = (loss.value(z, y) - loss.value(z - h, y)) / h
-    right = (loss.value(z + h, y) - loss.value(z, y)) / h
-    assert min(left, right) - 1e-6 <= loss.dual_point(z, y, 0.0) <= max(left, right) + 1e-6
+    statements.derivative(*loss_and_label(name, y), z)
 
 
 @each_loss
 @given(z=st.floats(-100.0, 100.0), other=st.floats(-100.0, 100.0), y=numbers)
 def test_declared_constants_hold(name, z, other, y):
-    loss, y = loss_and_label(name, y)
-    assert abs(loss.dual_point(z, y, 0.0)) <= loss.lipschitz
-    for mu in [0.0, 0.1, 1.0]:
-        if loss.conjugate_convexity + mu > 0.0:
-            change = loss.dual_point(z, y, mu) - loss.dual_point(other, y, mu)
-            assert abs(change) <= abs(z - other) / (loss.conjugate_convexity + mu) * (1 + 1e-9) + 1e-12
+    statements.constants_hold(*loss_and_label(name, y), z, other)
 
 
 @each_loss
 def test_declared_constants_are_reached(name):
     # else theoretical steps would be too short without anybody noticing
     loss, y = loss_and_label(name, 0.7)
-    z = np.linspace(-12.0, 12.0, 6001)
-    slopes = np.array([loss.dual_point(t, y, 0.0) for t in z])
+    slope, change = statements.reached_constants(loss, y)
     if math.isfinite(loss.lipschitz):
-        assert np.abs(slopes).max() == pytest.approx(loss.lipschitz, rel=0.03)
+        assert slope == pytest.approx(loss.lipschitz, rel=0.03)
     if loss.conjugate_convexity > 0.0:
-        assert np.diff(slopes).max() / (z[1] - z[0]) == pytest.approx(1.0 / loss.conjugate_convexity, rel=1e-3)
+        assert change == pytest.approx(1.0 / loss.conjugate_convexity, rel=1e-3)
 
 
 @each_loss
@@ -115,11 +69,7 @@ def test_least_norm_subgradient_at_kinks(name):
     kinks = 0
     for y in [-1.0, 1.0] if "binary" in oracles.registry.lookup("loss", name).needs else [-0.5, 0.0, 2.0]:
         for z in [0.0, y] if y != 0.0 else [0.0, 0.1, -0.1]:  # 0.1 is the default epsilon
-            left = (loss.value(z, y) - loss.value(z - 1e-6, y)) / 1e-6
-            right = (loss.value(z + 1e-6, y) - loss.value(z, y)) / 1e-6
-            if right - left > 1e-3:
-                kinks += 1
-                assert loss.dual_point(z, y, 0.0) == pytest.approx(min(max(0.0, left), right), abs=1e-6)
+            kinks += statements.least_norm_at_kink(loss, y, z)
     assert (kinks > 0) == (loss.conjugate_convexity == 0.0)
 
 

@@ -5,9 +5,10 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.extending import whole_regularizers as statements
+from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_regularizer
 
 numbers = st.floats(-5.0, 5.0)
@@ -22,34 +23,23 @@ each_regularizer = pytest.mark.parametrize(
 
 
 @each_regularizer
-@given(w=numbers, t=steps)
-def test_prox_minimizes(psi, w, t):
-    def objective(u):
-        value = t * psi.value(u) + 0.5 * (u - w) ** 2
-        return value if math.isfinite(value) else 1e12 * (1.0 + abs(u))
-
-    u = psi.prox(w, t)
-    probes = [u + sign * 10.0**e for sign in (-1, 1) for e in range(-9, 3)]
-    found = minimize_scalar(objective, bounds=(u - 6.0, u + 5.0), method="bounded", options={"xatol": 1e-11})
-    assert objective(u) <= min(*map(objective, probes), found.fun) + 1e-14 * (1.0 + w * w)
+@given(w=numbers, t=steps, other=numbers)
+def test_prox_minimizes(psi, w, t, other):
+    whole = over_coordinates(psi)
+    u = whole.prox(np.array([other]), 0.0)
+    statements.prox_minimizes(whole, np.array([w]), t, [u], tolerance=1e-14)
 
 
 @each_regularizer
 @given(w=numbers, t=steps)
 def test_moreau(psi, w, t):
-    # w = p + t v with v in the subdifferential of psi at p: psi(p) + psi*(v) = p v, up to the rounding of v
-    p = psi.prox(w, t)
-    v, rounding = (w - p) / t, 4e-16 * (abs(w) + abs(p)) / t
-    nearby = [v, v - rounding, v + rounding] + ([0.0] if abs(v) <= rounding else [])
-    assert min(abs(psi.value(p) + psi.conjugate(x) - p * x) for x in nearby) <= 1e-11 + 10.0 * rounding
+    statements.fenchel_equality(over_coordinates(psi), np.array([w]), t, tolerance=1e-11)
 
 
 @each_regularizer
 @given(w=numbers)
 def test_prox_with_step_zero_projects_on_the_domain(psi, w):
-    p = psi.prox(w, 0.0)
-    assert math.isfinite(psi.value(p))
-    assert p == w or math.isinf(psi.value(w))
+    statements.projects(over_coordinates(psi), np.array([w]))
 
 
 @each_regularizer
@@ -98,9 +88,7 @@ def test_radius_bounds_all_of_no_greater_value(psi, w):
     )
 
 
-@given(w=numbers, c=st.floats(0.0, 10.0))
 @each_regularizer
-def test_homogeneous_is_true(psi, w, c):
-    if getattr(psi, "homogeneous", False):
-        w = psi.prox(w, 0.0)
-        assert psi.value(c * w) == pytest.approx(c * psi.value(w), abs=1e-15)
+@given(w=numbers, other=numbers)
+def test_attributes_say_what_is_so(psi, w, other):
+    statements.flags_are_true(over_coordinates(psi), np.array([w, other]), np.array([other, w]))

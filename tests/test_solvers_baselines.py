@@ -13,6 +13,7 @@ from dense_steps import CENTER, ELASTIC, L1, L2, RATE, at, steps, together
 from runs import dense
 
 from rrmbench import registry
+from rrmbench.extending.touched import Touched
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import Flattened
@@ -98,7 +99,7 @@ def test_every_product_is_counted(solver, loss, regularizer, start):
     if "pegasos" in str(solver) and regularizer is not L2:
         p = replace(p, regularizer="none").regularized(0.1, CENTER)
     b = p.loss_dual(p.X.forward(CENTER)) if start == "both" else None
-    p = replace(p, X=oracles.Counting(p.X))
+    p = replace(p, X=Touched(p.X))
     its = registry.build_solver(solver)(p, Iterate(CENTER + 1.0, b), Rng(0))
     for it in islice(its, 60):
         assert it.passes == (p.X.products - p.X.zeros) / 2

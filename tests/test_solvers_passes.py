@@ -4,81 +4,24 @@ A pass is a product with X and one with X^T, 2 nnz entries read. Kernels count f
 entries are of a type that counts when it is read.
 """
 
-import operator
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
-import oracles
 import pytest
-from numba import types
-from numba.core.caching import NullCache
-from numba.extending import overload
 from scipy.sparse import csr_array
 
 from rrmbench import registry
 from rrmbench.data.layout import kernelized
-from rrmbench.numerics import jit
+from rrmbench.extending.touched import Touched, kernels_in_memory
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
 
-class Counted(NamedTuple):
-    """Numbers that count how often one of them is read by a kernel; whole arrays are read for preparation only."""
-
-    values: np.ndarray
-    reads: np.ndarray
-
-    def __array__(self, dtype=None, copy=None):
-        return self.values
-
-
-@overload(operator.getitem)
-def _read(entries, k):
-    if isinstance(entries, types.NamedTuple) and entries.instance_class is Counted:
-
-        def read(entries, k):
-            entries.reads[0] += 1
-            return entries.values[k]
-
-        return read
-    return None
-
-
-class Columns:
-    """As scipy's CSC of `CSR.columns`, with entries that count."""
-
-    def __init__(self, matrix, reads):
-        self.matrix, self.indptr, self.indices = matrix, matrix.indptr, matrix.indices
-        self.data = Counted(matrix.data, reads)
-
-    def multiply(self, other):
-        return self.matrix.multiply(self.matrix)
-
-
-class Touched(oracles.Counting):
-    """A data operator that counts the entries that are read; a product with 0 reads none."""
-
-    def __init__(self, X):
-        super().__init__(X)
-        self.nnz, self.reads = X.nnz, np.zeros(1, dtype=np.int64)
-        if hasattr(X, "rows"):
-            self.rows = X.rows._replace(data=Counted(X.rows.data, self.reads))
-
-    def columns(self):
-        return Columns(self.X.columns(), self.reads)
-
-    @property
-    def passes(self):
-        return (self.products - self.zeros) / 2 + self.reads[0] / (2 * self.nnz)
-
-
 @pytest.fixture(autouse=True)
-def _no_cache_on_disk(monkeypatch):
-    """Kernels for a type of this file would spoil the cache for processes that do not know it."""
-    for compiled in jit._kernels:
-        monkeypatch.setattr(compiled, "_cache", NullCache())
+def _no_cache_on_disk():
+    with kernels_in_memory():
+        yield
 
 
 N = 24

@@ -13,6 +13,7 @@ from runs import dense
 
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
+from rrmbench.extending.touched import Touched
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
@@ -109,7 +110,7 @@ def test_preconditioning_makes_the_norm_at_most_one(seed, exponent):
 
 def counted(spec, p, start):
     """(passes, products with the data so far) of the first iterates."""
-    X = oracles.Counting(p.X)
+    X = Touched(p.X)
     running = registry.build_solver(spec)(Problem(X, p.y, p.loss, p.regularizer, l2=p.l2), start, Rng(0))
     return [(it.passes + it.checks, X.products) for it in islice(running, 40)]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench.store import SCHEMA_VERSION
+from rrmbench.kinds import KINDS
 from rrmbench.problem.labels import mode_of
 
 
@@ -70,6 +71,13 @@ class Identities:
             before = fingerprint.stamp(files)  # before they are read
             self._digests[files] = before, fingerprint.digest(*files)
         return self._digests[files]
+
+
+def load_plugins(spec):
+    """Import the plug-in files that a spec names; only of a configuration, or of results that the user trusts."""
+    for kind in KINDS:
+        registry.load_plugins_of(spec.get(kind))
+    data.load_plugin_of(spec.get("dataset"))
 
 
 def data_of(spec, load=data.load):

@@ -19,7 +19,7 @@ from textwrap import shorten
 
 import numpy as np
 
-from rrmbench import fingerprint, registry
+from rrmbench import crashes, fingerprint, registry
 from rrmbench.bench import yardstick
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.pinning import pin
@@ -60,7 +60,7 @@ def child(task, connection):
     except (Failure, RrmbenchError) as failure:  # the message says it all
         end = "failed", str(failure), {"contradiction": True} if isinstance(failure, Contradiction) else {}
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
-        end = "failed", shorten(f"{type(error).__name__}: {_text_of(error)}", 200), {"traceback": _traceback_of(error)}
+        end = "failed", _reason_of(error, task.plugins), {"traceback": _traceback_of(error)}
     status, reason, facts = end
     sys.stdout.flush()
     with suppress(OSError):  # the parent is gone
@@ -68,12 +68,12 @@ def child(task, connection):
     os._exit(0)  # whatever threads and exit handlers a plug-in left behind
 
 
-def _text_of(error):
-    """The message of an exception, whose own code may fail."""
-    try:
-        return str(error)
-    except BaseException as another:
-        return f"its message cannot be had, {type(another).__name__}"
+def _reason_of(error, plugins):
+    """The exception in one line, and the place in a plug-in, or in what it imports, that it comes from."""
+    text = shorten(crashes.text_of(error), 200)
+    files = {*fingerprint.sources_of(*plugins), *fingerprint.unforeseen} if plugins else ()
+    place = crashes.place_of(error, (file for file in files if fingerprint.PACKAGE not in file.parents))
+    return f"{place}: {text}" if place else text
 
 
 def _traceback_of(error):

@@ -44,12 +44,15 @@ def data_get(name: Annotated[str, typer.Argument(autocompletion=completion.datas
 def data_info(
     name: Annotated[str, typer.Argument(metavar="NAME|PATH", autocompletion=completion.datasets)],
     format: Format = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="a further key, as in a configuration")
+    ] = None,
 ):
-    """Describe a data set: sizes, labels, norms, where it is, licence."""
+    """Describe a data set: sizes, labels, norms, where it is, licence. A .py file is a plug-in, which runs."""
     from rrmbench.commands import listing
-    from rrmbench.data.commands import info
+    from rrmbench.data.commands import info, named
 
-    listing.facts(info(name, format), console())
+    listing.facts(info(named(name, sets or ()), format), console())
 
 
 @data_app.command("add")

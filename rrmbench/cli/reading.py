@@ -66,8 +66,18 @@ def show(
     runs: Annotated[bool, typer.Option("--runs", help="a row per run, not one per method")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON (docs/reading.md has the fields)")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="print a LaTeX table (booktabs)")] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="print where the failed runs failed, and nothing else")
+    ] = False,
 ):
     """Show what each method needs to reach each gap, in passes and seconds, and who needs least."""
+    if traceback:
+        from rrmbench.commands import PLAIN
+        from rrmbench.report.tracebacks import tracebacks
+
+        for line in tracebacks(results):
+            console().print(line, **PLAIN)
+        return
     from rrmbench.commands.show import show as print_standings
 
     forms = ["json"] * as_json + ["latex"] * as_latex

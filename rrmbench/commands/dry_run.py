@@ -1,7 +1,6 @@
 """`rrmbench run --dry-run`: the runs, what is skipped and why, and an estimate of the cost."""
 
 import math
-from pathlib import Path
 
 from rrmbench.bench.rates import Rates, entries_of
 
@@ -95,25 +94,17 @@ class _Estimates:
 
     def _entries_of(self, spec):
         """The stored entries of the data of a spec, None where they would have to be downloaded."""
+        from rrmbench import data
         from rrmbench.bench import identity
 
         key = identity.canonical([spec["dataset"], spec["loss"]])
         if key not in self.entries:
-            here = _is_here(spec["dataset"])
+            here = data.is_here(spec["dataset"])
             self.entries[key] = entries_of(identity.data_of(spec)) if here else None
         return self.entries[key]
 
 
 _PROBLEM = ("dataset", "loss", "regularizer")
-
-
-def _is_here(dataset):
-    """Whether a data set, its test part included, needs no download."""
-    from rrmbench.data import catalogue, fetch
-
-    named = [dataset[key] for key in ("name", "test") if key in dataset and not Path(dataset[key]).is_absolute()]
-    entries = [catalogue.get(name) for name in named]
-    return all(entry.file is None or fetch.locate(entry) for entry in entries)
 
 
 def _seconds(value):

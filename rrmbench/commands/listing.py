@@ -17,8 +17,10 @@ def listing(kind, console):
         table = Table(title=plural, title_justify="left", box=None, pad_edge=False)
         if plural == "datasets":
             _list_datasets(table)
-        else:
-            _list_components(table, kinds[plural])
+            console.print(table)
+            console.print()
+            table = Table(title="datasets made by a function", title_justify="left", box=None, pad_edge=False)
+        _list_components(table, kinds.get(plural, "dataset"))
         console.print(table)
         console.print()
 

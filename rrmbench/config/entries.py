@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rrmbench.data import catalogue
 from rrmbench.data import places as data_places
+from rrmbench.data.makers import is_plugin
 from rrmbench.errors import RrmbenchError, shortened, shown
 from rrmbench.registry import AROUND
 
@@ -85,7 +86,7 @@ def plugins(kind, entries):
     found = []
     for entry in entries if isinstance(entries, list) else [entries]:
         path = entry.get("path", [])
-        found += path if isinstance(path, list) else [path]
+        found += [file for file in (path if isinstance(path, list) else [path]) if is_plugin(file)]
         if has_inside(kind):
             found += plugins(kind, entry.get("inside", []))
     return found

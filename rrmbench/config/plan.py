@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rrmbench import registry
-from rrmbench.config import components, schema
+from rrmbench.config import components, entries, schema
 from rrmbench.config.grids import count, expand
 from rrmbench.config.raw import DEFAULTS, read
 from rrmbench.config.tune import Tuner
 from rrmbench.config.validity import reason
 from rrmbench.errors import RrmbenchError, shown
-from rrmbench.kinds import COMPONENTS
+from rrmbench.kinds import COMPONENTS, KINDS
 
 MAX_RUNS = 100_000  # of a file, the skipped included
 ANY_SEED = 0  # of a deterministic run, whatever seeds the file lists
@@ -63,7 +63,8 @@ def resolve(raw):
     grids, and if every combination is skipped.
     """
     registry.load()
-    for file in raw.plugins:  # all of them first: one may be named before the mapping that gives its file
+    # all of them first: one may be named before the mapping that gives its file
+    for file in (*raw.plugins, *raw.makers):
         registry.load_plugin(file)
     tree, places = raw.tree, raw.places
     tuner, room = Tuner(tree, places), _Room(places)
@@ -81,13 +82,20 @@ def resolve(raw):
         raise RrmbenchError(f"{raw.path}: every combination is skipped:\n{_listed(skipped)}")
     limit = _limit(tree, places, runs)
     config = DEFAULTS | tree | {"name": name, "plot": plot, "reference": reference, "limit": limit}
-    return Plan(raw.path, name, runs, skipped, plot, reference, limit, raw.plugins, config, tuned)
+    plugins = _of_mathematics(raw, runs)
+    return Plan(raw.path, name, runs, skipped, plot, reference, limit, plugins, config, tuned)
 
 
 def validate(paths):
     """Return the Count of each configuration file."""
     plans = [resolve(raw) for raw in [read(path) for path in paths]]
     return [Count(plan.path, len(plan.runs), len(plan.skipped)) for plan in plans]
+
+
+def _of_mathematics(raw, runs):
+    """The plug-in files that runs need: also one named for its data set only, if a component comes from it."""
+    named = {file for run in runs for kind in KINDS for file in entries.plugins(kind, run[kind])}
+    return (*raw.plugins, *(file for file in raw.makers if str(Path(file).resolve()) in named))
 
 
 class _Room:

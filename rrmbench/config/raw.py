@@ -6,7 +6,7 @@ from pathlib import Path
 from rrmbench.config import entries, overrides
 from rrmbench.config.schema import CASE_KEYS, TOP_KEYS, check_keys
 from rrmbench.errors import RrmbenchError, shown
-from rrmbench.kinds import COMPONENTS
+from rrmbench.kinds import COMPONENTS, KINDS
 from rrmbench.yaml_reader import Places, load
 
 DEFAULTS = {
@@ -21,12 +21,17 @@ _NEEDED = ("dataset", "loss", "solver")
 
 @dataclass(frozen=True)
 class Raw:
-    """A configuration as written: every component a mapping, every path of its own absolute."""
+    """A configuration as written: every component a mapping, every path of its own absolute.
+
+    plugins : the plug-in files of the mathematics, by which kernels are cached
+    makers : further ones, which make data sets
+    """
 
     path: Path
     tree: dict
     places: Places
     plugins: tuple
+    makers: tuple
 
     @property
     def folder(self):
@@ -64,7 +69,8 @@ def read(path, sets=()):
         overrides.apply(tree, places, folder, text)
         _check_cases(tree, places)
         _normalise(tree, places, folder)
-    return Raw(path, tree, places, _plugins(tree))
+    plugins = _plugins(tree, KINDS)
+    return Raw(path, tree, places, plugins, tuple(f for f in _plugins(tree, ("dataset",)) if f not in plugins))
 
 
 def _check_cases(tree, places):
@@ -91,6 +97,6 @@ def _normalise(tree, places, folder):
         block[kind] = entries.normal(kind, block[kind], path, places, folder)
 
 
-def _plugins(tree):
-    mathematics = [(kind, block[kind]) for block, kind, _ in _component_values(tree) if kind != "dataset"]
-    return tuple(dict.fromkeys(file for kind, value in mathematics for file in entries.plugins(kind, value)))
+def _plugins(tree, kinds):
+    named = [(kind, block[kind]) for block, kind, _ in _component_values(tree) if kind in kinds]
+    return tuple(dict.fromkeys(file for kind, value in named for file in entries.plugins(kind, value)))

@@ -18,6 +18,22 @@ def from_source(block, labels="binary"):
     return prepare.from_source(block, labels)
 
 
+def load_plugin_of(block):
+    """Import the plug-in file that makes the data of a `dataset:` block, if any; for blocks that are trusted."""
+    from rrmbench import registry
+    from rrmbench.data import makers
+
+    if isinstance(block, dict) and makers.is_plugin(block.get("path")):
+        registry.load_plugin(block["path"])
+
+
+def is_here(block):
+    """Whether the data of a checked `dataset:` block need no network."""
+    from rrmbench.data import origin
+
+    return origin.is_here(block)
+
+
 def checksum_of(path):
     """The sha256 of a file's uncompressed content."""
     from rrmbench.data import checksums

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
+from rrmbench import registry
 from rrmbench.data import places
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.yaml_reader import parse
@@ -133,9 +134,8 @@ def get(name, where="dataset"):
     """Return the Entry called `name`; raise RrmbenchError with the nearest match if there is none."""
     file = file_of(name)
     if file is None:
-        raise RrmbenchError(
-            f"{where}: unknown data set '{name}'{nearest(name, names())} ('rrmbench list datasets' shows the names)"
-        )
+        hint = nearest(name, [*names(), *registry.names("dataset")])
+        raise RrmbenchError(f"{where}: unknown data set '{name}'{hint} ('rrmbench list datasets' shows the names)")
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rrmbench.data import catalogue, checksums, fetch, libsvm, places, ratings, spec, transform
-from rrmbench.errors import RrmbenchError
+from rrmbench import registry
+from rrmbench.data import arrays, catalogue, checksums, fetch, libsvm, makers, origin, places, ratings, spec, transform
+from rrmbench.errors import RrmbenchError, quoted, shortened
 from rrmbench.problem import labels
+from rrmbench.yaml_reader import parse
 
 LONGEST_NAME = 200  # bytes: files of the cache are named after it
 
@@ -38,15 +40,46 @@ def listing():
 
 def get(name):
     """Find, make or download a data set and check it: dict of name, path, sha256, checksum (its state)."""
+    if makers.is_maker(name):
+        return _made(spec.check(name))
     entry = catalogue.get(name)
     path = fetch.obtain(name, entry)
     sha256 = fetch.content_checksum(name, entry, path)
     return {"name": name, "path": str(path), "sha256": sha256, "checksum": _state(entry, path)}
 
 
-def info(name_or_path, format=None):
-    """Facts of a data set, read from its file: dict in the order to show. `format` is that of a bare path."""
-    source = _in_format(spec.check(name_or_path), format)
+def _made(block):
+    path, sha256 = origin.file_of(block)
+    return {"name": block["name"], "path": str(path), "sha256": sha256, "checksum": "made here"}
+
+
+def named(text, sets=()):
+    """The `dataset:` block of a name or path and texts KEY=VALUE; imports a plug-in file, which the user named."""
+    if makers.is_plugin(text):
+        block = {"path": spec.existing(text, "dataset")}
+        registry.load_plugin(block["path"])
+    else:
+        block = spec.check(text)
+    for setting in sets:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise RrmbenchError(f"--set {shortened(setting)}: allowed is KEY=VALUE such as n=100")
+        block[key.strip()] = parse(value, f"--set {shortened(setting)}").value
+    return block
+
+
+def info(block, format=None):
+    """Facts of a data set, read from its file: dict in the order to show.
+
+    block : a name, a path, or a mapping as in a configuration
+    format : that of a bare path
+    """
+    source = _in_format(spec.check(block), format)
+    if spec.generated(source):
+        facts = _made(source)
+        parts = arrays.read(facts["path"])
+        tests = {"test rows": parts[1].X.shape[0]} if len(parts) > 1 else {}
+        return facts | _sizes(parts[0], None) | tests
     if "name" in source:
         facts, entry = get(source["name"]), catalogue.get(source["name"])
         path, about = Path(facts["path"]), entry.model_dump(include={"title", "licence", "citation", "note"})
@@ -70,7 +103,7 @@ def add(path, name, title=None, format=None):
     """Describe a private file in the user's own registry; return the path of the new entry."""
     path = Path(spec.existing(str(path), "path"))
     if not name.replace("_", "").replace("-", "").isalnum():
-        raise RrmbenchError(f"name: found '{spec.quoted(name)}', allowed are letters, digits, '_' and '-'")
+        raise RrmbenchError(f"name: found '{quoted(name)}', allowed are letters, digits, '_' and '-'")
     if len(name.encode()) > LONGEST_NAME:
         raise RrmbenchError(f"name: found one of {len(name.encode())} bytes, allowed are {LONGEST_NAME}")
     if catalogue.file_of(name) is not None:
@@ -116,7 +149,7 @@ def _sizes(parsed, entry):
         "columns in the file": X.shape[1],
         "nonzeros": X.nnz,
         "density": X.nnz / (n * d),
-        "indices from": 0 if parsed.zero_based else 1,
+        **({} if parsed.zero_based is None else {"indices from": 0 if parsed.zero_based else 1}),
         "task": entry.task if entry else _task(parsed),
         "labels": labels.values_found(parsed.labels),
         "qid": "none" if parsed.qid is None else f"{len(np.unique(parsed.qid))} values",
@@ -146,6 +179,8 @@ def _sizes_of_ratings(found):
 
 def _task(parsed):
     """What the labels look like: two values are binary, few whole numbers classes, others regression."""
+    if parsed.task:
+        return parsed.task
     if parsed.multilabel:
         return "multilabel"
     values = np.unique(parsed.labels)

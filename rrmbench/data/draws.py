@@ -15,6 +15,16 @@ def uniforms(seed, purpose, n):
     return (raw >> np.uint64(11)) * 2.0**-53
 
 
+def normals(seed, purpose, n):
+    """n float64 from the standard normal distribution, multiples of 2^-20.
+
+    The last bits of the inverse distribution function differ between machines; of multiples they are cut off.
+    """
+    from scipy.special import ndtri
+
+    return np.round(ndtri(uniforms(seed, purpose, n) + 2.0**-54) * 2.0**20) * 2.0**-20
+
+
 def ordering(seed, purpose, n):
     """A random permutation of 0..n-1."""
     return np.argsort(uniforms(seed, purpose, n), kind="stable")

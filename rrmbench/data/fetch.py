@@ -102,7 +102,17 @@ def _made(name, entry):
     settings = entry.bundled or entry.synthetic
     recipe = [settings.model_dump(), digest(*WRITERS)]
     recipe = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
-    path = cache_root() / "made" / f"{name}-{recipe[:8]}"
+    return made(name, recipe, lambda path: sources.write(settings, path))
+
+
+def made_file(name, recipe):
+    """Where `made` keeps a file."""
+    return cache_root() / "made" / f"{name}-{recipe[:16]}"
+
+
+def made(name, recipe, write):
+    """Return the path of a file that write(path) makes, kept under its `recipe` (hex digits) while it is undamaged."""
+    path = made_file(name, recipe)
     if path.is_file():
         if _recorded(path) == checksums.checksum_of(path):
             return path
@@ -110,9 +120,12 @@ def _made(name, entry):
     with places.writing_to(path.parent) as folder:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
         os.close(handle)
-        sources.write(settings, temporary)
-        checksums.write_text(_record(path), checksums.checksum_of(temporary, anew=True) + "\n")
-        os.replace(temporary, path)
+        try:
+            write(temporary)
+            checksums.write_text(_record(path), checksums.checksum_of(temporary, anew=True) + "\n")
+            os.replace(temporary, path)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
     return path
 
 

@@ -6,9 +6,9 @@ finds the first bad token.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from rrmbench.data.parsed import Parsed
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError, printable
 
@@ -20,23 +20,6 @@ WRONG_QID = re.compile(rb"qid(?!:[0-9]+(?:[\s#]|$))")
 SPACES = (b" ", b"\t", b"\v", b"\f", b"\r")
 CHUNK = 1 << 18
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """The rows of a file: X (CSR, columns from 0), labels (float array or list of tuples), index base.
-
-    `qid` is an int64 array, or None if a row (or every one) has none.
-    """
-
-    X: object
-    labels: object
-    zero_based: bool
-    qid: object = None
-
-    @property
-    def multilabel(self):
-        return isinstance(self.labels, list)
 
 
 def read(path, zero_based=None):

@@ -8,34 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from rrmbench import fingerprint
-from rrmbench.data import cache, catalogue, checksums, fetch, spec
+from rrmbench.data import cache, checksums, origin, spec
 from rrmbench.errors import RrmbenchError
 
 # what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
-NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "places", "sources")
+NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "generated", "makers", "origin", "places", "sources")
 LABELS = ("binary", "classes", "sequences", "targets", "any")
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file to read, as it was when it was found, with what the registry knows of it (None for a bare path)."""
-
-    name: str
-    path: Path
-    entry: object
-    zero_based: bool | None
-    format: str
-    state: list
-
-    @property
-    def where(self):
-        return f"data set '{self.name}'" if self.entry else str(self.path)
-
-    def checksum(self, anew=False):
-        """The sha256 of the content, `anew` without the memory of `checksums.checksum_of`."""
-        if self.entry:
-            return fetch.content_checksum(self.name, self.entry, self.path, anew)
-        return checksums.checksum_of(self.path, anew)
 
 
 @dataclass(frozen=True)
@@ -45,9 +23,9 @@ class Request:
     folds : the file that says in which fold a qid is
     """
 
-    train: Source
-    test: Source | None
-    folds: Source | None
+    train: origin.Source
+    test: origin.Source | None
+    folds: origin.Source | None
     steps: dict
     labels: str
     checksum: str
@@ -106,33 +84,15 @@ def _request(block, labels, anew=False):
     if labels not in LABELS:
         raise ValueError(f"labels: found {labels!r}, allowed is one of {', '.join(LABELS)}")
     block = spec.check(block)
-    train, test = _source(block), None
+    train, test = origin.source_of(block), None
     if "test" in block:
         key = "path" if Path(block["test"]).is_absolute() else "name"
-        test = _source({key: block["test"], "format": train.format})
-    folds = _folds(block, train)
+        test = origin.source_of({key: block["test"], "format": train.format})
+    folds = origin.folds_of(block, train)
     found = [source.checksum(anew) for source in (train, test, folds) if source]
     checksum = found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
     steps = spec.preparation_steps(block)
     return Request(train, test, folds, steps, labels, checksum, _key(checksum, steps, labels, train))
-
-
-def _source(block):
-    if "path" in block:
-        path = Path(block["path"])
-        about = path.name, path, None, block.get("zero_based"), spec.format_of(block)
-    else:
-        entry = catalogue.get(block["name"])
-        path = fetch.obtain(block["name"], entry)
-        about = block["name"], path, entry, entry.zero_based, entry.format
-    return Source(*about, checksums.state(path))
-
-
-def _folds(block, train):
-    if "test_fold" not in block and "train_fold" not in block:
-        return None
-    path = Path(block["folds"]) if "folds" in block else fetch.obtain_folds(train.name, train.entry)
-    return Source(path.name, path, None, None, "folds", checksums.state(path))
 
 
 def _key(checksum, steps, labels, train):
@@ -148,10 +108,13 @@ def _prepared(train, test, folds, steps, mode):
 
     table = tables.read(train, test, _why_qid(steps, folds, mode))
     _check_outputs(table, steps, mode, train.where)
+    taken = [key for key in ("split", "test_fold", "train_fold") if steps[key] is not None]
+    if train.generated and len(table.parts) > 1 and taken:
+        raise RrmbenchError(f"{train.where}: it has a test part of its own, and '{taken[0]}' makes another one")
     numbers = [labels.numbered_sequences(part.qid, train.where) for part in table.parts] if mode == "sequences" else []
     parts = _parts(table, steps, folds, train.where, *numbers[:1])
     found = parts[0].labels
-    convert, meaning = labels.rule(found, train.entry, steps["positive"], mode, train.where)
+    convert, meaning = labels.rule(found, train.entry or table, steps["positive"], mode, train.where)
     y = [convert(part.labels) for part in parts]
     if mode == "sequences":
         numbers = [labels.numbered_sequences(part.qid, train.where) for part in parts]
@@ -165,7 +128,7 @@ def _prepared(train, test, folds, steps, mode):
     sizes = labels.sizes(found, y[0], mode)
     info = {
         "name": train.name,
-        "task": _task(meaning, sizes, train.entry),
+        "task": _task(meaning, sizes, train.entry or table),
         "labels": meaning,
         "label_values": labels.values_found(found),
     }
@@ -243,4 +206,4 @@ def _task(meaning, sizes, entry):
         return "multiclass"
     if meaning != "as in the file" and "outputs" not in sizes:
         return "binary"
-    return entry.task if entry else "unknown"
+    return entry.task or "unknown"

@@ -6,9 +6,10 @@ from typing import Annotated, Literal, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan
 
-from rrmbench.data import catalogue, places
-from rrmbench.errors import RrmbenchError, nearest, printable, shortened, shown
-from rrmbench.parameters import Fraction, NonNegative, Positive, PositiveInt
+from rrmbench import registry
+from rrmbench.data import catalogue, kernels, makers, places
+from rrmbench.errors import RrmbenchError, nearest, quoted, shortened, shown
+from rrmbench.parameters import Fraction, PositiveInt
 from rrmbench.registry import Parameter
 
 Seed = Annotated[int, Ge(0), Lt(2**63)]
@@ -76,13 +77,7 @@ ABSENT = {
     "test_fold": None,
     "train_fold": None,
 }
-# every kernel is positive semidefinite for these; gamma is 1/d where it is not given
-KERNELS = {
-    "linear": {},
-    "rbf": {"gamma": Positive},
-    "polynomial": {"degree": PositiveInt, "coef0": NonNegative, "gamma": Positive},
-}
-KERNEL_ABSENT = {"degree": 3, "coef0": 1.0, "gamma": None}
+NOT_OF_MADE = ("format", "zero_based", "test")
 RATINGS_HAVE_NO = {
     "tasks": "qid",
     "scale": "features to scale",
@@ -103,14 +98,21 @@ def check(block, where="dataset", folder=None):
     """
     folder = Path.cwd() if folder is None else Path(folder)
     if isinstance(block, str):
-        return _source(block, where, folder)
+        source = _source(block, where, folder, made=True)
+        return source if makers.component_of(source, where) is None else check(source, where, folder)
     if not isinstance(block, dict):
         raise RrmbenchError(f"{where}: found {shown(block)}, allowed is a data set name, a path, or a mapping of keys")
+    component = makers.component_of(block, where, reserved=KEYS)
+    values = {key: value for key, value in block.items() if component and key in component.parameters}
     for key in block:
-        _check_key(key, where)
-    checked = {key: _check_value(key, value, where) for key, value in block.items()}
-    _check_together(checked, where)
-    if "name" in checked:
+        if key not in values:
+            _check_key(key, where, component)
+    checked = {key: _check_value(key, value, where) for key, value in block.items() if key not in values}
+    _check_together(checked, where, component)
+    if component:
+        values = makers.parameters(component, values, where, folder)
+        checked |= {"name": component.name} | component.plugin | values
+    elif "name" in checked:
         catalogue.get(checked["name"], f"{where}.name")
     else:
         checked["path"] = existing(checked["path"], f"{where}.path", folder)
@@ -123,8 +125,16 @@ def check(block, where="dataset", folder=None):
     return checked
 
 
+def generated(block):
+    """(Component, its parameters) of a checked block whose data a function makes, or None."""
+    component = makers.component_of(block, "dataset")
+    return component and (component, {key: block[key] for key in component.parameters if key in block})
+
+
 def format_of(block):
-    """'libsvm' or 'ratings': what a checked block says, else the registry of its name."""
+    """What a checked block says, else the registry of its name; 'arrays' where a function makes the data."""
+    if generated(block):
+        return "arrays"
     stored = catalogue.get(block["name"]).format if "name" in block else "libsvm"
     return block.get("format", stored)
 
@@ -133,8 +143,7 @@ def preparation_steps(block):
     """All steps of preparation of a checked block, absent keys included: equal for equal preparations."""
     steps = ABSENT | {key: value for key, value in block.items() if key in ABSENT}
     if steps["kernel"] is not None:
-        absent = {key: KERNEL_ABSENT[key] for key in KERNELS[steps["kernel"]["name"]]}
-        steps["kernel"] = absent | steps["kernel"]
+        steps["kernel"] = kernels.with_defaults(steps["kernel"])
     return steps
 
 
@@ -149,20 +158,20 @@ def existing(text, where, folder=None):
     return str(path.resolve())
 
 
-def quoted(key):
-    """A key or a name as messages quote it."""
-    return shortened(printable(key)) if isinstance(key, str) else shown(key)
-
-
-def _check_key(key, where):
-    if key not in KEYS:
+def _check_key(key, where, component):
+    allowed = [*(component.parameters if component else ()), *KEYS]
+    if key not in allowed:
         text = quoted(key)
-        raise RrmbenchError(f"{where}.{text}: unknown key '{text}'{nearest(text, KEYS)} (allowed: {', '.join(KEYS)})")
+        raise RrmbenchError(
+            f"{where}.{text}: unknown key '{text}'{nearest(text, allowed)} (allowed: {', '.join(allowed)})"
+        )
+    if component and key in NOT_OF_MADE:
+        raise RrmbenchError(f"{where}.{key}: is for files, and '{component.name}' is made by a function")
 
 
 def _check_value(key, value, where):
     if key == "kernel":
-        return _kernel(value, f"{where}.{key}")
+        return kernels.check(value, f"{where}.{key}")
     try:
         value = Parameter(key, KEYS[key]).check(value, f"{where}.{key}")
     except RrmbenchError as error:
@@ -172,29 +181,8 @@ def _check_value(key, value, where):
     return int(value) if key == "positive" and abs(value) <= 2**53 and float(value).is_integer() else value
 
 
-def _kernel(value, where):
-    value = {"name": value} if isinstance(value, str) else value
-    kinds = ", ".join(KERNELS)
-    name = value.get("name") if isinstance(value, dict) else None
-    if not isinstance(name, str):
-        raise RrmbenchError(
-            f"{where}: found {shown(value)}, allowed is a kernel or a mapping {{name: ..., parameter: value}} ({kinds})"
-        )
-    if name not in KERNELS:
-        found = quoted(name)
-        raise RrmbenchError(f"{where}.name: unknown kernel '{found}'{nearest(name[:50], KERNELS)} (allowed: {kinds})")
-    for key in value:
-        if key != "name" and key not in KERNELS[name]:
-            allowed = ", ".join(KERNELS[name]) or "none"
-            wrong = quoted(key)
-            hint = nearest(wrong, KERNELS[name])
-            raise RrmbenchError(f"{where}.{wrong}: kernel '{name}' has no such parameter (it has: {allowed}){hint}")
-    given = {key: value[key] for key in value if key != "name"}
-    return {"name": name} | {k: Parameter(k, KERNELS[name][k]).check(v, f"{where}.{k}") for k, v in given.items()}
-
-
-def _check_together(block, where):
-    if ("name" in block) == ("path" in block):
+def _check_together(block, where, component):
+    if component is None and ("name" in block) == ("path" in block):
         found = "both" if "name" in block else "neither"
         raise RrmbenchError(f"{where}: found {found} of 'name' and 'path', exactly one is needed")
     for seed, key in SEED_OF.items():
@@ -213,6 +201,8 @@ def _check_together(block, where):
 
 
 def _check_format(block, where):
+    if generated(block):
+        return
     stored = format_of({key: block[key] for key in ("name", "path") if key in block})
     if "name" in block and format_of(block) != stored:
         raise RrmbenchError(
@@ -238,7 +228,7 @@ def _check_layout(block, where):
     for key in "test_fold", "train_fold":
         if key in block and "tasks" in block:
             raise RrmbenchError(f"{where}.{key}: not possible with 'tasks': every task would be in one part only")
-        if key in block and "folds" not in block and not ("name" in block and catalogue.get(block["name"]).folds):
+        if key in block and "folds" not in block and not _registered_folds(block):
             raise RrmbenchError(f"{where}.{key}: needs 'folds', a file with lines 'qid fold'; the registry has none")
     if "tasks" in block and "kernel" in block:
         raise RrmbenchError(f"{where}.kernel: not possible with 'tasks', which share the features themselves")
@@ -246,12 +236,19 @@ def _check_layout(block, where):
         raise RrmbenchError(f"{where}.bias: found '{block['bias']}', with 'tasks' allowed are 'none' and 'regularized'")
 
 
-def _source(text, where, folder):
+def _registered_folds(block):
+    return "name" in block and not generated(block) and catalogue.get(block["name"]).folds
+
+
+def _source(text, where, folder, made=False):
+    """{"name": ...} of a registered data set (or, where `made`, of a function's), or {"path": ...} of a file."""
     if catalogue.file_of(text) is not None:
         return {"name": text}
+    if made and text in registry.names("dataset"):
+        return {"name": text} | registry.lookup("dataset", text).plugin
     path = places.file_at(text, [folder], where)
     if path is None:
-        close = nearest(text[:50], catalogue.names())
+        close = nearest(text[:50], [*catalogue.names(), *(registry.names("dataset") if made else ())])
         raise RrmbenchError(
             f"{where}: found {shown(text)}, which is neither a registered data set{close} "
             f"nor a file ({shortened(str(folder / text))}); 'rrmbench list datasets' shows the names"

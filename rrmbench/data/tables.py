@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from rrmbench.data import layout, libsvm, ratings
+from rrmbench.data import arrays, layout, libsvm, ratings
 from rrmbench.errors import RrmbenchError
 
 
@@ -24,11 +24,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Table:
-    """[the training part, maybe that of a test file], plain facts, and of ratings the shape of the matrix."""
+    """[the training part, maybe a test part], plain facts, of ratings the shape of the matrix, and what is known.
+
+    task, labels, positive : as in an Entry of the registry, of data that have none
+    """
 
     parts: list
     facts: dict
     matrix: tuple | None = None
+    task: str | None = None
+    labels: dict | None = None
+    positive: int | None = None
 
 
 def read(train, test, why_qid):
@@ -42,23 +48,30 @@ def read(train, test, why_qid):
 
 
 def _of_rows(train, test, why_qid):
-    part, zero_based = _rows(train, train.zero_based, why_qid)
+    found = _rows(train, train.zero_based, why_qid)
+    parts, dropped = [_part(parsed, why_qid) for parsed in found], 0
     if train.entry:
-        part = replace(part, X=_registered(part.X, train))
-    parts, dropped = [part], 0
+        parts[0] = replace(parts[0], X=_registered(parts[0].X, train))
     if test is not None:
-        other, _ = _rows(test, zero_based, why_qid)
-        X, dropped = layout.with_columns(other.X, part.X.shape[1])
+        if len(parts) > 1:
+            raise RrmbenchError(f"{train.where}: it has a test part of its own, and 'test' names another one")
+        other = _part(_rows(test, found[0].zero_based, why_qid)[0], why_qid)
+        X, dropped = layout.with_columns(other.X, parts[0].X.shape[1])
         parts.append(replace(other, X=X))
-    return Table(parts, {"zero_based": zero_based, "test_entries_dropped": dropped})
+    return Table(parts, {"zero_based": found[0].zero_based, "test_entries_dropped": dropped}, task=found[0].task)
 
 
 def _rows(source, zero_based, why_qid):
-    parsed = libsvm.read(source.path, zero_based)
-    if why_qid and parsed.qid is None:
-        line = libsvm.line_without_qid(source.path)
-        raise RrmbenchError(f"{source.path}:{line}: the row has no qid, {why_qid}")
-    return Part(parsed.X, parsed.labels, parsed.qid if why_qid else None), parsed.zero_based
+    """[the Parsed rows of a file, maybe those of a test part in it]."""
+    found = arrays.read(source.path) if source.format == "arrays" else [libsvm.read(source.path, zero_based)]
+    if why_qid and any(parsed.qid is None for parsed in found):
+        line = f":{libsvm.line_without_qid(source.path)}: the row" if source.format == "libsvm" else ": it"
+        raise RrmbenchError(f"{source.path if source.format == 'libsvm' else source.where}{line} has no qid, {why_qid}")
+    return found
+
+
+def _part(parsed, why_qid):
+    return Part(parsed.X, parsed.labels, parsed.qid if why_qid else None)
 
 
 def _registered(X, source):

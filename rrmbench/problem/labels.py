@@ -13,6 +13,8 @@ def mode_of(needs):
 def rule(labels, entry, positive, mode, where):
     """Return (convert, description) for the training labels; `convert` turns labels of either part into y.
 
+    entry : what is known of the data: `task`, `labels`, `positive`, each may be None; or None
+
     mode 'binary': y in {-1, 1}. mode 'any': also there if the registry says binary or `positive` is given,
     else the labels as they are. mode 'classes': y in {0, ..., k-1}, the rank of the label among the k that occur
     in the training part; mode 'sequences' likewise, of every row. mode 'targets': y of the shape (n, k), rows of k

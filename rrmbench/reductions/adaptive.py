@@ -204,5 +204,7 @@ class _ByTime:
             )
 
     def __call__(self, stage, x):
-        """As `_ByProgress`."""
+        """As `_ByProgress`; RrmbenchError where the theorems of `passes_to_quarter` are not about the problem."""
+        if stage.strong_convexity == 0.0:
+            raise RrmbenchError("reduction: inner: theory needs a strongly convex problem, use inner: practice")
         return x.passes >= self.passes_to_quarter(stage) - 1e-9, 0.0

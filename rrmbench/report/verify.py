@@ -13,7 +13,6 @@ from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError
-from rrmbench.kinds import COMPONENTS
 from rrmbench.problem.certificate import contradict
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.traits import build_loss
@@ -144,8 +143,7 @@ def _recomputed(result, trust, prepare):
     """(P(w), D(b), the greatest relative error, what is wrong, what is not proven) of a result with a final w."""
     spec, wrong = result.spec, []
     if trust:
-        for kind in COMPONENTS[1:]:
-            registry.load_plugins_of(spec.get(kind))
+        identity.load_plugins(spec)
     loss, _ = registry.from_mapping("loss", spec["loss"])
     prepared = prepare(identity.canonical(spec["dataset"]), mode_of(loss.needs))
     if prepared.checksum != result.data:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, printable
-from rrmbench.kinds import COMPONENTS
 from rrmbench.report import naming
 from rrmbench.report.plots import curves, layout, style
 from rrmbench.report.plots.frame import frame_of
@@ -166,7 +165,7 @@ def _sheet(title, titled, panels, runs, tuned, styles, axes, about):
 
 def _bound_of(experiment, trust):
     """The function from a run to (passes, bound) of its theorem, or to the NoTheorem that says why there is none."""
-    from rrmbench import registry
+    from rrmbench.bench import identity
     from rrmbench.problem.constants import NoTheorem
     from rrmbench.report.theory import bound_curve  # brings the components with it, which no other figure needs
 
@@ -176,8 +175,7 @@ def _bound_of(experiment, trust):
             return NoTheorem(method, "the constants of the theorems need a reference, and there is none")
         try:
             if trust:
-                for kind in COMPONENTS[1:]:
-                    registry.load_plugins_of(run.result.spec.get(kind))
+                identity.load_plugins(run.result.spec)
             return bound_curve(run, experiment) or NoTheorem(method, "no theorem gives a bound at these passes")
         except NoTheorem as reason:
             return reason

@@ -1,0 +1,27 @@
+"""Where in a user's own files an exception came from."""
+
+from pathlib import Path
+
+from rrmbench.errors import printable
+
+
+def place_of(error, files):
+    """ "my_solver.py:12 in step", the innermost of the error's frames that is in one of `files` (paths), or ""."""
+    own, place = {Path(file).resolve() for file in files}, ""
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if Path(code.co_filename).resolve() in own:
+            name = "" if code.co_name == "<module>" else f" in {code.co_name}"
+            place = f"{Path(code.co_filename).name}:{trace.tb_lineno}{name}"
+        trace = trace.tb_next
+    return printable(place)
+
+
+def text_of(error):
+    """ "ZeroDivisionError: division by zero"; an exception's own code may fail to give its message."""
+    try:
+        message = str(error)
+    except BaseException as another:
+        message = f"its message cannot be had, {type(another).__name__}"
+    return f"{type(error).__name__}: {message}"

@@ -1,0 +1,53 @@
+"""The checks of all components that a file registers."""
+
+from pathlib import Path
+
+from rrmbench import fingerprint, registry
+from rrmbench.errors import RrmbenchError
+from rrmbench.extending import datasets, losses, reductions, regularizers, solvers
+from rrmbench.extending.verdicts import Check
+from rrmbench.kinds import COMPONENTS
+
+CHECKS_OF = {
+    "loss": losses.named_checks,
+    "regularizer": regularizers.named_checks,
+    "solver": solvers.named_checks,
+    "reduction": reductions.named_checks,
+    "dataset": datasets.named_checks,
+}
+
+
+def checks(path):
+    """The list of Checks of the components that a file registers, a plug-in's or one of the package.
+
+    The file is imported; RrmbenchError where that fails, or where it registers nothing.
+    """
+    path = Path(path).resolve()
+    registry.load()
+    if fingerprint.PACKAGE not in path.parents:
+        registry.load_plugin(path)
+    found = [
+        component
+        for kind in COMPONENTS
+        for component in (registry.lookup(kind, name) for name in registry.names(kind))
+        if Path(component.source).resolve() == path
+    ]
+    if not found:
+        decorators = ", ".join(f"@rrmbench.{kind}" for kind in COMPONENTS)
+        raise RrmbenchError(f"{path}: it registers no component; decorate a function with one of {decorators}")
+    return [check for component in found for check in checks_of(component)]
+
+
+def checks_of(component):
+    """The Checks of one component."""
+    of, files = f"{component.kind} {component.name}", _own_files(component)
+    return [Check(of, name, run, files) for name, run in CHECKS_OF[component.kind](component)]
+
+
+def _own_files(component):
+    """The component's file and what it imports, without the package's own unless it is one of them."""
+    source = Path(component.source).resolve()
+    if fingerprint.PACKAGE in source.parents:
+        return (source,)
+    files = {*fingerprint.sources_of(source), *fingerprint.unforeseen}
+    return tuple(sorted(file for file in files if fingerprint.PACKAGE not in file.parents))

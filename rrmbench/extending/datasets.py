@@ -1,0 +1,83 @@
+"""The checks of a data set that a function makes."""
+
+import random
+import warnings
+from unittest import SkipTest
+
+import numpy as np
+
+from rrmbench.data import arrays
+from rrmbench.errors import RrmbenchError
+from rrmbench.extending import variants
+from rrmbench.extending.verdicts import Broken, Doubt
+
+SEED = "draw all random numbers from np.random.default_rng(seed) with a parameter 'seed'"
+
+
+def named_checks(component):
+    """(name, function) of each check of a data set."""
+    yield "shapes, and finite numbers", lambda: each_variant(component, shapes)
+    yield "the same parameters make the same data", lambda: each_variant(component, deterministic)
+    yield "the seed", lambda: seeded(component)
+    yield "labels", lambda: each_variant(component, labels)
+
+
+def each_variant(component, check):
+    """check(function of no arguments) for the variants of the parameters; those that are refused are left out."""
+    for number, values in enumerate(variants.variants(component)):
+        try:
+            check(lambda values=values: _made(component, values))
+        except Broken as broken:
+            raise Broken(f"{component.name}{variants.shown(values)}: {broken.text}", broken.hint) from None
+        except RrmbenchError:
+            if number == 0:
+                raise
+
+
+def _made(component, values):
+    read = {key: component.parameters[key].read(value) for key, value in values.items()}
+    return arrays.checked(component.build(**read), f"data set '{component.name}'")
+
+
+def shapes(make):
+    """What the harness asks of the arrays; rows, and rows with entries."""
+    for part in make():
+        n, d = part.X.shape
+        if n < 2 or d < 1:
+            raise Broken(f"X has the shape {(n, d)}, needed are two rows and a column at least")
+        if part.X.nnz == 0:
+            raise Broken("X is 0 everywhere")
+        empty = int(np.sum(np.diff(part.X.indptr) == 0))
+        if empty > n // 2:
+            warnings.warn(Doubt(f"{empty} of {n} rows have no entries"), stacklevel=2)
+
+
+def deterministic(make):
+    """The same arrays each time, and nobody else's random numbers used."""
+    before = np.random.get_state()[1].tobytes(), random.getstate()  # noqa: NPY002 - whether it is used is the question
+    one, again = _bytes(make()), _bytes(make())
+    if one != again:
+        raise Broken("it made other arrays the second time", SEED)
+    if before != (np.random.get_state()[1].tobytes(), random.getstate()):  # noqa: NPY002
+        raise Broken("it uses the global random numbers of numpy or of Python", SEED)
+
+
+def seeded(component):
+    """Another seed makes other data."""
+    if "seed" not in component.parameters:
+        raise SkipTest("it has no parameter 'seed'")
+    values = variants.defaults(component)
+    if _bytes(_made(component, values | {"seed": 1})) == _bytes(_made(component, values | {"seed": 2})):
+        raise Broken("the seeds 1 and 2 make the same data", "use the parameter seed")
+
+
+def labels(make):
+    """More than one value."""
+    for part in make():
+        values = {str(label) for label in part.labels}
+        if len(values) == 1:
+            raise Broken(f"all labels are {values.pop()}", "a data set of one label has nothing to learn")
+
+
+def _bytes(parts):
+    return [(part.X.data.tobytes(), part.X.indices.tobytes(), str(list(part.labels))) for part in parts]

@@ -1,0 +1,80 @@
+"""Whether a solver comes near the optimum of a tiny problem, or stands still away from it."""
+
+import warnings
+
+import numpy as np
+
+from rrmbench import registry
+from rrmbench.extending import problems
+from rrmbench.extending.runs import measured
+from rrmbench.extending.verdicts import Broken, Doubt
+
+FIRST, LAST = 300.0, 1500.0  # passes
+NEAR = 1e-5  # of the distance at the start: near enough not to be asked for more
+SLOW = 0.5  # of it: what even slow methods get below
+CLOSE = 0.03  # of it: what a method that smooths by a fixed amount gets below
+STILL = 0.98  # of the distance after a third of the passes: what stands still there has more after all of them
+
+
+def approaches(component, solve, kind, number):
+    """P(w) - P(w*) falls on the problem of this number, and goes on falling."""
+    loss, psi = problems.taken_by(component.needs)[number]
+    p = problems.problem_of(kind, loss, psi)
+    least, greatest = problems.bounds_of(kind, loss, psi)
+    if not solve.counts_passes:
+        _measure_black_box(solve, p, least, greatest)
+        return
+    for passes in (FIRST, LAST):
+        trace, rows = measured(solve, p, passes, (loss, psi["name"]), gap=1e-9)
+        if trace.status == "diverged":
+            raise Broken(trace.reason, _needs_hint(component, p, "a step that is too long"))
+        away = np.minimum.accumulate([row["primal"] for row in rows]) - greatest
+        first, last, width = away[0], away[-1], max(least - greatest, 0.0) + 1e-12
+        if last <= NEAR * first + 2.0 * width or trace.reason == "relative_gap":
+            return
+        third = away[np.searchsorted([row["passes"] for row in rows], rows[-1]["passes"] / 3.0)]
+        smooths = "smooth" not in p.traits and last <= CLOSE * first  # by itself, by a fixed amount
+        if last > STILL * third + width and _has_settled(rows) and not smooths:
+            raise Broken(
+                f"it stands still: P(w) - P(w*) is {last:.3g} after {rows[-1]['passes']:g} passes and was {third:.3g} "
+                f"after a third of them, {first:.3g} at the start",
+                _needs_hint(component, p, "a gradient, threshold or scaling that is wrong moves the fixed point"),
+            )
+        if last <= STILL * third and last <= SLOW * first:
+            return
+    if last > SLOW * first + width:
+        raise Broken(
+            f"P(w) - P(w*) is {last:.3g} after {rows[-1]['passes']:g} passes, {first:.3g} at the start",
+            _needs_hint(component, p, "steps that are too short or not towards the optimum"),
+        )
+    if last > STILL * third + width:
+        text = f"P(w) - P(w*) no longer falls: {last:.3g} after {rows[-1]['passes']:g} passes, {first:.3g} at the start"
+        warnings.warn(
+            Doubt(
+                f"{text}; steps of a stochastic method must get shorter, or their noise smaller; a fixed smoothing is "
+                "a bias"
+            ),
+            stacklevel=2,
+        )
+
+
+def _has_settled(rows):
+    """Whether P hardly changes in the last third, as at a fixed point; noise would move it."""
+    late = np.array([row["primal"] for row in rows])[2 * len(rows) // 3 :]
+    return float(np.ptp(late)) <= 1e-6 * (1.0 + float(np.abs(late).max()))
+
+
+def _needs_hint(component, p, usual):
+    """The usual mistake, and the traits that this problem lacks and the solver does not say that it needs."""
+    lacks = sorted(registry.lacking({"smooth", "strongly_convex"} - set(component.needs), p.traits))
+    return f"{usual}; this problem is not {' and not '.join(lacks)}: is that in needs?" if lacks else usual
+
+
+def _measure_black_box(solve, p, least, greatest):
+    """The last of a few calls of a library with growing budgets."""
+    from rrmbench.extending.runs import first_iterates
+
+    last = first_iterates(solve, p, 12)[-1]
+    away, first = p.primal(last.w) - greatest, p.primal(np.zeros(p.shape)) - greatest
+    if not away <= 1e-2 * first + 2.0 * max(least - greatest, 0.0):
+        raise Broken(f"P(w) - P(w*) is {away:.3g} after its last call, {first:.3g} at 0")

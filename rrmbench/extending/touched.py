@@ -1,0 +1,103 @@
+"""What a solver touches of the data: products and rows, counted where they are read.
+
+A pass is a product with X and one with X^T, 2 nnz entries read. Kernels count for themselves: they are given rows whose
+entries are of a type that counts when it is read.
+"""
+
+import operator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.core.caching import NullCache
+from numba.extending import overload
+
+from rrmbench.numerics import jit
+
+
+class Entries(NamedTuple):
+    """Numbers that count how often one of them is read by a kernel; whole arrays are read for preparation only."""
+
+    values: np.ndarray
+    reads: np.ndarray
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+    def __getitem__(self, k):
+        """As a kernel's: of rows that are read in Python."""
+        found = self.values[k]
+        self.reads[0] += np.size(found)
+        return found
+
+
+@overload(operator.getitem)
+def _read(entries, k):
+    if isinstance(entries, types.NamedTuple) and entries.instance_class is Entries:
+
+        def read(entries, k):
+            entries.reads[0] += 1
+            return entries.values[k]
+
+        return read
+    return None
+
+
+class Columns:
+    """As scipy's CSC of `CSR.columns`, with entries that count."""
+
+    def __init__(self, matrix, reads):
+        self.matrix, self.indptr, self.indices = matrix, matrix.indptr, matrix.indices
+        self.data = Entries(matrix.data, reads)
+
+    def multiply(self, other):
+        return self.matrix.multiply(self.matrix)
+
+
+class Touched:
+    """A view of a data operator that counts the entries that are read; a product with 0 reads none.
+
+    products : so many with X or X^T, `zeros` of them with 0
+    passes : what was read so far, in passes
+    """
+
+    def __init__(self, X):
+        self.X, self.shape, self.sqnorms, self.nnz = X, X.shape, X.sqnorms, X.nnz
+        self.products, self.zeros, self.reads = 0, 0, np.zeros(1, dtype=np.int64)
+        if hasattr(X, "rows"):
+            self.rows = X.rows._replace(data=Entries(X.rows.data, self.reads))
+
+    def forward(self, w):
+        """z = X w."""
+        return self._count(w, self.X.forward)
+
+    def adjoint(self, b):
+        """X^T b."""
+        return self._count(b, self.X.adjoint)
+
+    def _count(self, x, multiply):
+        self.products += 1
+        self.zeros += not x.any()
+        return multiply(x)
+
+    def columns(self):
+        """X by columns."""
+        return Columns(self.X.columns(), self.reads)
+
+    @property
+    def passes(self):
+        return (self.products - self.zeros) / 2 + self.reads[0] / (2 * self.nnz)
+
+
+@contextmanager
+def kernels_in_memory():
+    """Kernels for `Entries` would spoil the cache on disk for processes that do not know this type."""
+    kept = [(compiled, compiled._cache) for compiled in jit._kernels]
+    for compiled, _ in kept:
+        compiled._cache = NullCache()
+    try:
+        yield
+    finally:
+        for compiled, cache in kept:
+            compiled._cache = cache

@@ -1,0 +1,92 @@
+"""What a check says: nothing where a promise holds, Broken where it does not, Doubt where it may be better kept."""
+
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from unittest import SkipTest
+
+from rrmbench import crashes
+from rrmbench.errors import RrmbenchError, printable
+
+
+class Broken(AssertionError):
+    """A component breaks its contract: what was found, where, and what is expected.
+
+    hint : where the mistake usually is
+    """
+
+    def __init__(self, text, hint=""):
+        super().__init__(f"{text}\n{hint}" if hint else text)
+        self.text, self.hint = text, hint
+
+
+class Doubt(UserWarning):
+    """What is allowed and yet worth a look; issued by `warnings.warn`."""
+
+
+class Verdict(NamedTuple):
+    """state : "ok", "note", "WRONG", or "skipped"; text, hint : what was found and what to look at, "" for "ok"."""
+
+    state: str
+    text: str = ""
+    hint: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One promise of one component; calling it raises Broken where the promise does not hold.
+
+    of : the component, as "loss expectile"
+    name : the promise
+    files : the user's own files, for the place of a crash
+    """
+
+    of: str
+    name: str
+    run: Callable[[], None]
+    files: tuple = field(default=(), repr=False)
+
+    def __call__(self):
+        self.run()
+
+    def __str__(self):
+        return f"{self.of}: {self.name}"
+
+    def verdict(self):
+        """Return the Verdict; a crash of the component is one, too."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                self.run()
+            except Broken as broken:
+                return Verdict("WRONG", broken.text, broken.hint)
+            except SkipTest as skipped:
+                return Verdict("skipped", str(skipped))
+            except RrmbenchError as error:
+                return Verdict("WRONG", str(error))
+            except (Exception, SystemExit) as error:
+                return self._of_crash(error)
+        doubts = [str(one.message) for one in caught if issubclass(one.category, Doubt)]
+        return Verdict("note", "\n".join(dict.fromkeys(doubts))) if doubts else Verdict("ok")
+
+    def _of_crash(self, error):
+        place = crashes.place_of(error, self.files)
+        text = crashes.text_of(error)
+        hint = ""
+        if type(error).__module__.startswith("numba."):
+            text = _essence(text)
+            hint = "kernels compile this code: numbers and arrays, math and numpy functions, no objects, no exceptions"
+        elif "read-only" in text:
+            hint = "the data, labels and centres are the problem's: work on a copy"
+        whole = printable("".join(traceback.format_exception(error)))
+        return Verdict("WRONG", f"{place}: {text}" if place else text, hint, whole)
+
+
+def _essence(text):
+    """The lines of a message of numba that say what is wrong and where."""
+    lines = [line.strip() for line in text.splitlines()]
+    told = [line for line in lines if line and not line.startswith(("-", "This is", "During", "For more", "Failed in"))]
+    return "\n".join(told[:8])

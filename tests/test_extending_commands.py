@@ -1,0 +1,289 @@
+"""`rrmbench new` and `rrmbench test`, the place of a crash, and `rrmbench show --traceback`."""
+
+import subprocess
+import sys
+
+import pytest
+import stored
+import yaml
+from lab import make_lab  # noqa: F401
+
+from rrmbench import fingerprint, registry, toolbox
+from rrmbench.extending import writing
+from rrmbench.kinds import COMPONENTS
+
+CASES = [*((kind, ()) for kind in COMPONENTS), ("solver", ("--stochastic",))]
+
+
+@pytest.fixture(name="alone", autouse=True)
+def plug_ins_of_this_test_alone(monkeypatch, tmp_path):
+    """Components and modules of a test that are gone after it."""
+    registry.load()
+    for kind in registry._components:
+        monkeypatch.setitem(registry._components, kind, dict(registry._components[kind]))
+    monkeypatch.setattr(registry, "_plugins", set(registry._plugins))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def new(lab, kind, name, *options):
+    return lab.cli("new", kind, name, "-o", lab.folder, *options)
+
+
+def test_templates_run_together_in_the_configuration_that_the_closing_lines_name(lab):
+    keys = {}
+    for kind, options in CASES:
+        name = f"first_{'_'.join((kind, *options)).replace('--', '')}"
+        ran = new(lab, kind, name, *options)
+        assert ran.code == 0
+        written, tested, following, line = ran.out.splitlines()
+        assert written == f"{lab.folder}/{name}.py written"
+        assert tested == f"{lab.folder}/test_{name}.py written"
+        assert following == f"next: rrmbench test {lab.folder}/{name}.py"
+        for key, mapping in yaml.safe_load(line.partition("configuration: ")[2]).items():
+            keys[key] = [keys[key], mapping] if key in keys else mapping
+    assert lab.run(lab.config(**keys)).code == 0
+    assert [(r.status, r.trace["passes"][-1] >= 5.0) for r in lab.results()] == [("done", True)] * 2
+    assert lab.cli("verify", lab.out, "--trust").code == 0
+
+
+@pytest.mark.parametrize("kind", [pytest.param("loss", marks=pytest.mark.exhaustive), "dataset"])
+def test_the_test_of_a_template_passes_and_names_each_promise(lab, kind):
+    new(lab, kind, "second_of_mine")
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "test_second_of_mine.py"]
+    ran = subprocess.run(command, cwd=lab.folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout
+    assert f"{kind} second_of_mine: " in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [pytest.param(*case, marks=[] if case[0] in ("solver", "dataset") and not case[1] else pytest.mark.exhaustive)
+     for case in CASES],
+)  # fmt: skip
+def test_a_template_keeps_its_promises(lab, kind, options):
+    new(lab, kind, "third_of_mine", *options)
+    ran = lab.cli("test", lab.folder / "third_of_mine.py", "--verbose")
+    assert ran.code == 0, ran.out
+    lines = ran.out.splitlines()
+    assert lines[0] == f"{kind} third_of_mine"
+    assert lines[-1].startswith(f"{len(lines) - 2} checks: 0 WRONG, 0 notes")
+    assert all(line.startswith("  ok     ") for line in lines[1:-1])
+
+
+def test_new_never_overwrites(lab):
+    (lab.folder / "test_mine.py").write_text("keep")
+    ran = new(lab, "solver", "mine")
+    assert (ran.code, ran.err) == (
+        2,
+        f"rrmbench: {lab.folder}/test_mine.py: it exists, and is not overwritten; choose another name or folder (-o)\n",
+    )
+    assert not (lab.folder / "mine.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "words"),
+    [
+        ("solvers", "mine", "found 'solvers', allowed is dataset, loss, regularizer, solver, reduction; did you mean"),
+        ("solver", "my-solver", "did you mean 'my_solver'?"),
+        ("solver", "class", "allowed is a Python identifier"),
+        ("solver", "../up", "allowed is a Python identifier"),
+        ("solver", "fista", "the solver name 'fista' is taken; choose another, such as 'my_fista'"),
+        ("solver", "pdexg", "is taken"),
+        ("dataset", "mnist", "is taken"),
+        ("loss", "numpy", "would hide the module 'numpy'"),
+    ],
+)
+def test_new_refuses(lab, kind, name, words):
+    ran = new(lab, kind, name)
+    assert ran.code == 2 and words in ran.err, ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_only_solvers_are_stochastic(lab):
+    ran = new(lab, "loss", "mine", "--stochastic")
+    assert ran.code == 2 and "--stochastic is for solvers" in ran.err
+
+
+def test_templates_import_public_names_alone():
+    for template in writing.TEMPLATES.glob("*.py"):
+        for line in template.read_text().splitlines():
+            if line.startswith(("from rrmbench", "import rrmbench")):
+                assert line.startswith(("from rrmbench.toolbox import", "from rrmbench.extending import checks")), line
+
+
+# test
+
+WRONG_LOSS = """
+from typing import NamedTuple
+import rrmbench
+
+class Mine(NamedTuple):
+    conjugate_convexity: float = 1.0
+    lipschitz: float = float("inf")
+    def value(self, z, y):
+        return 0.5 * (z - y) * (z - y)
+    def conjugate(self, b, y):
+        return 0.25 * b * b + y * b
+    def dual_point(self, z, y, mu):
+        return (z - y) / (1.0 + mu)
+
+@rrmbench.loss
+def wrong_of_mine():
+    return Mine()
+"""
+
+
+def test_a_wrong_plug_in_is_exit_code_1_with_what_was_found_and_a_hint(lab):
+    file = lab.folder / "wrong_of_mine.py"
+    file.write_text(WRONG_LOSS)
+    ran = lab.cli("test", file)
+    assert (ran.code, ran.err) == (1, "")
+    assert "  WRONG  value and conjugate: Fenchel and Young\n         wrong_of_mine: value + conjugate" in ran.out
+    assert "hint: value and conjugate must be a pair" in ran.out.replace("\n         ", " ")
+    assert "value is not" not in ran.out
+    assert ran.out.splitlines()[-1].startswith("13 checks: ") and " 0 WRONG" not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "no such plug-in file"),
+        ("x = 1\n", "it registers no component; decorate a function with one of @rrmbench.dataset"),
+        ("def f(:\n", "cannot be imported: SyntaxError"),
+        ("\n\nraise ValueError('no')\n", "cannot be imported: ValueError: no"),
+    ],
+)
+def test_a_file_that_is_no_plug_in_is_one_message(lab, text, words):
+    file = lab.folder / "none_of_mine.py"
+    if text is not None:
+        file.write_text(text)
+    ran = lab.cli("test", file)
+    assert ran.code == 2 and words in ran.err and ran.out == ""
+    assert ran.err.count("\n") == 1
+
+
+def test_a_shipped_file_is_tested_where_it_is(lab):
+    ran = lab.cli("test", registry.lookup("loss", "squared").source)
+    assert ran.code == 0 and ran.out.splitlines()[0] == "loss squared"
+
+
+# crashes
+
+CRASHING = """
+import numpy as np
+import rrmbench
+from crashing_helper import share
+
+@rrmbench.solver
+def crashing(problem, start, rng, *, how="here"):
+    yield rrmbench.Iterate(np.zeros(problem.shape))
+    yield rrmbench.Iterate(np.zeros(problem.shape), passes=1)
+    if problem.n > 8:
+        step(problem, how)
+
+def step(problem, how):
+    if how == "here":
+        1 / 0
+    if how == "helper":
+        share(0)
+    if how == "package":
+        problem.X.forward(np.zeros(3))
+"""
+HELPER = "def share(n):\n    return 1 / n\n"
+
+
+PLACES = {
+    "here": "crashing.py:15 in step: ZeroDivisionError: division by zero",
+    "helper": "crashing_helper.py:2 in share: ZeroDivisionError: division by zero",
+    "package": "crashing.py:19 in step: ValueError: ",
+}
+
+
+def test_a_crash_is_told_with_the_line_of_the_plug_in(lab):
+    (lab.folder / "crashing.py").write_text(CRASHING)
+    (lab.folder / "crashing_helper.py").write_text(HELPER)
+    ran = lab.run(lab.config(solver={"path": "crashing.py", "name": "crashing", "how": list(PLACES)}))
+    assert ran.code == 1
+    for result in lab.results():
+        assert result.reason.startswith(PLACES[result.spec["solver"]["how"]])
+        assert result.reason in ran.err
+    ran = lab.cli("show", lab.out, "--traceback")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    heads = [line for line in lines if line.startswith("failed: ")]
+    assert len(heads) == 3 and all(any(place in head for head in heads) for place in PLACES.values())
+    assert lines.count("Traceback (most recent call last):") == 3
+    assert any('crashing.py", line 15, in step' in line for line in lines)
+
+
+def test_runs_of_one_traceback_share_it_and_escapes_are_escaped(tmp_path, lab):
+    folder = tmp_path / "toy"
+    results = [stored.result(stored.spec(seed=k), {}, "failed", "no", traceback="one\n\x1b[31mred") for k in range(3)]
+    results += [
+        stored.result(stored.spec(seed=k), {}, "failed", "no", **more) for k, more in ((3, {}), (4, {"traceback": 5}))
+    ]
+    stored.experiment(folder, [*results, stored.result(stored.spec(seed=5))])
+    ran = lab.cli("show", folder, "--traceback")
+    assert ran.code == 0
+    assert ran.out.count("failed: ") == 5
+    assert ran.out.count("one\n\\x1b[31mred\n") == 1
+    assert ran.out.count("no traceback was stored") == 1
+    assert "Traceback" not in ran.out
+
+
+def test_no_failed_run_is_said(tmp_path, lab):
+    stored.experiment(tmp_path / "toy", [stored.result(stored.spec())])
+    assert lab.cli("show", tmp_path / "toy", "--traceback").out == "toy: 0 failed runs\n"
+
+
+# identity
+
+
+EDITS = {
+    "a comment": ("1 / 0", "1 / 0  # never"),
+    "a docstring": ("def step(problem, how):", 'def step(problem, how):\n    """New."""'),
+    "layout": ('    if how == "here":', "    if (\n        how\n        == 'here'\n    ):"),
+    "a text that nothing reads": ("\ndef step", "\n'about steps'\n\ndef step"),
+    "a number in another spelling": ("problem.n > 8", "problem.n > 0x8"),
+}
+CHANGES = {
+    "a number": ("problem.n > 8", "problem.n > 9"),
+    "a default": ('how="here"', 'how="there"'),
+    "a text that is compared": ('"helper"', '"help"'),
+    "a decorator": ("@rrmbench.solver", "@rrmbench.solver(needs={'smooth'})"),
+    "a statement less": ("        share(0)\n", "        pass\n"),
+}
+
+
+@pytest.mark.parametrize("name", [*EDITS, *CHANGES])
+def test_a_plug_in_is_its_code_without_docstrings_comments_and_layout(tmp_path, name):
+    files = tmp_path / "crashing.py", tmp_path / "crashing_helper.py"
+    for file, text in zip(files, (CRASHING, HELPER), strict=True):
+        file.write_text(text)
+    covered = fingerprint.sources_of(files[0])
+    assert set(files) <= set(covered)
+    before = fingerprint.digest(*covered)
+    old, new = (EDITS | CHANGES)[name]
+    assert CRASHING.count(old) == 1
+    files[0].write_text(CRASHING.replace(old, new))
+    assert (fingerprint.digest(*covered) == before) == (name in EDITS)
+    files[0].write_text(CRASHING)
+    files[1].write_text(f'"""A text."""\n\n\n{HELPER}')
+    assert fingerprint.digest(*covered) == before
+    files[1].write_text(HELPER.replace("1 / n", "2 / n"))
+    assert fingerprint.digest(*covered) != before
+
+
+# the toolbox
+
+
+def test_the_names_of_the_toolbox_are_there_and_documented():
+    text = (fingerprint.PACKAGE.parent / "docs" / "toolbox.md").read_text(encoding="utf-8")
+    missing = [name for name in toolbox.__all__ if f"`{name}" not in text]
+    assert not missing
+    public = {name for name in vars(toolbox) if not name.startswith("_")}
+    assert public == set(toolbox.__all__)

@@ -1,0 +1,212 @@
+"""Solvers that break a promise, each in one place, and what the checks say of them. None has a kernel of its own."""
+
+from itertools import count
+
+import numpy as np
+import pytest
+from test_extending import broken, components_of_this_test_alone, verdict  # noqa: F401
+
+from rrmbench import Iterate, registry
+from rrmbench.extending.contract import checks_of
+
+ITERATE, PASSES, SEED = "every iterate", "passes are what was touched", "the seed"
+ALONE, START, EMPTY = "data and start are left alone", "it goes on from a start", "rows without entries"
+
+
+def descent(problem, start, rng, w=None, own=None, at_row=1.0, count=1.0, first=0.0, b=True, scale=1.0):
+    """Proximal gradient steps with something to be wrong in each argument."""
+    w = problem.start(start) if w is None else w
+    passes = first
+    yield Iterate(w, passes=passes)
+    while True:
+        passes += count * (1.0 if w.any() else 0.5)
+        duals = problem.loss_dual(problem.X.forward(w))
+        w = problem.prox(w - scale * problem.X.adjoint(duals) / problem.n / problem.L, at_row / problem.L)
+        yield Iterate(w, duals if b else None, passes)
+
+
+def test_the_right_one_passes():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return descent(problem, start, rng)
+
+    found = {check.name: check.verdict() for check in checks_of(registry.lookup("solver", "mine"))}
+    assert {v.state for v in found.values()} == {"ok"}, found
+    assert {ITERATE, PASSES, SEED, ALONE, START, EMPTY} <= set(found)
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2.0])
+def test_a_miscounted_pass_is_found(factor):
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return descent(problem, start, rng, count=factor)
+
+    assert "where it has touched" in broken("solver", "mine", PASSES)
+
+
+def test_a_pass_that_is_forgotten_from_a_start_alone_is_found():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return descent(problem, start, rng, count=1.0 if start is None else 0.9)
+
+    assert "where it has touched" in broken("solver", "mine", PASSES)
+
+
+def single_rows(problem, rng, passes_of_a_pass=1.0, sparse_factor=1.0, draw=None):
+    """Stochastic steps in Python, on rows as kernels see them."""
+    rows, n = problem.X.rows, problem.n
+    factor = sparse_factor if problem.X.nnz < 0.5 * n * problem.shape[0] else 1.0
+    w = problem.start()
+    L_max = problem.smoothness * problem.R**2
+    yield Iterate(w)
+    for k in count(1):
+        eta = 1.0 / (L_max * np.sqrt(k) + problem.strong_convexity * n * k)
+        for i in (draw or rng.integers)(n, n):
+            here = slice(rows.indptr[i], rows.indptr[i + 1])
+            columns = np.asarray(rows.indices[here], dtype=np.int64)
+            b = problem.loss.dual_point(float(rows.data[here] @ w[columns]), problem.y[i], problem.mu)
+            w[columns] -= eta * factor * b * rows.data[here]
+            w[:] = problem.prox(w, eta)
+        yield Iterate(w, passes=passes_of_a_pass * k)
+
+
+ROWS = {"smooth", "scalar", "coordinate", "rows"}
+
+
+@pytest.mark.parametrize("passes", [0.5, 1.0, 1.5])
+def test_passes_of_single_rows_are_counted(passes):
+    @registry.solver(needs=ROWS)
+    def mine(problem, start, rng):
+        return single_rows(problem, rng, passes)
+
+    if passes == 1.0:
+        assert verdict("solver", "mine", PASSES).state == "ok"
+    else:
+        assert "entries of rows" in broken("solver", "mine", PASSES)
+
+
+def test_a_factor_on_sparse_rows_alone_is_found():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return descent(problem, start, rng, scale=2.0 if problem.shape[0] == 40 else 1.0)
+
+    sparse = broken("solver", "mine", "it reaches the optimum: logistic, elastic_net, sparse")
+    assert "stands still" in sparse
+    assert verdict("solver", "mine", "it reaches the optimum: logistic, elastic_net, dense").state == "ok"
+
+
+def test_random_numbers_of_elsewhere_are_found():
+    generator = np.random.default_rng(0)
+
+    @registry.solver(needs=ROWS)
+    def mine(problem, start, rng):
+        return single_rows(problem, rng, draw=lambda n, size: generator.integers(0, n, size))
+
+    assert "the same seed differ" in broken("solver", "mine", SEED)
+
+
+def test_random_numbers_that_are_drawn_and_not_used_are_found():
+    @registry.solver(needs=ROWS)
+    def mine(problem, start, rng):
+        def draw(n, size):
+            rng.integers(n, size)
+            return np.arange(n)
+
+        return single_rows(problem, rng, draw=draw)
+
+    assert "another seed" in broken("solver", "mine", SEED)
+
+
+def test_a_missing_need_is_found_and_named():
+    @registry.solver
+    def mine(problem, start, rng):
+        return descent(problem, start, rng)
+
+    found = broken("solver", "mine", "it reaches the optimum: hinge, l2, dense")
+    assert "is that in needs?" in found and "smooth" in found
+
+
+def test_a_need_that_is_no_trait_is_found():
+    @registry.solver(needs={"smoth"})
+    def mine(problem, start, rng):
+        return descent(problem, start, rng)
+
+    assert "did you mean 'smooth'?" in broken("solver", "mine", "its form")
+
+
+def stops(problem, start, rng):
+    yield from (x for x, _ in zip(descent(problem, start, rng), range(5), strict=False))
+
+
+def spoils_the_start(problem, start, rng):
+    w = problem.start() if start is None else start.w
+    for x in descent(problem, start, rng, w=w):
+        w -= 0.1
+        yield x
+
+
+def begins_anew(problem, start, rng):
+    return descent(problem, None, rng)
+
+
+def writes_on_the_labels(problem, start, rng):
+    problem.y[0] = 5.0
+    return descent(problem, start, rng)
+
+
+def divides_by_a_norm(problem, start, rng):
+    norms = np.sqrt(problem.X.sqnorms)
+    for x in descent(problem, start, rng):
+        yield x._replace(w=x.w * float(np.min(norms / norms)))
+
+
+def wrong_pair(problem, start, rng):
+    return descent(problem, start, rng)
+
+
+def rarely(problem, start, rng):
+    for k, x in enumerate(descent(problem, start, rng)):
+        if k % 3 == 0:
+            yield x
+
+
+WRONG = {
+    "stops": (stops, ITERATE, "stopped by itself"),
+    "first costs": (lambda p, s, rng: descent(p, s, rng, first=1.0), ITERATE, "the first iterate counts 1 passes"),
+    "float32": (
+        lambda p, s, rng: (x._replace(w=x.w.astype(np.float32)) for x in descent(p, s, rng)),
+        ITERATE,
+        "float32",
+    ),
+    "nan": (lambda p, s, rng: descent(p, s, rng, scale=np.nan), ITERATE, "objective is nan"),
+    "rarely": (rarely, ITERATE, "passes between two iterates"),
+    "spoils the start": (spoils_the_start, ALONE, "start"),
+    "writes on labels": (writes_on_the_labels, ALONE, "read-only"),
+    "begins anew": (begins_anew, START, "away from it"),
+    "divides by a norm": (divides_by_a_norm, EMPTY, "not finite"),
+    "half of the threshold": (
+        lambda p, s, rng: descent(p, s, rng, at_row=0.5),
+        "it reaches the optimum: squared, l1, dense",
+        "stands still",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", WRONG)
+def test_a_broken_promise_is_told(name):
+    solve, check, words = WRONG[name]
+
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return solve(problem, start, rng)
+
+    assert words in broken("solver", "mine", check)
+
+
+def test_a_pair_that_is_none_is_found():
+    @registry.solver(needs={"smooth", "strongly_convex"}, gives={"dual"})
+    def mine(problem, start, rng):
+        return wrong_pair(problem, start, rng)
+
+    assert "promises" in broken("solver", "mine", 'gives "dual"')
