@@ -298,9 +298,7 @@ def dataset(function: Callable | None = None, *, aliases: Iterable[str] = (), ne
     """
 
     def add(f):
-        _add("dataset", f, (), (), aliases, None, None, True, None, keyword_only=False)
-        _components["dataset"][f.__name__] = replace(_components["dataset"][f.__name__], network=network)
-        return f
+        return _add("dataset", f, False, aliases, needs=frozenset(), gives=frozenset(), network=network)
 
     return add if function is None else add(function)
 
