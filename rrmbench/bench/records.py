@@ -8,8 +8,10 @@ whatever zipfile and numpy raise), which the store turns into its UnreadableFile
 import json
 import math
 import re
+from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 from zipfile import ZipFile
 
 import numpy as np
@@ -23,6 +25,7 @@ STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
 TEXT_LIMIT = 64 * 2**20  # bytes of a header, a manifest or a column of a trace
 ARRAY_LIMIT = 2**30  # bytes of w or b
 _DEPTH, _DIGITS, _MEMBERS = 64, 300, 100
+_NPY_HEADER = 10_000  # bytes, as many as numpy allows
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _CHUNK = 2**20
@@ -33,7 +36,7 @@ def parsed(text: bytes, path: Path) -> dict:
     if len(text) > TEXT_LIMIT:
         raise ValueError(f"more than {TEXT_LIMIT} bytes of JSON")
     content = json.loads(text, parse_int=_whole)
-    if _depth(content) > _DEPTH:
+    if text.count(b"[") + text.count(b"{") > _DEPTH and _depth(content) > _DEPTH:
         raise ValueError(f"nested deeper than {_DEPTH} levels")
     _need(isinstance(content, dict), "the content", "no mapping")
     version = content["schema_version"]
@@ -124,11 +127,11 @@ def array(archive: ZipFile, name: str, limit: int) -> np.ndarray:
     info = archive.getinfo(f"{name}.npy")
     _need(info.file_size <= limit, name, f"{info.file_size} bytes, more than {limit}")
     with archive.open(info) as stream:
-        shape, order, kind = _layout(stream)
-        size = math.prod(shape) * kind.itemsize
-        text = stream.read(size + 1)  # with the checksum of the member at its end
-        _need(len(text) == size, name, f"{len(text)} bytes for the shape {shape}")
-    return np.frombuffer(text, dtype=kind).reshape(shape, order=order).copy()
+        text = stream.read()  # as many bytes as the directory says at most; the checksum is compared at the end
+    (shape, order, kind), start = _layout(text)
+    size = len(text) - start
+    _need(size == math.prod(shape) * kind.itemsize, name, f"{size} bytes for the shape {shape}")
+    return np.frombuffer(text, dtype=kind, offset=start).reshape(shape, order=order).copy()
 
 
 def sound(archive: ZipFile, name: str) -> None:
@@ -140,8 +143,20 @@ def sound(archive: ZipFile, name: str) -> None:
             pass
 
 
-def _layout(stream: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype]:
-    """(shape, order, dtype) from the start of a .npy file."""
+_Layout = tuple[tuple[int, ...], Literal["C", "F"], np.dtype]
+
+
+def _layout(text: bytes) -> tuple[_Layout, int]:
+    """(shape, order, dtype) from the start of the bytes of a .npy file, and where the numbers begin."""
+    digits = {1: 2, 2: 4}[text[6]]  # of the length of the header, by the version
+    start = 8 + digits + int.from_bytes(text[8 : 8 + digits], "little")
+    _need(start <= _NPY_HEADER, "the header of an array", f"{start} bytes")
+    return _layout_of(text[:start]), start
+
+
+@lru_cache(maxsize=256)  # thousands of columns have the same few headers, each of which numpy parses as Python
+def _layout_of(header: bytes) -> _Layout:
+    stream = BytesIO(header)
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
     shape, fortran, kind = read(stream)

@@ -174,7 +174,7 @@ def _tell_origins_apart(found: list[StoredRun]) -> None:
     """
     alike: dict[tuple, list[StoredRun]] = {}
     for run in found:
-        alike.setdefault(_but_seed(run.keys), []).append(run)
+        alike.setdefault(but_seed(run.keys), []).append(run)
     for members in alike.values():
         origins = {run: _origin(run) for run in members}
         known = [origin for run, origin in origins.items() if not run.result.unreadable]
@@ -183,7 +183,8 @@ def _tell_origins_apart(found: list[StoredRun]) -> None:
                 run.keys[key] = origins[run].get(key)
 
 
-def _but_seed(keys: dict) -> tuple[tuple[str, str], ...]:
+def but_seed(keys: dict) -> tuple[tuple[str, str], ...]:
+    """Return what two runs that differ in the seed only have in common, hashable."""
     return tuple((key, repr(value)) for key, value in keys.items() if key != "seed")
 
 

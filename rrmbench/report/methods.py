@@ -1,0 +1,273 @@
+"""Methods: the runs of one problem that differ in the seed only, with medians and quartiles over the seeds.
+
+show, compare and the HTML report read their numbers here. Of a tuned method the best value stays, its trials go.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rrmbench.report import naming
+from rrmbench.report.results import LEVELS, StoredRun, but_seed, points_to, runs_of
+from rrmbench.report.tuning import Choice, choices
+
+QUANTITIES = ("gap", "suboptimality")
+COSTS = ("passes", "work", "seconds")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The accuracies to reach: `values` of the certified gap P(w) - D(b), or of the suboptimality P(w) - D*.
+
+    relative : the values are fractions of |P(w)| at the start of each run
+    """
+
+    values: tuple[float, ...] = LEVELS
+    quantity: str = "gap"
+    relative: bool = False
+
+    def points(self, run: StoredRun, quantity: str | None = None) -> list[int | None]:
+        """Return, for each level, the index of the first trace point of `run` that reaches it, or None.
+
+        quantity : another one than that of the levels, for runs that have no certificate
+        """
+        values = self.values
+        if self.relative and run.result.points:
+            values = tuple(value * abs(run.column("primal")[0]) for value in values)
+        return points_to(run.column(quantity or self.quantity), values)
+
+    @property
+    def texts(self) -> list[str]:
+        """The levels as people write them."""
+        return [naming.short(value) for value in self.values]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median and quartiles of a number over the runs of a method; inf where runs never come there, NaN if unknown."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a method spends until it reaches a level. `count` of its `runs` come there; the others count as inf.
+
+    passes, work, seconds : Spreads over all runs; NaN passes and work for black boxes, which count none
+    """
+
+    level: float
+    count: int
+    runs: int
+    passes: Spread
+    work: Spread
+    seconds: Spread
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """The runs of one solver with one reduction on one problem, one per seed.
+
+    name : what tells the method from the others of its experiment
+    keys : the keys that the runs share (all but the seed)
+    choice : the Choice of tuning, whose kept runs these are, or None
+    levels : what `reached` is measured at
+    """
+
+    name: str
+    keys: dict
+    runs: tuple[StoredRun, ...]
+    choice: Choice | None
+    levels: Levels
+
+    @cached_property
+    def certified(self) -> bool:
+        """Whether any run has a finite gap, or none has a trace point (so nothing is known)."""
+        gaps = [run.column("gap") for run in self.runs if run.result.points]
+        return not gaps or any(np.isfinite(gap).any() for gap in gaps)
+
+    @property
+    def quantity(self) -> str:
+        """What reaches the levels: that of the levels, or the suboptimality for a method without certificate."""
+        return self.levels.quantity if self.certified else "suboptimality"
+
+    @cached_property
+    def reached(self) -> tuple[Reached, ...]:
+        """What each level costs."""
+        points = [self.levels.points(run, self.quantity) for run in self.runs]
+        rows = zip(self.levels.values, zip(*points, strict=True), strict=True)
+        return tuple(self._reached(level, at) for level, at in rows)
+
+    def _reached(self, level, at):
+        costs = {
+            name: spread([np.inf if i is None else run.column(name)[i] for run, i in zip(self.runs, at, strict=True)])
+            for name in COSTS
+        }
+        if not self.counts_passes:
+            costs |= dict.fromkeys(("passes", "work"), spread([np.nan]))
+        return Reached(level, sum(i is not None for i in at), len(self.runs), **costs)
+
+    @cached_property
+    def counts_passes(self) -> bool:
+        """Whether passes are counted, as black boxes do not; true of runs without a point."""
+        shown = [run.column("passes") for run in self.runs if run.result.points]
+        return not shown or any(np.isfinite(passes).any() for passes in shown)
+
+    def final(self, name: str) -> Spread:
+        """Return the Spread of the last value of a column: gap, suboptimality, objective, passes, seconds, a metric."""
+        return spread([_last(run, name) for run in self.runs])
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """How many runs ended in which status, the most frequent first."""
+        return dict(Counter(run.status for run in self.runs).most_common())
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why runs ended that are done (the rules that they met), in order, each once."""
+        return list(dict.fromkeys(run.result.reason for run in self.runs if run.status == "done"))
+
+    @property
+    def seeds(self) -> list:
+        return [run.keys["seed"] for run in self.runs]
+
+    @property
+    def identity(self) -> tuple:
+        """What the method is, on whatever problem and with whatever values tuning has chosen."""
+        tuned = self.choice.values if self.choice else {}
+        shown = {key: "tuned" if key in tuned else repr(value) for key, value in self.keys.items()}
+        return tuple(sorted((key, value) for key, value in shown.items() if _of_method(key)))
+
+
+@dataclass(frozen=True, eq=False)
+class ProblemMethods:
+    """All methods of one problem. `heading` tells it from the other problems of its experiment, "" for the only one."""
+
+    heading: str
+    keys: dict
+    methods: tuple[Method, ...]
+
+    @property
+    def width(self) -> float:
+        """P* - D* of the reference, below which no suboptimality is known; inf without a reference."""
+        references = [run.reference for method in self.methods for run in method.runs if run.reference]
+        return min((max(known["primal"] - known["dual"], 0.0) for known in references), default=np.inf)
+
+    def winners(self, cost: Callable[[Method], float]) -> set[Method]:
+        """Return the methods of least finite `cost`; none where there is nothing to compare with."""
+        costs = {method: cost(method) for method in self.methods}
+        least = min((value for value in costs.values() if np.isfinite(value)), default=None)
+        return {method for method, value in costs.items() if value == least} if len(costs) > 1 else set()
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """One experiment: its problems with their methods, and what stands behind them.
+
+    asked : how many runs the manifest names; stored : how many of them have a result, the trials included
+    tuned : the Choices; trials : how many runs are trials that tuning did not keep
+    differ : the keys in which the runs differ, trials left out
+    """
+
+    experiment: str
+    problems: tuple[ProblemMethods, ...]
+    asked: int
+    stored: int
+    tuned: tuple[Choice, ...]
+    trials: int
+    differ: frozenset[str]
+    skipped: int
+
+    @property
+    def methods(self) -> list[Method]:
+        return [method for problem in self.problems for method in problem.methods]
+
+    @property
+    def runs(self) -> list[StoredRun]:
+        return [run for method in self.methods for run in method.runs]
+
+    @property
+    def shared(self) -> str:
+        """What all problems have in common, in words."""
+        keys = next((method.keys for method in self.methods), None)
+        kept = {key: value for key, value in (keys or {}).items() if key not in self.differ}
+        return ", ".join(naming.component(kept, kind) for kind in naming.PROBLEM if kind in kept)
+
+
+def standings(experiment, levels=Levels(), select=None) -> Standings:
+    """Return the Standings of a `bench.store.Experiment`.
+
+    select : a function from a list of StoredRuns to those that are wanted (`report.select`), or None for all
+    Raises RrmbenchError if the manifest is missing or unreadable.
+    """
+    manifest = experiment.manifest()
+    stored = runs_of(experiment)
+    chosen = choices(manifest, stored)
+    wanted = stored if select is None else select(stored)
+    trials = {run for choice in chosen for run in choice.trials}
+    found = [run for run in wanted if run not in trials]
+    differ = frozenset(naming.varying(run.keys for run in found))
+    kept = set(found)
+    tuned = tuple(choice for choice in chosen if not kept.isdisjoint(choice.kept))
+    return Standings(
+        experiment=experiment.name,
+        problems=tuple(_problems(found, tuned, levels, differ)),
+        asked=len({entry["spec_id"] for entry in manifest["runs"]}),
+        stored=len(stored),
+        tuned=tuned,
+        trials=sum(run in trials for run in wanted),
+        differ=differ,
+        skipped=len(manifest.get("skipped") or ()),
+    )
+
+
+def _problems(found, tuned, levels, differ):
+    choice_of = {run: choice for choice in tuned for run in choice.kept}
+    problems = {}
+    for run in found:
+        methods = problems.setdefault(naming.problem_difference(run.keys, differ), {})
+        methods.setdefault(but_seed(run.keys), []).append(run)
+    for heading, methods in problems.items():
+        made = tuple(_method(runs, choice_of, levels, differ) for runs in methods.values())
+        yield ProblemMethods(heading, {k: v for k, v in made[0].keys.items() if not _of_method(k)}, made)
+
+
+def _method(runs, choice_of, levels, differ):
+    keys = {key: value for key, value in runs[0].keys.items() if key != "seed"}
+    return Method(naming.method(keys, differ), keys, tuple(runs), choice_of.get(runs[0]), levels)
+
+
+def _of_method(key):
+    return key.partition(".")[0] in ("solver", "reduction") or naming.is_origin(key)
+
+
+def _last(run, name):
+    """The last value of a column; inf for a run without points, which is worse than any that got somewhere."""
+    if not run.result.points:
+        return np.inf
+    last = float(run.column(name)[-1])
+    if name == "suboptimality" and np.isnan(last) and run.reference and np.isfinite(run.column("primal")[-1]):
+        return max(run.reference["primal"] - run.reference["dual"], 0.0)  # below the width, so at most the width
+    return last
+
+
+def spread(values) -> Spread:
+    """Return the Spread of numbers that may be inf; NaN counts as inf, but for numbers that are all NaN."""
+    values = np.asarray(values, dtype=float)
+    if not len(values) or np.isnan(values).all():
+        return Spread(np.nan, np.nan, np.nan)
+    ordered = np.sort(np.where(np.isnan(values), np.inf, values))
+    return Spread(*(_quantile(ordered, q) for q in (0.5, 0.25, 0.75)))
+
+
+def _quantile(ordered, q):
+    """The linear interpolation of numpy's quantile, which makes NaN of infinite numbers."""
+    below, part = divmod((len(ordered) - 1) * q, 1.0)
+    low = ordered[int(below)]
+    high = ordered[int(below) + 1] if part else low
+    return float(low + part * (high - low)) if np.isfinite(high) else float(low if low == high else high)

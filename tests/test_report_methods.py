@@ -1,0 +1,84 @@
+"""Runs grouped into methods: medians and quartiles over seeds, levels, winners."""
+
+import numpy as np
+import pytest
+import stored
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrmbench.report.methods import Levels, spread, standings
+
+
+def rates(solver, values, **shape):
+    return [stored.result(stored.spec(solver=solver, seed=s), stored.trace(rate=r, **shape)) for s, r in values.items()]
+
+
+def failed(asked, status="failed"):
+    return stored.result(asked, {}, status, "ValueError: no")
+
+
+def test_seeds_are_one_method_with_medians_and_quartiles(tmp_path):
+    experiment = stored.experiment(tmp_path / "e", rates("apcg", {0: 0.5, 1: 1.0, 2: 2.0}) + rates("svrg", {0: 0.25}))
+    (problem,) = standings(experiment, Levels((1e-2,))).problems
+    apcg, svrg = problem.methods
+    assert (apcg.name, apcg.seeds, svrg.seeds) == ("apcg", [0, 1, 2], [0])
+    (reached,) = apcg.reached
+    # gap = 2 exp(-rate k) <= 0.01 first at k = ceil(5.298 / rate): 11, 6, 3
+    assert (reached.passes.median, reached.passes.low, reached.passes.high) == (6.0, 4.5, 8.5)
+    assert reached.work.median == 7.5 and np.isclose(reached.seconds.median, 0.06)
+    assert problem.winners(lambda method: method.reached[0].passes.median) == {apcg}
+    assert apcg.statuses == {"done": 3} and apcg.reasons == ["passes"]
+
+
+def test_runs_that_never_come_there_count_as_never(tmp_path):
+    runs = [*rates("apcg", {0: 1.0, 1: 1.0, 2: 0.01}), failed(stored.spec(seed=3))]
+    runs += rates("svrg", {0: 0.01, 1: 0.01, 2: 1.0})
+    (problem,) = standings(stored.experiment(tmp_path / "e", runs), Levels((1e-2,))).problems
+    apcg, svrg = problem.methods
+    assert (apcg.reached[0].count, apcg.reached[0].runs) == (2, 4)
+    assert apcg.reached[0].passes.median == np.inf and apcg.reached[0].passes.low == 6.0
+    assert svrg.reached[0].passes.median == np.inf
+    assert not problem.winners(lambda method: method.reached[0].passes.median)
+    assert apcg.statuses == {"done": 3, "failed": 1}
+
+
+def test_levels_may_be_of_the_suboptimality_and_relative_to_the_start(tmp_path):
+    experiment = stored.experiment(tmp_path / "e", rates("apcg", {0: 1.0}), width=1e-6)
+
+    def passes(*asked):
+        return [reached.passes.median for reached in standings(experiment, Levels(*asked)).methods[0].reached]
+
+    assert passes((1e-2, 1e-4), "suboptimality") == [5.0, 10.0]  # exp(-k), P(0) = 1.25
+    assert passes((1e-2, 1e-4), "suboptimality", True) == [5.0, 9.0 + (np.exp(-9) > 1.25e-4)]
+    assert passes((1e-7,), "suboptimality") == [np.inf]  # below the width of the reference nothing is known
+    assert standings(experiment).problems[0].width == pytest.approx(1e-6)
+    assert standings(experiment).methods[0].final("suboptimality").median == pytest.approx(1e-6)
+
+
+def test_a_method_without_certificate_or_passes_is_known_as_such(tmp_path):
+    columns = stored.trace(rate=1.0, certified=False)
+    runs = [stored.result(stored.spec(solver="liblinear"), columns | {"passes": np.full(21, np.nan)})]
+    experiment = stored.experiment(tmp_path / "e", runs + rates("apcg", {0: 1.0}))
+    black, apcg = standings(experiment, Levels((1e-2,))).methods
+    assert not black.certified and not black.counts_passes and black.quantity == "suboptimality"
+    assert np.isnan(black.reached[0].passes.median) and np.isclose(black.reached[0].seconds.median, 0.05)
+    assert black.final("gap").median == np.inf
+    assert apcg.certified and apcg.counts_passes and apcg.quantity == "gap"
+
+
+def test_a_method_is_the_same_on_other_problems(tmp_path):
+    runs = [stored.result(stored.spec(strength=c, solver=s, seed=1)) for c in (1e-4, 1e-5) for s in ("apcg", "svrg")]
+    first, second = standings(stored.experiment(tmp_path / "e", runs)).problems
+    assert (first.heading, second.heading) == ("strength=1e-4", "strength=1e-5")
+    assert [m.identity for m in first.methods] == [m.identity for m in second.methods]
+    assert len({m.identity for m in first.methods}) == 2
+
+
+@given(st.lists(st.floats(0, 1e9) | st.just(np.inf), min_size=1, max_size=9))
+def test_quartiles_are_those_of_numpy_where_they_are_finite_and_never_nan(values):
+    found = spread(values)
+    assert found.low <= found.median <= found.high
+    cut = spread([min(value, 1e12) for value in values])
+    for name, share in (("low", 0.25), ("median", 0.5), ("high", 0.75)):
+        assert np.isclose(getattr(cut, name), np.quantile(np.minimum(values, 1e12), share))
+        assert np.isinf(getattr(found, name)) == (getattr(cut, name) > 2e9)
