@@ -1,7 +1,7 @@
 """`rrmbench report`: one HTML file about experiments, which needs no network and no other file.
 
-runs -> charts (what the axes show) and tables (all else) -> page (the file): a module each. The page's own scripts and
-its template lie beside them.
+runs -> charts (what the axes show), winners and tables (all else) -> page (the file): a module each. The page's own
+scripts and its template lie beside them.
 """
 
 from pathlib import Path
@@ -12,8 +12,10 @@ from rrmbench.files import replacing
 from rrmbench.report.html import page
 from rrmbench.report.html.charts import charts, points_per_curve
 from rrmbench.report.html.tables import tables
+from rrmbench.report.html.winners import winners
 from rrmbench.report.results import runs_of
 from rrmbench.report.select import select
+from rrmbench.report.snapshot import Snapshot
 
 SUFFIXES = (".html", ".htm")
 
@@ -27,23 +29,20 @@ def report(path, out=None, theory=False, trust=False, only=()):
     """
     out = Path(path) / "report.html" if out is None else Path(out)
     if out.suffix not in SUFFIXES:
-        raise RrmbenchError(f"--output {out}: found the suffix '{out.suffix}', allowed is .html{_meant(out)}")
+        raise RrmbenchError(f"--output {out}: found the suffix '{out.suffix}', allowed is .html{nearest(out.suffix, SUFFIXES)}")
     page.require()
-    read = [(experiment, experiment.manifest(), runs_of(experiment)) for experiment in experiments(path)]
-    kept = set(select([run for *_, found in read for run in found], only))
+    read = {one: runs_of(one) for one in (Snapshot(found.directory) for found in experiments(path))}
+    wanted = select([run for found in read.values() for run in found], only)
     if only:
-        read = [(*about, [run for run in found if run in kept]) for *about, found in read]
-        read = [(experiment, manifest, found) for experiment, manifest, found in read if found]
-    most = points_per_curve([run for *_, found in read for run in found])
+        read = {one: kept for one, found in read.items() if (kept := [run for run in found if run in set(wanted)])}
+    most = points_per_curve(wanted)
     sections = [
-        tables(experiment, manifest, found) | {"charts": charts(experiment, manifest, found, most, theory, trust)}
-        for experiment, manifest, found in read
+        tables(one, found)
+        | {"winners": winners(one, {run.result for run in found}), "charts": charts(one, found, most, theory, trust)}
+        for one, found in read.items()
     ]
     text = page.render(sections, most, only)
     with replacing(out) as file:
         file.write(text.encode())
     return out
 
-
-def _meant(out):
-    return nearest(out.suffix, SUFFIXES)

@@ -108,7 +108,7 @@ function layoutOf(panel, data, show) {
   const given = { x: show.x === data.shown[0] ? xlim : null, y: show.y === data.shown[1] ? ylim : null };
   const framed = given.y || (show.yscale === "log" ? panel.frame : null);
   return {
-    margin: { l: 62, r: 14, t: 10, b: 46 }, hovermode: "closest", showlegend: false, dragmode: "zoom",
+    margin: { l: 62, r: 14, t: 28, b: 46 }, hovermode: "closest", showlegend: false, dragmode: "zoom",
     font: { family: "system-ui, sans-serif", size: 12, color: "#1b1f23" },
     hoverlabel: { align: "left", namelength: -1, bgcolor: "#fff", font: { color: "#1b1f23" } },
     xaxis: { ...axis, type: show.xscale, title: title(data.x[show.x]), ...range(given.x, show.xscale, "tozero") },

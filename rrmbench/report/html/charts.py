@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.bench.columns import MEASURES
+from rrmbench.bench.columns import MEASURES, METRICS
 from rrmbench.errors import printable
 from rrmbench.report import plots
 from rrmbench.report.html.thinning import Pool, thinned
@@ -19,17 +19,18 @@ PROVEN = "passes", "suboptimality"  # what the theorems are about
 def points_per_curve(found):
     """Return how many points a curve may keep on a page of the runs `found`, so that the page opens."""
     lines = len({tuple((key, repr(value)) for key, value in run.keys.items() if key != "seed") for run in found})
-    views = len(plots.X) * len(MEASURES)
-    arrays = 2 * views if lines < len(found) else len(plots.X) + len(MEASURES)
+    ways = len(plots.X), len(_measured(found))
+    arrays = 3 * ways[0] * ways[1] if lines < len(found) else sum(ways)
     return int(np.clip(NUMBERS / max(lines * arrays, 1), *POINTS))
 
 
-def charts(experiment, manifest, found, most, theory=False, trust=False):
+def charts(experiment, found, most, theory=False, trust=False):
     """Return all figures of an experiment as one mapping for JSON: figures, axes, labels, and the pool of arrays.
 
     A figure has one view per pair of axes, "passes suboptimality" say; a view has what each panel shows. Curves are
     lists [series, x, y] or [series, x, y, low, high] of numbers of arrays in `arrays`. `most` : points of a curve.
     """
+    manifest = experiment.manifest()
     asked = plots._section(manifest.get("plot") or {})
     pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
     runs, rivals = plots._one_series_per_choice(found, choices(manifest, found))
@@ -40,16 +41,22 @@ def charts(experiment, manifest, found, most, theory=False, trust=False):
         _Figure(members, rivals, facets, asked, pending, bound, most, pool).described(experiment.name)
         for members in layout.groups(runs, facets["figure"]).values()
     ]
-    measured = [y for y in MEASURES if any(f"{x} {y}" in figure["views"] for figure in figures for x in plots.X)]
+    shown = [y for y in MEASURES if any(f"{x} {y}" in figure["views"] for figure in figures for x in plots.X)]
     return {
         "figures": figures,
         "x": {x: X_LABELS[x] for x in plots.X},
-        "y": {y: Y_LABELS.get(y, y.replace("_", " ")) for y in measured},
+        "y": {y: Y_LABELS.get(y, y.replace("_", " ")) for y in shown},
         "shown": [asked["x"], asked["y"]],
         "limits": [asked["xlim"], asked["ylim"]],
         "theory": theory,
         "arrays": pool.texts,
     }
+
+
+def _measured(found):
+    """What the runs may show: the metrics that some of them has, and all that is no metric."""
+    columns = {name for run in found for name in run.result.trace}
+    return [y for y in MEASURES if y not in METRICS or y in columns]
 
 
 class _Figure:
@@ -66,8 +73,9 @@ class _Figure:
     def described(self, name):
         where = layout.title(self.runs[0], self.facets["figure"])
         title = plots._title(printable(name), self.runs, where, self.placed + self.facets["figure"])
-        views = {f"{x} {y}": self._view(curves.Axes(x, y)) for x in plots.X for y in MEASURES}
         wanted = f"{self.asked['x']} {self.asked['y']}"
+        measures = dict.fromkeys([*_measured(self.runs), self.asked["y"]])
+        views = {f"{x} {y}": self._view(curves.Axes(x, y)) for x in plots.X for y in measures}
         return {
             "where": where,
             "title": self.asked.get("title") or title,

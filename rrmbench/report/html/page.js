@@ -1,9 +1,12 @@
 // The page: what its controls do. A panel is drawn when it comes near the window.
 
 const LOGARITHMIC = new Set(["suboptimality", "gap"]);
+// Plotly has buttons that send the data of a figure to its maker's server: the buttons of a panel are these and no others.
 const PLOTLY = {
-  displaylogo: false, responsive: true, doubleClick: "reset", toImageButtonOptions: { format: "svg" },
-  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  displaylogo: false, displayModeBar: "hover", responsive: true, doubleClick: "reset",
+  plotlyServerURL: "", showLink: false, showSendToCloud: false, showEditInChartStudio: false,
+  modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+  toImageButtonOptions: { format: "svg" },
 };
 
 class Charts {
@@ -76,6 +79,7 @@ class Charts {
     box.style.gridArea = `${panel.row + 1} / ${panel.column + 1}`;
     const caption = document.createElement("figcaption");
     caption.textContent = panel.title;
+    caption.hidden = !panel.title;
     const plot = document.createElement("div");
     plot.className = "plot";
     plot.dataset.panel = number;
@@ -89,7 +93,7 @@ class Charts {
     const unproven = this.view ? this.view.unproven : [];
     fillList(this.root.querySelector(".notes"), notes);
     const reasons = this.root.querySelector(".unproven");
-    reasons.hidden = unproven.length === 0;
+    reasons.hidden = unproven.every((reason) => notes.some((note) => note.endsWith(reason)));
     fillList(reasons.querySelector("ul"), unproven);
     const panels = this.view ? this.view.panels : [];
     this.root.querySelector(".for-bands").hidden = !panels.some((one) => one.curves.some((curve) => curve.length > 3));

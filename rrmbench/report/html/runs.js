@@ -103,16 +103,19 @@ class RunTable {
       return cell;
     }
     cell.textContent = value;
-    cell.className = name === "reason" ? "reason" : name === "run" ? "id" : "words";
+    cell.className = { reason: "reason", run: "id", problem: "words long", method: "words long" }[name] || "words";
     if (name === "status" && value !== "done") cell.className = "bad";
     return cell;
   }
 }
 
+/** A number as the tables of rrmbench write it: 0.0123457, 1.2346e-5; the whole number is in the cell's title. */
 function shortened(value) {
   if (value === null) return "";
   if (typeof value !== "number") return value === "Infinity" ? "none" : value;
-  return String(Number(value.toPrecision(6)));
+  const size = Math.abs(value);
+  const digits = value && (size < 0.01 || size >= 1e5) ? value.toExponential(4) : value.toPrecision(6);
+  return digits.replace(/\.?0+(?=$|e)/, "").replace("e+", "e");
 }
 
 function folded(title, text) {

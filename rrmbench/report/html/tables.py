@@ -16,8 +16,9 @@ from rrmbench.report.tuning import choices
 LAST = ("passes", "seconds", "objective", "gap", "suboptimality", *METRICS)  # of a run: the values at its end
 
 
-def tables(experiment, manifest, found):
+def tables(experiment, found):
     """Return what the page says of one experiment beside its figures, as a mapping for the template."""
+    manifest = experiment.manifest()
     tuned = choices(manifest, found)
     return {
         "name": printable(experiment.name),
@@ -111,14 +112,14 @@ def _timing(found):
     together = Counter(run.result.info.get("concurrent_runs") or 1 for run in found)
     alone, most = together.pop(1, 0), max(together, default=1)
     if not together:
-        yield "every run was timed alone" if alone else "no run was timed"
+        yield "Every run was timed alone." if alone else "No run was timed."
     elif alone:
         yield (
             f"CAUTION: {alone} runs were timed alone, {sum(together.values())} with up to {most} runs at the same time;"
-            " their seconds do not compare"
+            " their seconds do not compare."
         )
     else:
-        yield f"the runs were timed with up to {most} at the same time, which slows each of them"
+        yield f"The runs were timed with up to {most} at the same time, which slows each of them."
 
 
 def _environments(manifest, found):
