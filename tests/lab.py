@@ -138,6 +138,7 @@ def make_lab(tmp_path, capfd, monkeypatch, pytestconfig):
     if "RRMBENCH_CACHE" not in os.environ:
         monkeypatch.setenv("RRMBENCH_CACHE", str(pytestconfig.cache.mkdir("rrmbench")))
     monkeypatch.delenv("RRMBENCH_DATA", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)  # of the terminal that pytest runs in
     for name in ("__file__", "__spec__"):  # children import the main module again, here all of pytest
         monkeypatch.setattr(sys.modules["__main__"], name, None, raising=False)  # `python -c` has no file
     lab = Lab(tmp_path, capfd)

@@ -6,7 +6,8 @@ import stored
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrmbench.report.methods import Levels, spread, standings
+from rrmbench.report.methods import Levels, standings
+from rrmbench.report.spreads import spread
 
 
 def rates(solver, values, **shape):

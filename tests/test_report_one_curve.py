@@ -34,8 +34,9 @@ def test_a_run_with_another_stopping_rule_replaces_the_one_before_in_the_manifes
     passes = [(entry["spec"]["solver"]["name"], entry["spec"]["stop"]["passes"]) for entry in entries]
     assert sorted(passes) == [("agd", 2), ("agd", 2), ("gd", 5), ("gd", 5)]
     assert curves(lab.out / "toy", y="objective") == [("agd", 2.0), ("gd", 5.5)]
-    shown = lab.cli("show", lab.out).out
-    assert sum(line.startswith("agd") for line in shown.splitlines()) == 2  # its two seeds
+    for option, rows in ((), 1), (("--runs",), 2):  # of its two seeds
+        shown = lab.cli("show", lab.out, *option).out
+        assert sum(line.startswith("agd") for line in shown.splitlines()) == rows
 
 
 def test_a_run_on_changed_data_replaces_the_one_before_in_the_manifest(lab):

@@ -188,8 +188,8 @@ def test_the_summary_shows_passes_seconds_reasons_and_what_is_to_come(tmp_path):
     assert "failed: toy(scale=mean_norm), squared, l1(strength=1e-4), svrg, seed 0: ValueError: no" in text
     (first, *_) = [line.split() for line in text.splitlines() if line.startswith("apcg ")]
     # the gap is 2 exp(-passes): at most 1e-2 after 6 passes, 1e-3 after 8, ...
-    assert first[3:] == ["6", "8", "10", "13", "15", "17", "20"]
-    assert "3s" in text
+    assert first[3:] == ["»6", "»8", "»10", "»13", "»15", "»17", "»20"]
+    assert "»3s" in text
     assert max(map(len, text.splitlines())) <= 110
 
 

@@ -1,5 +1,6 @@
 """The application, and the arguments and options that several commands share."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -22,17 +23,29 @@ Only = Annotated[
     typer.Option("--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"),
 ]
 Trust = Annotated[bool, typer.Option("--trust", help="load the plug-in files that the results name; they run as code")]
+LevelTexts = Annotated[
+    str | None, typer.Option("--levels", metavar="1e-2,1e-4", help="the accuracies to reach [default: 1e-2 to 1e-8]")
+]
+Relative = Annotated[bool, typer.Option("--relative", help="the levels are fractions of P(w) at the start")]
+Quantity = Annotated[str, typer.Option("--y", help="what reaches the levels: gap or suboptimality")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors and the final path")]
 
 
 def console(**options):
-    """Return a rich console; not on a terminal it is at least 120 columns wide."""
+    """Return a rich console; not on a terminal it is at least 120 columns wide, but for what COLUMNS says."""
     from rich.console import Console
 
     made = Console(**options)
-    if not made.is_terminal:
+    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         made.width = max(made.width, 120)
     return made
+
+
+def levels_of(texts, quantity, relative):
+    """Return the Levels that the options --levels, --y and --relative name."""
+    from rrmbench.report.levels import parsed_levels
+
+    return parsed_levels(texts, quantity, relative)
 
 
 def trust_plugins_of(results):

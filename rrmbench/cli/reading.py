@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import Results, Trust, app, console, trust_plugins_of
+from rrmbench.cli.app import (
+    LevelTexts,
+    Only,
+    Quantity,
+    Relative,
+    Results,
+    Trust,
+    app,
+    console,
+    levels_of,
+    trust_plugins_of,
+)
 
 
 @app.command()
@@ -31,11 +42,24 @@ def plot(
 
 
 @app.command()
-def show(results: Results):
-    """Show each run's status, its passes and seconds to each gap, and its final certified gap."""
-    from rrmbench.report.show import summary
+def show(
+    results: Results,
+    levels: LevelTexts = None,
+    relative: Relative = False,
+    y: Quantity = "gap",
+    sort: Annotated[
+        str | None, typer.Option(metavar="KEY", help="name, gap, suboptimality, objective, seconds, ..., or a level")
+    ] = None,
+    only: Only = None,
+    runs: Annotated[bool, typer.Option("--runs", help="a row per run, not one per method")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON (docs/reading.md has the fields)")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="print a LaTeX table (booktabs)")] = False,
+):
+    """Show what each method needs to reach each gap, in passes and seconds, and who needs least."""
+    from rrmbench.commands.show import show as print_standings
 
-    console().print(summary(results))
+    forms = ["json"] * as_json + ["latex"] * as_latex
+    print_standings(results, levels_of(levels, y, relative), only or (), sort, runs, forms, console())
 
 
 @app.command()

@@ -4,54 +4,22 @@ show, compare and the HTML report read their numbers here. Of a tuned method the
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
+from rrmbench.bench.store import Experiment, experiments
+from rrmbench.errors import printable
 from rrmbench.report import naming
-from rrmbench.report.results import LEVELS, StoredRun, but_seed, points_to, runs_of
+from rrmbench.report.levels import CERTIFIED_GAPS, Levels
+from rrmbench.report.results import StoredRun, but_seed, runs_of
+from rrmbench.report.spreads import Spread, spread
 from rrmbench.report.tuning import Choice, choices
 
-QUANTITIES = ("gap", "suboptimality")
 COSTS = ("passes", "work", "seconds")
-
-
-@dataclass(frozen=True)
-class Levels:
-    """The accuracies to reach: `values` of the certified gap P(w) - D(b), or of the suboptimality P(w) - D*.
-
-    relative : the values are fractions of |P(w)| at the start of each run
-    """
-
-    values: tuple[float, ...] = LEVELS
-    quantity: str = "gap"
-    relative: bool = False
-
-    def points(self, run: StoredRun, quantity: str | None = None) -> list[int | None]:
-        """Return, for each level, the index of the first trace point of `run` that reaches it, or None.
-
-        quantity : another one than that of the levels, for runs that have no certificate
-        """
-        values = self.values
-        if self.relative and run.result.points:
-            values = tuple(value * abs(run.column("primal")[0]) for value in values)
-        return points_to(run.column(quantity or self.quantity), values)
-
-    @property
-    def texts(self) -> list[str]:
-        """The levels as people write them."""
-        return [naming.short(value) for value in self.values]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Median and quartiles of a number over the runs of a method; inf where runs never come there, NaN if unknown."""
-
-    median: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -137,11 +105,15 @@ class Method:
         return [run.keys["seed"] for run in self.runs]
 
     @property
+    def own_keys(self) -> dict:
+        """The keys of solver, reduction and origin: what is not of the problem."""
+        return {key: value for key, value in self.keys.items() if _of_method(key)}
+
+    @property
     def identity(self) -> tuple:
         """What the method is, on whatever problem and with whatever values tuning has chosen."""
         tuned = self.choice.values if self.choice else {}
-        shown = {key: "tuned" if key in tuned else repr(value) for key, value in self.keys.items()}
-        return tuple(sorted((key, value) for key, value in shown.items() if _of_method(key)))
+        return tuple(sorted((k, "tuned" if k in tuned else repr(value)) for k, value in self.own_keys.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,18 +131,36 @@ class ProblemMethods:
         return min((max(known["primal"] - known["dual"], 0.0) for known in references), default=np.inf)
 
     def winners(self, cost: Callable[[Method], float]) -> set[Method]:
-        """Return the methods of least finite `cost`; none where there is nothing to compare with."""
-        costs = {method: cost(method) for method in self.methods}
+        """Return the methods of least finite `cost`; none where there is nothing to compare with.
+
+        A method that is measured by its suboptimality for want of a certificate does not compete for a gap.
+        """
+        costs = {method: cost(method) for method in self.methods if method.quantity == method.levels.quantity}
         least = min((value for value in costs.values() if np.isfinite(value)), default=None)
         return {method for method, value in costs.items() if value == least} if len(costs) > 1 else set()
+
+    @cached_property
+    def gap_winners(self) -> set[Method]:
+        """The methods of least final gap."""
+        return self.winners(lambda method: method.final("gap").median)
+
+    @cached_property
+    def level_winners(self) -> dict[tuple[int, str], set[Method]]:
+        """{(number of the level, "passes" or "seconds"): the methods that need least}."""
+        count = max((len(method.reached) for method in self.methods), default=0)
+        return {
+            (k, cost): self.winners(lambda method, k=k, cost=cost: getattr(method.reached[k], cost).median)
+            for k in range(count)
+            for cost in ("passes", "seconds")
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class Standings:
     """One experiment: its problems with their methods, and what stands behind them.
 
-    asked : how many runs the manifest names; stored : how many of them have a result, the trials included
-    tuned : the Choices; trials : how many runs are trials that tuning did not keep
+    asked : how many runs the manifest names; stored : how many of them have a result; wanted : how many were asked for
+    tuned : the Choices; trials : how many of the wanted runs are trials that tuning did not keep
     differ : the keys in which the runs differ, trials left out
     """
 
@@ -178,6 +168,7 @@ class Standings:
     problems: tuple[ProblemMethods, ...]
     asked: int
     stored: int
+    wanted: int
     tuned: tuple[Choice, ...]
     trials: int
     differ: frozenset[str]
@@ -199,26 +190,49 @@ class Standings:
         return ", ".join(naming.component(kept, kind) for kind in naming.PROBLEM if kind in kept)
 
 
-def standings(experiment, levels=Levels(), select=None) -> Standings:
-    """Return the Standings of a `bench.store.Experiment`.
+def standings(experiment: Experiment, levels: Levels = CERTIFIED_GAPS, only: Sequence[str] = ()) -> Standings:
+    """Return the Standings of one experiment, of the runs that match the texts KEY=VALUE of `only`.
 
-    select : a function from a list of StoredRuns to those that are wanted (`report.select`), or None for all
-    Raises RrmbenchError if the manifest is missing or unreadable.
+    Raises RrmbenchError if the manifest is missing or unreadable, and for texts that match no run.
     """
-    manifest = experiment.manifest()
     stored = runs_of(experiment)
+    return _standings(experiment, stored, _selected(stored, only), levels)
+
+
+def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequence[str] = ()) -> list[Standings]:
+    """Return the Standings of the experiments at `path`, of those with a run that matches `only`; raises as above."""
+    stored = {experiment: runs_of(experiment) for experiment in experiments(path)}
+    wanted = set(_selected([run for runs in stored.values() for run in runs], only))
+    kept = {experiment: [run for run in runs if run in wanted] for experiment, runs in stored.items()}
+    return [
+        _standings(experiment, stored[experiment], runs, levels)
+        for experiment, runs in kept.items()
+        if runs or not only
+    ]
+
+
+def _selected(runs, only):
+    if not only:
+        return runs
+    from rrmbench.report.select import select  # brings the registry with it, to know former names
+
+    return select(runs, only)
+
+
+def _standings(experiment, stored, wanted, levels):
+    manifest = experiment.manifest()
     chosen = choices(manifest, stored)
-    wanted = stored if select is None else select(stored)
     trials = {run for choice in chosen for run in choice.trials}
     found = [run for run in wanted if run not in trials]
     differ = frozenset(naming.varying(run.keys for run in found))
     kept = set(found)
     tuned = tuple(choice for choice in chosen if not kept.isdisjoint(choice.kept))
     return Standings(
-        experiment=experiment.name,
+        experiment=printable(experiment.name),
         problems=tuple(_problems(found, tuned, levels, differ)),
         asked=len({entry["spec_id"] for entry in manifest["runs"]}),
         stored=len(stored),
+        wanted=len(wanted),
         tuned=tuned,
         trials=sum(run in trials for run in wanted),
         differ=differ,
@@ -254,20 +268,3 @@ def _last(run, name):
     if name == "suboptimality" and np.isnan(last) and run.reference and np.isfinite(run.column("primal")[-1]):
         return max(run.reference["primal"] - run.reference["dual"], 0.0)  # below the width, so at most the width
     return last
-
-
-def spread(values) -> Spread:
-    """Return the Spread of numbers that may be inf; NaN counts as inf, but for numbers that are all NaN."""
-    values = np.asarray(values, dtype=float)
-    if not len(values) or np.isnan(values).all():
-        return Spread(np.nan, np.nan, np.nan)
-    ordered = np.sort(np.where(np.isnan(values), np.inf, values))
-    return Spread(*(_quantile(ordered, q) for q in (0.5, 0.25, 0.75)))
-
-
-def _quantile(ordered, q):
-    """The linear interpolation of numpy's quantile, which makes NaN of infinite numbers."""
-    below, part = divmod((len(ordered) - 1) * q, 1.0)
-    low = ordered[int(below)]
-    high = ordered[int(below) + 1] if part else low
-    return float(low + part * (high - low)) if np.isfinite(high) else float(low if low == high else high)

@@ -1,138 +1,121 @@
-"""`rrmbench show`: one table per experiment, with each run's passes and seconds to each gap."""
+"""`rrmbench show`: one section per experiment, one row per method, with what each accuracy costs."""
 
-from itertools import chain
+from dataclasses import replace
 
 import numpy as np
 
-from rrmbench.bench.store import experiments
-from rrmbench.errors import printable
+from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.report import naming
-from rrmbench.report.results import LEVELS, passes_to, runs_of
-from rrmbench.report.tuning import choices
+from rrmbench.report.levels import CERTIFIED_GAPS
+from rrmbench.report.methods import standings_at
+from rrmbench.report.show_table import table
 
-_COLOURS = {"done": "green", "diverged": "yellow", "timeout": "yellow", "interrupted": "yellow"}
+_FINAL = ("gap", "suboptimality", "objective", "passes", "work", "seconds")
+_COSTS = ("passes", "work", "seconds")
 
 
-def summary(path):
+def summary(path, levels=CERTIFIED_GAPS, only=(), sort=None, per_run=False):
     """Return what `rrmbench show` prints for the results at `path`, as one rich renderable.
 
-    One section per problem, two lines per run: passes above, seconds below, at the first trace point whose
-    certified gap is at most 1e-2, ..., 1e-8. Raises RrmbenchError if there is no experiment.
+    levels, only : as `methods.standings_at` takes them
+    sort : None for the order of the manifest, or a key of `ordered`
+    per_run : one row per run, not per method
+
+    Raises RrmbenchError if there is no experiment, no run that matches, or no such key to sort by.
     """
     from rich.console import Group
 
-    return Group(*(block for experiment in experiments(path) for block in _blocks(experiment)))
+    found = [ordered(one, sort) for one in standings_at(path, levels, only)]
+    return Group(*(block for one in found for block in _blocks(one, levels, bool(only), per_run)))
 
 
-def _blocks(experiment):
+def ordered(standings, sort=None):
+    """Return Standings whose methods stand, inside each problem, in the order that `sort` names.
+
+    `name`; the final `gap`, `suboptimality`, `objective`, `passes`, `work` or `seconds`; or a level: `1e-4` (its
+    passes), `work@1e-4`, `seconds@1e-4`. The least comes first. Raises RrmbenchError for another key.
+    """
+    if sort is None:
+        return standings
+    cost = _cost(sort, next((method.levels for method in standings.methods), CERTIFIED_GAPS))
+    problems = (replace(p, methods=tuple(sorted(p.methods, key=cost))) for p in standings.problems)
+    return replace(standings, problems=tuple(problems))
+
+
+def _cost(sort, levels):
+    if sort == "name":
+        return lambda method: method.name
+    if sort in _FINAL:
+        return lambda method: _last(method.final(sort).median)
+    name, at, text = sort.rpartition("@")
+    name = name if at else "passes"
+    number = _number_of(text, levels)
+    if name in _COSTS and number is not None:
+        return lambda method: _last(getattr(method.reached[number], name).median)
+    allowed = ("name", *_FINAL, *levels.texts, f"seconds@{levels.texts[0]}")
+    raise RrmbenchError(f"--sort: found '{sort}', allowed is {', '.join(allowed)}{nearest(sort, allowed)}")
+
+
+def _number_of(text, levels):
+    """The number of the level that `text` spells, or None."""
+    try:
+        return levels.values.index(float(text))
+    except ValueError:
+        return None
+
+
+def _last(value):
+    return np.inf if np.isnan(value) else value
+
+
+def _blocks(standings, levels, filtered, per_run):
     from rich.text import Text
 
-    manifest = experiment.manifest()
-    found = runs_of(experiment)
-    tuned = choices(manifest, found)
-    trials = {run for choice in tuned for run in choice.trials}
-    found = [run for run in found if run not in trials]
-    differ = set(naming.varying(run.keys for run in found))
-    yield Text(_headline(experiment, manifest, found, len(trials), differ), style="bold")
-    if found:
-        yield _table(found, differ)
-        yield Text("upper line: passes, lower line: seconds, until the certified duality gap is at most ...")
-    if any(_uncertified(run) for run in found):
+    methods = standings.methods
+    yield Text(_headline(standings, filtered), style="bold")
+    if methods:
+        yield table(standings, levels, per_run)
+    if any(not method.certified for method in methods):
         yield Text(
             "* no certificate: this method or problem gives no dual bound; the levels are of the"
             " suboptimality against the reference, where one is known"
         )
-    for choice in tuned:
+    if levels.quantity == "suboptimality":
+        yield from map(Text, _unknown(standings, levels))
+    for choice in standings.tuned:
         yield Text(f"tuned: {choice.text}")
-    for run in found:
+    for run in standings.runs:
         if run.status != "done":
             reason = run.result.reason or "no reason was recorded"
             yield Text(f"{run.status}: {naming.run(run.keys)}: {reason}")
     yield Text("")
 
 
-def _headline(experiment, manifest, found, trials, differ):
-    asked, done = len({entry["spec_id"] for entry in manifest["runs"]}), len(found) + trials
-    parts = [f"{done} of {asked} runs, {asked - done} not done yet"]
-    if done == asked:
-        parts = [f"{asked} run{'s' * (asked != 1)}"]
-    if trials:
-        parts.append(f"{trials} of them trials of tuning, not shown")
-    if manifest.get("skipped"):
-        parts.append(f"{len(manifest['skipped'])} combinations skipped")
-    same = _common_problem(found, differ)
-    return f"{printable(experiment.name)}: {', '.join(parts)}" + (f"  ({same})" if same else "")
+def _headline(standings, filtered):
+    """How many runs there are, are shown and are outstanding, and what they have in common."""
+    asked, stored = standings.asked, standings.stored
+    pending = asked - stored
+    parts = [f"{stored} of {asked} runs, {pending} not done yet" if pending else f"{asked} run{'s' * (asked != 1)}"]
+    if filtered:
+        parts.append(f"{standings.wanted} match --only")
+    if standings.trials:
+        parts.append(f"{standings.trials} of them trials of tuning, not shown")
+    if standings.skipped:
+        parts.append(f"{standings.skipped} combinations skipped")
+    return f"{standings.experiment}: {', '.join(parts)}" + (f"  ({standings.shared})" if standings.shared else "")
 
 
-def _common_problem(found, differ):
-    if not found:
-        return ""
-    keys = {key: value for key, value in found[0].keys.items() if key not in differ}
-    return ", ".join(naming.component(keys, kind) for kind in naming.PROBLEM if kind not in differ)
-
-
-def _table(found, differ):
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
-    table.add_column("run", overflow="fold", min_width=18)
-    table.add_column("status")
-    table.add_column("gap\nP(w)", justify="right")
-    for level in LEVELS:
-        table.add_column(naming.short(level), justify="right", no_wrap=True)
-    for heading, members in _by_problem(found, differ).items():
-        table.add_section()
-        if heading:
-            table.add_row(Text(heading, style="bold"))
-        for run in members:
-            table.add_row(*_cells(run, differ))
-    return table
-
-
-def _by_problem(found, differ):
-    """Group the runs by problem; inside one, the seeds of a method stand together."""
-    problems = {}
-    for run in found:
-        methods = problems.setdefault(naming.problem_difference(run.keys, differ), {})
-        methods.setdefault(naming.method(run.keys, differ), []).append(run)
-    return {heading: list(chain(*methods.values())) for heading, methods in problems.items()}
-
-
-def _cells(run, differ):
-    seed = f"  seed {run.keys['seed']}" if "seed" in differ else ""
-    star = "*" if _uncertified(run) else ""
-    rule = run.result.reason if run.status == "done" else ""
-    return [
-        _two_lines(naming.method(run.keys, differ) + star, seed),
-        _two_lines(run.status, rule, _COLOURS.get(run.status, "red")),
-        _two_lines(_last(run, "gap", ".1e"), _last(run, "primal", "#.5g")),
-        *(_reached(point) for point in passes_to(run, LEVELS, "suboptimality" if star else "gap")),
-    ]
-
-
-def _two_lines(upper, lower, style=""):
-    from rich.text import Text
-
-    return Text.assemble((upper, style), ("\n" + lower, "dim")) if lower else Text(upper, style)
-
-
-def _reached(point):
-    if point is None:
-        return "-"
-    passes, seconds = point
-    upper = "" if np.isnan(passes) else f"{passes:.4g}"
-    return _two_lines(upper, f"{seconds:.0f}s" if seconds >= 99.5 else f"{seconds:.2g}s")
-
-
-def _last(run, name, form):
-    values = run.column(name)
-    if not len(values):
-        return ""
-    return "none" if name == "gap" and np.isinf(values[-1]) else f"{values[-1]:{form}}"
-
-
-def _uncertified(run):
-    gaps = run.column("gap")
-    return len(gaps) > 0 and not np.isfinite(gaps).any()
+def _unknown(standings, levels):
+    """A line for each problem whose reference is too wide for some level."""
+    for problem in standings.problems:
+        where = f"{problem.heading}: " if problem.heading else ""
+        if not np.isfinite(problem.width):
+            yield f"{where}no reference optimum is known, so no suboptimality is"
+            continue
+        starts = [abs(run.column("primal")[0]) for m in problem.methods for run in m.runs if run.result.points]
+        scale = max(starts, default=1.0) if levels.relative else 1.0
+        if min(levels.values) * scale < problem.width:
+            yield (
+                f"{where}the optimum is known to within {problem.width:.1e}: no suboptimality below it can be shown;"
+                " a reference of more seconds narrows it"
+            )

@@ -1,0 +1,20 @@
+"""`rrmbench show`: the standings of the methods as a table, as JSON or as LaTeX."""
+
+from rrmbench.errors import RrmbenchError
+
+
+def show(path, levels, only, sort, per_run, forms, console):
+    """Print the results at `path` as the table, or in the one of `forms` (json, latex)."""
+    from rrmbench.report import show as tables
+    from rrmbench.report import show_json, show_latex
+    from rrmbench.report.methods import standings_at
+
+    if len(forms) > 1:
+        raise RrmbenchError("--json and --latex: only one of the two")
+    if not forms:
+        console.print(tables.summary(path, levels, only, sort, per_run))
+        return
+    if per_run:
+        raise RrmbenchError("--runs: the table alone has rows of single runs; `rrmbench export` writes them all")
+    found = [tables.ordered(one, sort) for one in standings_at(path, levels, only)]
+    print(show_json.as_text(found, levels) if forms == ["json"] else show_latex.as_text(found))

@@ -1,0 +1,69 @@
+"""The accuracies that a comparison asks for: values of the certified gap or of the suboptimality."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.report import naming
+from rrmbench.report.results import LEVELS, StoredRun, points_to
+
+QUANTITIES = ("gap", "suboptimality")
+MOST = 50  # levels
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The accuracies to reach: `values` of the certified gap P(w) - D(b), or of the suboptimality P(w) - D*.
+
+    relative : the values are fractions of |P(w)| at the start of each run
+    """
+
+    values: tuple[float, ...] = LEVELS
+    quantity: str = "gap"
+    relative: bool = False
+
+    def points(self, run: StoredRun, quantity: str | None = None) -> list[int | None]:
+        """Return, for each level, the index of the first trace point of `run` that reaches it, or None.
+
+        quantity : another one than that of the levels, for runs that have no certificate
+        """
+        values = self.values
+        if self.relative and run.result.points:
+            values = tuple(value * abs(run.column("primal")[0]) for value in values)
+        return points_to(run.column(quantity or self.quantity), values)
+
+    @property
+    def texts(self) -> list[str]:
+        """The levels as people write them."""
+        return [naming.short(value) for value in self.values]
+
+
+CERTIFIED_GAPS = Levels()
+
+
+def parsed_levels(text: str | None, quantity: str = "gap", relative: bool = False) -> Levels:
+    """Return the Levels of a text like "1e-2,1e-4", loosest first; None stands for 1e-2, 1e-3, ..., 1e-8.
+
+    Raises RrmbenchError for what is no positive number, for too many levels, and for another quantity.
+    """
+    if quantity not in QUANTITIES:
+        allowed = ", ".join(QUANTITIES)
+        raise RrmbenchError(f"--y: found {shown(quantity)}, allowed is {allowed}{nearest(quantity, QUANTITIES)}")
+    if text is None:
+        return Levels(LEVELS, quantity, relative)
+    values = sorted({parsed_level("--levels", part) for part in text.split(",")}, reverse=True)
+    if len(values) > MOST:
+        raise RrmbenchError(f"--levels: found {len(values)} levels, allowed are {MOST}")
+    return Levels(tuple(values), quantity, relative)
+
+
+def parsed_level(option: str, text: str) -> float:
+    """Return a positive finite number; RrmbenchError names the option."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not 0.0 < value < np.inf:
+        raise RrmbenchError(f"{option}: found {shown(text)}, allowed are positive numbers such as 1e-4")
+    return value

@@ -1,0 +1,82 @@
+"""`rrmbench show --json`: the Standings as plain data. docs/reading.md describes the fields."""
+
+import json
+import math
+
+from rrmbench.report.methods import COSTS
+
+SCHEMA_VERSION = 1
+_FINAL = ("gap", "suboptimality", "objective", *COSTS)
+
+
+def as_text(found, levels):
+    """Return the JSON text of a list of Standings; what is NaN or infinite is null."""
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "levels": {"values": levels.values, "quantity": levels.quantity, "relative": levels.relative},
+        "experiments": [_experiment(one) for one in found],
+    }
+    return json.dumps(finite(content), indent=1, allow_nan=False)
+
+
+def finite(content):
+    """Return plain data with null for every number that JSON has no name for."""
+    if isinstance(content, dict):
+        return {key: finite(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [finite(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def _experiment(standings):
+    counts = {name: getattr(standings, name) for name in ("asked", "stored", "trials", "skipped")}
+    return {
+        "experiment": standings.experiment,
+        **counts,
+        "outstanding": standings.asked - standings.stored,
+        "problems": [_problem(problem) for problem in standings.problems],
+    }
+
+
+def _problem(problem):
+    return {
+        "keys": problem.keys,
+        "reference_width": problem.width,
+        "methods": [_method(method) for method in problem.methods],
+    }
+
+
+def _method(method):
+    return {
+        "name": method.name,
+        "keys": method.own_keys,
+        "seeds": method.seeds,
+        "statuses": method.statuses,
+        "reasons": method.reasons,
+        "certified": method.certified,
+        "counts_passes": method.counts_passes,
+        "quantity": method.quantity,
+        "tuned": _tuned(method.choice),
+        "final": {name: _spread(method.final(name)) for name in _FINAL},
+        "levels": [_level(reached) for reached in method.reached],
+        "ended_badly": [
+            {"seed": run.keys["seed"], "status": run.status, "reason": run.result.reason}
+            for run in method.runs
+            if run.status != "done"
+        ],
+    }
+
+
+def _tuned(choice):
+    if choice is None:
+        return None
+    return {"values": choice.values, "by": choice.by, "at_edge": choice.at_edge, "trials": len(choice.trials)}
+
+
+def _level(reached):
+    costs = {name: _spread(getattr(reached, name)) for name in COSTS}
+    return {"level": reached.level, "count": reached.count, "runs": reached.runs, **costs}
+
+
+def _spread(spread):
+    return {"median": spread.median, "low": spread.low, "high": spread.high}

@@ -1,0 +1,97 @@
+"""`rrmbench show --latex`: a booktabs table per experiment."""
+
+import numpy as np
+
+from rrmbench.report.show_table import scientific
+from rrmbench.report.show_table import seconds as time_text
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "*": "{*}",  # \\* and \\[ would be commands
+    "[": "{[}",
+    "]": "{]}",
+    "-": "{-}",  # no dash of --
+} | {character: "\\" + character for character in "{}$&#_%"}
+
+
+def as_text(found):
+    """Return LaTeX source, one `tabular` per Standings of the list: passes, below them seconds, medians over seeds.
+
+    Needs \\usepackage{booktabs}, and \\usepackage[T1]{fontenc} for names with quotation marks.
+    """
+    return "\n\n".join(_tabular(one) for one in found if one.methods)
+
+
+def escaped(text):
+    """Return a text whose every character LaTeX prints as it is; a newline is a space."""
+    return "".join(_SPECIAL.get(character, character) for character in text.replace("\n", " "))
+
+
+def _tabular(standings):
+    levels = standings.methods[0].levels
+    of = "gap" if levels.quantity == "gap" else "suboptimality"
+    relative = " relative to the start" if levels.relative else ""
+    columns = ["method", "gap", *(_number(text) for text in levels.texts)]
+    lines = [
+        f"% {_comment(standings)}",
+        f"% passes, below them seconds, until the {of}{relative} is at most ...: medians over seeds; bold is the least",
+        f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
+        r"\toprule",
+        " & ".join(columns) + r" \\",
+    ]
+    for problem in standings.problems:
+        lines.append(r"\midrule")
+        if problem.heading:
+            lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{\emph{{{escaped(problem.heading)}}}}} \\")
+        lines += [line for method in problem.methods for line in _rows(problem, method)]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _comment(standings):
+    return f"{standings.experiment}: {standings.shared}".replace("\n", " ")
+
+
+def _rows(problem, method):
+    gap = _bold(_power(method.final("gap").median), method in problem.gap_winners)
+    name = escaped(method.name) + ("" if method.certified else "$^*$")
+    passes = [_cell(problem, method, k, "passes", "{:.4g}".format) for k in range(len(method.reached))]
+    seconds = [_cell(problem, method, k, "seconds", _time) for k in range(len(method.reached))]
+    rows = [[name, gap, *passes], *([["", "", *seconds]] if any(seconds) else [])]
+    return [" & ".join(row) + r" \\" for row in rows]
+
+
+def _cell(problem, method, k, cost, form):
+    value = getattr(method.reached[k], cost).median
+    if np.isfinite(value):
+        return _bold(form(value), method in problem.level_winners[k, cost])
+    return "--" if cost == "passes" and not np.isnan(value) else ""
+
+
+def _time(value):
+    text = time_text(value)
+    number = text.rstrip("ms")
+    return f"{number}\\,{text.removeprefix(number)}"
+
+
+def _number(text):
+    """A level as "$10^{-4}$" or "$2 \\cdot 10^{-4}$"."""
+    mantissa, e, exponent = text.partition("e")
+    if not e:
+        return f"${text}$"
+    return f"$10^{{{exponent}}}$" if mantissa == "1" else f"${mantissa} \\cdot 10^{{{exponent}}}$"
+
+
+def _power(value):
+    return _number(scientific(value)) if np.isfinite(value) else "--"
+
+
+def _bold(text, wins):
+    if not wins:
+        return text
+    return f"$\\mathbf{{{text.strip('$')}}}$" if text.startswith("$") else f"\\textbf{{{text}}}"
