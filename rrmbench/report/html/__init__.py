@@ -32,15 +32,14 @@ def report(path, out=None, theory=False, trust=False, only=()):
         raise RrmbenchError(f"--output {out}: found the suffix '{out.suffix}', allowed is .html{nearest(out.suffix, SUFFIXES)}")
     page.require()
     read = {one: runs_of(one) for one in (Snapshot(found.directory) for found in experiments(path))}
-    wanted = select([run for found in read.values() for run in found], only)
-    if only:
-        read = {one: kept for one, found in read.items() if (kept := [run for run in found if run in set(wanted)])}
+    wanted = set(select([run for stored in read.values() for run in stored], only))
     most = points_per_curve(wanted)
-    sections = [
-        tables(one, found)
-        | {"winners": winners(one, {run.result for run in found}), "charts": charts(one, found, most, theory, trust)}
-        for one, found in read.items()
-    ]
+    sections = []
+    for one, stored in read.items():
+        found = [run for run in stored if run in wanted]
+        if found or not only:
+            shown = {"winners": winners(one, stored, found), "charts": charts(one, stored, found, most, theory, trust)}
+            sections.append(tables(one, stored, found) | shown)
     text = page.render(sections, most, only)
     with replacing(out) as file:
         file.write(text.encode())

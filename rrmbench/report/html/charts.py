@@ -24,15 +24,17 @@ def points_per_curve(found):
     return int(np.clip(NUMBERS / max(lines * arrays, 1), *POINTS))
 
 
-def charts(experiment, found, most, theory=False, trust=False):
+def charts(experiment, stored, found, most, theory=False, trust=False):
     """Return all figures of an experiment as one mapping for JSON: figures, axes, labels, and the pool of arrays.
 
+    stored : all its runs that have a result; found : those of them that the page is about; most : points of a curve
+
     A figure has one view per pair of axes, "passes suboptimality" say; a view has what each panel shows. Curves are
-    lists [series, x, y] or [series, x, y, low, high] of numbers of arrays in `arrays`. `most` : points of a curve.
+    lists [series, x, y] or [series, x, y, low, high] of numbers of arrays in `arrays`.
     """
     manifest = experiment.manifest()
     asked = plots._section(manifest.get("plot") or {})
-    pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
+    pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(stored)
     runs, rivals = plots._one_series_per_choice(found, choices(manifest, found))
     bound = plots._bound_of(experiment, trust) if theory else None
     facets = layout.facets(runs, asked)

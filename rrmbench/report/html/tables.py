@@ -16,15 +16,18 @@ from rrmbench.report.tuning import choices
 LAST = ("passes", "seconds", "objective", "gap", "suboptimality", *METRICS)  # of a run: the values at its end
 
 
-def tables(experiment, found):
-    """Return what the page says of one experiment beside its figures, as a mapping for the template."""
+def tables(experiment, stored, found):
+    """Return what the page says of one experiment beside its figures, as a mapping for the template.
+
+    stored : all its runs that have a result; found : those of them that the page is about
+    """
     manifest = experiment.manifest()
     tuned = choices(manifest, found)
     return {
         "name": printable(experiment.name),
         "asked": len({entry["spec_id"] for entry in manifest["runs"]}),
         "statuses": _statuses(found),
-        "outstanding": _outstanding(manifest, found),
+        "outstanding": _outstanding(manifest, stored),
         "runs": _runs(found, tuned),
         "tuning": [choice.text for choice in tuned],
         "skipped": _skipped(manifest),
@@ -41,9 +44,9 @@ def _statuses(found):
     return {status: counts[status] for status in STATUSES if counts[status]}
 
 
-def _outstanding(manifest, found):
+def _outstanding(manifest, stored):
     """The descriptions of the runs that the experiment asks for and that have no result yet."""
-    done = {run.result.spec_id for run in found}
+    done = {run.result.spec_id for run in stored}
     entries = {entry["spec_id"]: entry for entry in manifest["runs"] if entry["spec_id"] not in done}
     return [naming.run(keys(entry["spec"])) for entry in entries.values()]
 

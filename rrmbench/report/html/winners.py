@@ -2,60 +2,49 @@
 
 import numpy as np
 
-from rrmbench.report.methods import Levels, standings
+from rrmbench.report.levels import CERTIFIED_GAPS
+from rrmbench.report.methods import standings_of
 
-LEVELS = Levels()
 COSTS = {"passes": "", "seconds": " s"}  # and the unit of each
 
 
-def winners(experiment, kept):
-    """Return the table for the template: levels, whether there are several seeds, problems with rows.
+def winners(experiment, stored, wanted):
+    """Return the table for the template, of the runs `wanted` among all that are `stored`: levels, problems with rows.
 
-    kept : the Results that the page is about. A cell of a row is a pair (passes, seconds) of mappings `text`, `spread`
-    (quartiles, "" for one seed), `best`, with what a share of seeds needs that come to the level; None where none does.
+    A cell of a row is None where no run comes to the level, else a mapping: `costs` are the passes and the seconds, each
+    with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many of the runs come there.
     """
-    standing = standings(experiment, LEVELS, lambda runs: [run for run in runs if run.result in kept])
+    standing = standings_of(experiment, stored, wanted, CERTIFIED_GAPS)
     return {
-        "levels": LEVELS.texts,
+        "levels": CERTIFIED_GAPS.texts,
         "shared": standing.shared,
         "seeds": max((len(method.runs) for method in standing.methods), default=0) > 1,
-        "problems": [
-            {"heading": problem.heading, "rows": _rows(problem)} for problem in standing.problems if problem.methods
-        ],
+        "problems": [{"heading": problem.heading, "rows": _rows(problem)} for problem in standing.problems],
     }
 
 
 def _rows(problem):
-    best = {
-        (level, cost): problem.winners(lambda method, at=(level, cost): _cost(method, *at))
-        for level in range(len(LEVELS.values))
-        for cost in COSTS
-    }
-    ranked = sorted(problem.methods, key=_rank)
     return [
         {
             "name": method.name,
             "certified": method.certified,
             "statuses": method.statuses,
             "gap": _number(method.final(method.quantity).median, ".1e"),
+            "best": method in problem.gap_winners,
             "cells": [
-                _cell(at, {cost: method in best[level, cost] for cost in COSTS})
+                _cell(at, {cost: method in problem.level_winners[level, cost] for cost in COSTS})
                 for level, at in enumerate(method.reached)
             ],
         }
-        for method in ranked
+        for method in sorted(problem.methods, key=_rank)
     ]
 
 
 def _rank(method):
     """The method first that comes cheapest to the smallest level that any comes to, then to the next one."""
-    costs = [_cost(method, level, cost) for cost in COSTS for level in reversed(range(len(LEVELS.values)))]
+    costs = [getattr(at, cost).median for cost in COSTS for at in reversed(method.reached)]
     costs.append(method.final(method.quantity).median)
     return [cost if np.isfinite(cost) else np.inf for cost in costs]
-
-
-def _cost(method, level, cost):
-    return getattr(method.reached[level], cost).median
 
 
 def _cell(at, best):
