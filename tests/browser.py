@@ -24,14 +24,20 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """One tab of a browser that has no network. `problems` are the errors of its console, `requests` what it asked for."""
+    """One tab of a browser without a network. `problems`: errors of its console; `requests`: what it asked for."""
 
     def __init__(self, width=1400, height=900):
         self.profile = tempfile.TemporaryDirectory(prefix="rrmbench_browser_")
         self.problems, self.requests, self._number, self._buffer, self._replies = [], [], 0, b"", {}
         to_browser, from_browser = os.pipe(), os.pipe()
         ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_browser[0], from_browser[1])]
-        options = ["--headless=new", "--remote-debugging-pipe", "--disable-gpu", "--no-first-run", "--disable-extensions"]
+        options = [
+            "--headless=new",
+            "--remote-debugging-pipe",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-extensions",
+        ]
         options += ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
         options += [f"--window-size={width},{height}", f"--user-data-dir={self.profile.name}"]
         options += ["--no-sandbox"] if os.geteuid() == 0 else []

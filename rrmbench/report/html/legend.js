@@ -8,7 +8,7 @@ const OUTLINES = {
   X: "M0,-1.7L2.3,-4L4,-2.3L1.7,0L4,2.3L2.3,4L0,1.7L-2.3,4L-4,2.3L-1.7,0L-4,-2.3L-2.3,-4Z",
 };
 
-/** Fill `place` with a button per series; `hidden` is the Set of those not shown, `changed` is called after a change. */
+/** Fill `place` with a button per series. `hidden`: the Set of those not shown; `changed` is called after a change. */
 function legend(place, figure, hidden, changed) {
   const buttons = figure.series.map((style, number) => {
     const button = document.createElement("button");

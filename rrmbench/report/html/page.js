@@ -1,7 +1,7 @@
 // The page: what its controls do. A panel is drawn when it comes near the window.
 
 const LOGARITHMIC = new Set(["suboptimality", "gap"]);
-// Plotly has buttons that send the data of a figure to its maker's server: the buttons of a panel are these and no others.
+// Plotly has buttons that send a figure's data to its maker's server: the buttons of a panel are these and no others.
 const PLOTLY = {
   displaylogo: false, displayModeBar: "hover", responsive: true, doubleClick: "reset",
   plotlyServerURL: "", showLink: false, showSendToCloud: false, showEditInChartStudio: false,
@@ -156,7 +156,8 @@ function open(section) {
   new RunTable(section.querySelector(".runs"), JSON.parse(data("runs-data").textContent));
 }
 
-document.querySelector("#experiment")?.addEventListener("change", (event) => open(sections[Number(event.target.value)]));
+const choice = document.querySelector("#experiment");
+choice?.addEventListener("change", () => open(sections[Number(choice.value)]));
 for (const [event, begins] of [["beforeprint", true], ["afterprint", false]]) {
   window.addEventListener(event, () => charts.get(sections.find((one) => !one.hidden))?.print(begins));
 }

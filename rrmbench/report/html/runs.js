@@ -56,10 +56,9 @@ class RunTable {
   refresh() {
     const words = this.part("words").value.toLowerCase().split(/\s+/).filter(Boolean);
     const status = this.part("status-filter").value;
-    this.found = [...this.data.rows.keys()].filter(
-      (row) =>
-        (!status || this.data.rows[row][this.status] === status) && words.every((word) => this.texts[row].includes(word)),
-    );
+    const matches = (row) =>
+      (!status || this.data.rows[row][this.status] === status) && words.every((word) => this.texts[row].includes(word));
+    this.found = [...this.data.rows.keys()].filter(matches);
     if (this.by !== null) this.found.sort((one, other) => this.order(one, other));
     this.most = ROWS;
     this.fill();
@@ -71,7 +70,8 @@ class RunTable {
     const [a, b] = [one, other].map((row) => this.data.rows[row][this.by]);
     const missing = (a === null || a === "") - (b === null || b === "");
     if (missing || a === null || a === "") return missing;
-    return (this.falling ? -1 : 1) * (isNumber ? Number(a) - Number(b) || 0 : a.localeCompare(b, "en", { numeric: true }));
+    const rising = isNumber ? Number(a) - Number(b) || 0 : a.localeCompare(b, "en", { numeric: true });
+    return this.falling ? -rising : rising;
   }
 
   fill() {

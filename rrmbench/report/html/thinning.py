@@ -1,6 +1,7 @@
 """Curves as the page stores them: no more points than a screen shows, each array once."""
 
 import base64
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def thinned(y, most):
     bins = (most - 2) // 4  # of each kind; two points of each bin stay
     edges = np.unique(np.concatenate([np.linspace(0, n, bins + 1), np.geomspace(1, n, bins)]).astype(int))
     kept = {0, n - 1}
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         kept |= {start + int(np.argmin(y[start:end])), start + int(np.argmax(y[start:end]))}
     return np.array(sorted(kept))
 

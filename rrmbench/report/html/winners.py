@@ -11,8 +11,8 @@ COSTS = {"passes": "", "seconds": " s"}  # and the unit of each
 def winners(experiment, stored, wanted):
     """Return the table for the template, of the runs `wanted` among all that are `stored`: levels, problems with rows.
 
-    A cell of a row is None where no run comes to the level, else a mapping: `costs` are the passes and the seconds, each
-    with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many of the runs come there.
+    A cell of a row is None where no run comes to the level, else a mapping: `costs` are the passes and the seconds,
+    each with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many runs come there.
     """
     standing = standings_of(experiment, stored, wanted, CERTIFIED_GAPS)
     return {
