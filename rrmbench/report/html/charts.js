@@ -103,7 +103,7 @@ function layoutOf(panel, data, show) {
   const [xlim, ylim] = data.limits;
   const axis = {
     gridcolor: "#e3e5e8", linecolor: "#555d66", ticks: "outside", ticklen: 4, exponentformat: "power", zeroline: false,
-    automargin: true,
+    automargin: true, nticks: 6,
   };
   const given = { x: show.x === data.shown[0] ? xlim : null, y: show.y === data.shown[1] ? ylim : null };
   const framed = given.y || (show.yscale === "log" ? panel.frame : null);

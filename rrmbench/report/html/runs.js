@@ -29,7 +29,7 @@ class RunTable {
     const cells = this.data.columns.map(([name, isNumber], number) => {
       const cell = document.createElement("th");
       cell.scope = "col";
-      cell.className = isNumber ? "number" : "";
+      cell.className = isNumber ? "number" : name === "run" ? "id" : "";
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = name.replaceAll("_", " ");
@@ -103,7 +103,7 @@ class RunTable {
       return cell;
     }
     cell.textContent = value;
-    cell.className = { reason: "reason", run: "id", problem: "words long", method: "words long" }[name] || "words";
+    cell.className = { reason: "reason", run: "id", problem: "text long", method: "text long" }[name] || "text";
     if (name === "status" && value !== "done") cell.className = "bad";
     return cell;
   }

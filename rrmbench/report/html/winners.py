@@ -11,19 +11,23 @@ COSTS = {"passes": "", "seconds": " s"}  # and the unit of each
 def winners(experiment, stored, wanted):
     """Return the table for the template, of the runs `wanted` among all that are `stored`: levels, problems with rows.
 
+    The levels are those down to the smallest that any run comes to; `beyond` is the next one, "" after the last.
     A cell of a row is None where no run comes to the level, else a mapping: `costs` are the passes and the seconds,
     each with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many runs come there.
     """
     standing = standings_of(experiment, stored, wanted, CERTIFIED_GAPS)
+    reached = [level for method in standing.methods for level, at in enumerate(method.reached) if at.count]
+    shown = max(reached, default=-1) + 1
     return {
-        "levels": CERTIFIED_GAPS.texts,
+        "levels": CERTIFIED_GAPS.texts[:shown],
+        "beyond": "".join(CERTIFIED_GAPS.texts[shown : shown + 1]),
         "shared": standing.shared,
         "seeds": max((len(method.runs) for method in standing.methods), default=0) > 1,
-        "problems": [{"heading": problem.heading, "rows": _rows(problem)} for problem in standing.problems],
+        "problems": [{"heading": problem.heading, "rows": _rows(problem, shown)} for problem in standing.problems],
     }
 
 
-def _rows(problem):
+def _rows(problem, shown):
     return [
         {
             "name": method.name,
@@ -33,7 +37,7 @@ def _rows(problem):
             "best": method in problem.gap_winners,
             "cells": [
                 _cell(at, {cost: method in problem.level_winners[level, cost] for cost in COSTS})
-                for level, at in enumerate(method.reached)
+                for level, at in enumerate(method.reached[:shown])
             ],
         }
         for method in sorted(problem.methods, key=_rank)
