@@ -8,7 +8,9 @@ from rrmbench.report import plots
 from rrmbench.report.html.thinning import Pool, thinned
 from rrmbench.report.plots import curves, layout, style
 from rrmbench.report.plots.draw import X_LABELS, Y_LABELS
-from rrmbench.report.plots.notes import notes
+from rrmbench.report.plots.frame import frame_of
+from rrmbench.report.plots.notes import MOST_BANDS, notes
+from rrmbench.report.plots.section import X, section_of
 from rrmbench.report.tuning import choices
 
 NUMBERS = 1_500_000  # that all curves of a page may have: about 16 MB of text
@@ -19,7 +21,7 @@ PROVEN = "passes", "suboptimality"  # what the theorems are about
 def points_per_curve(found):
     """Return how many points a curve may keep on a page of the runs `found`, so that the page opens."""
     lines = len({tuple((key, repr(value)) for key, value in run.keys.items() if key != "seed") for run in found})
-    ways = len(plots.X), len(_measured(found))
+    ways = len(X), len(_measured(found))
     arrays = 3 * ways[0] * ways[1] if lines < len(found) else sum(ways)
     return int(np.clip(NUMBERS / max(lines * arrays, 1), *POINTS))
 
@@ -33,24 +35,33 @@ def charts(experiment, stored, found, most, theory=False, trust=False):
     lists [series, x, y] or [series, x, y, low, high] of numbers of arrays in `arrays`.
     """
     manifest = experiment.manifest()
-    asked = plots._section(manifest.get("plot") or {})
-    pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(stored)
+    asked = section_of(manifest)
     runs, rivals = plots._one_series_per_choice(found, choices(manifest, found))
-    bound = plots._bound_of(experiment, trust) if theory else None
     facets = layout.facets(runs, asked)
+    placed = facets["rows"] + facets["columns"]
+    groups = layout.groups(runs, facets["figure"]).values()
+    cells = [layout.cells(group, facets["rows"], facets["columns"]) for group in groups]
+    series = curves.series_of([members for each in cells for members in each.values()], placed + facets["figure"])
+    methods = dict.fromkeys(curves.method_of(run, placed + facets["figure"]) for run in stored)
+    styles = style.styles(list(dict.fromkeys(series.values())), methods)
+    bound = plots._bound_of(experiment, trust) if theory else None
     pool = Pool()
-    figures = [
-        _Figure(members, rivals, facets, asked, pending, bound, most, pool).described(experiment.name)
-        for members in layout.groups(runs, facets["figure"]).values()
-    ]
-    shown = [y for y in MEASURES if any(f"{x} {y}" in figure["views"] for figure in figures for x in plots.X)]
+    figures = []
+    for group, each in zip(groups, cells, strict=True):
+        where = layout.title(group[0], facets["figure"])
+        title = asked["title"] or plots._title(printable(experiment.name), group, where, placed + facets["figure"])
+        figure = _Figure(group, each, placed, rivals, series, styles, asked, bound, most, pool)
+        figures.append({"where": where, "title": title} | figure.described())
+    shown = [y for y in MEASURES if any(f"{x} {y}" in figure["views"] for figure in figures for x in X)]
+    axes = {(x, y): _axes(asked, x, y) for x in X for y in shown}
+    scale = {False: "linear", True: "log"}
     return {
         "figures": figures,
-        "x": {x: X_LABELS[x] for x in plots.X},
-        "y": {y: Y_LABELS.get(y, y.replace("_", " ")) for y in shown},
+        "x": {x: [X_LABELS[x], scale[curves.Axes(x, "gap", xscale=asked["xscale"]).logarithmic_x]] for x in X},
+        "y": {y: [Y_LABELS.get(y, y.replace("_", " ")), scale[axes[X[0], y].logarithmic]] for y in shown},
         "shown": [asked["x"], asked["y"]],
-        "limits": [asked["xlim"], asked["ylim"]],
         "theory": theory,
+        "most_bands": MOST_BANDS,
         "arrays": pool.texts,
     }
 
@@ -61,62 +72,71 @@ def _measured(found):
     return [y for y in MEASURES if y not in METRICS or y in columns]
 
 
+def _axes(asked, x, y):
+    """The Axes of a view; the limits that are asked for belong to the axes that are asked for."""
+    xlim, ylim = (asked[f"{axis}lim"] if asked[axis] == name else None for axis, name in (("x", x), ("y", y)))
+    return curves.Axes(x, y, xlim, ylim, asked["xscale"])
+
+
 class _Figure:
     """The runs of one figure in their panels; what they show on given axes."""
 
-    def __init__(self, runs, rivals, facets, asked, pending, bound, most, pool):
-        self.runs, self.rivals, self.facets, self.asked = runs, rivals, facets, asked
-        self.pending, self.bound, self.most, self.pool = pending, bound, most, pool
-        self.placed = facets["rows"] + facets["columns"]
-        self.cells, self.rows, self.columns = layout.grid(runs, facets["rows"], facets["columns"])
-        self.series = curves.series_of(list(self.cells.values()), self.placed)
-        self.numbers = {one: number for number, one in enumerate(dict.fromkeys(self.series.values()))}
+    def __init__(self, runs, cells, placed, rivals, series, styles, asked, bound, most, pool):
+        self.runs, self.placed, self.rivals, self.series, self.asked = runs, placed, rivals, series, asked
+        self.bound, self.most, self.pool = bound, most, pool
+        self.cells, self.rows, self.columns = layout.packed(cells)
+        present = {series[run] for run in runs}
+        self.styles = {one: looks for one, looks in styles.items() if one in present}
+        several = len({one.solver for one in self.styles}) > 1
+        self.names = {one: layout.series_label(one, several) for one in self.styles}
+        self.numbers = {one: number for number, one in enumerate(self.styles)}
 
-    def described(self, name):
-        where = layout.title(self.runs[0], self.facets["figure"])
-        title = plots._title(printable(name), self.runs, where, self.placed + self.facets["figure"])
-        wanted = f"{self.asked['x']} {self.asked['y']}"
+    def described(self):
+        wanted = self.asked["x"], self.asked["y"]
         measures = dict.fromkeys([*_measured(self.runs), self.asked["y"]])
-        views = {f"{x} {y}": self._view(curves.Axes(x, y)) for x in plots.X for y in measures}
+        views = {(x, y): self._view(_axes(self.asked, x, y)) for x in X for y in measures}
         return {
-            "where": where,
-            "title": self.asked.get("title") or title,
             "rows": self.rows,
             "columns": self.columns,
-            "series": self._legend(),
+            "series": [{"name": self.names[one]} | _line(looks) for one, looks in self.styles.items()],
             "panels": [
                 {"row": row, "column": column, "title": layout.title(members[0], self.placed)}
                 for (row, column), members in self.cells.items()
             ],
-            "views": {at: view for at, view in views.items() if at == wanted or _shows(view)},
+            "views": {" ".join(at): view for at, view in views.items() if at == wanted or _shows(view)},
         }
-
-    def _legend(self):
-        several = len({one.solver for one in self.numbers}) > 1
-        drawn = style.styles(list(self.numbers))
-        return [{"name": layout.series_label(one, several)} | _line(drawn[one]) for one in self.numbers]
 
     def _view(self, axes):
         bound = self.bound if (axes.x, axes.y) == PROVEN else None
         panels = [
-            curves.panel_of("", members, self.rivals, self.series, axes, bound) for members in self.cells.values()
+            curves.panel_of(layout.title(members[0], self.placed), members, self.rivals, self.series, axes, bound)
+            for members in self.cells.values()
         ]
-        tuned = [self.rivals[run] for run in self.runs if run in self.rivals]
+        frames = [frame_of(panel, axes) if panel.curves else None for panel in panels]
         return {
-            "panels": [self._panel(panel, axes) for panel in panels],
-            "notes": notes(self.runs, tuned, panels, self.pending, axes),
+            "panels": [self._panel(panel, frame) for panel, frame in zip(panels, frames, strict=True)],
+            "notes": self._notes(panels, frames, axes),
             "unproven": list(dict.fromkeys(reason for panel in panels for reason in panel.unproven)),
         }
 
-    def _panel(self, panel, axes):
+    def _notes(self, panels, frames, axes):
+        views = [(panel, frame) for panel, frame in zip(panels, frames, strict=True) if frame]
+        if not views:
+            return []
+        tuned = [self.rivals[run] for run in self.runs if run in self.rivals]
+        empty = [panel for panel in panels if not panel.curves]
+        return notes(self.runs, tuned, views, empty, self.names, axes, [])
+
+    def _panel(self, panel, frame):
+        known = panel.optimum is not None and np.isfinite(panel.optimum)
         return {
             "curves": [self._curve(*pair) for pair in panel.curves.items()],
             "faint": [self._curve(one, curves.Curve(curve.x, curve.y)) for one, curve in panel.faint],
             "proven": [self._curve(*pair) for pair in panel.proven],
-            "floor": panel.floor,
-            "optimum": panel.optimum if panel.optimum is not None and np.isfinite(panel.optimum) else None,
+            "floor": panel.floor if panel.floor_matters else 0.0,
+            "optimum": panel.optimum if known else None,
             "remark": panel.remark,
-            "frame": _frame(panel, axes),
+            "frame": frame and {"x": frame.x, "y": frame.y},
         }
 
     def _curve(self, one, curve):
@@ -129,28 +149,10 @@ def _shows(view):
     return any(panel["curves"] for panel in view["panels"])
 
 
-def _line(drawn):
+def _line(looks):
     """The style of a line for the browser, from keyword arguments of matplotlib."""
     from matplotlib.colors import to_hex
 
-    dash, width = drawn["linestyle"], drawn["linewidth"]
+    dash, width = looks["linestyle"], looks["linewidth"]
     lengths = [] if isinstance(dash, str) else [round(length * width, 2) for length in dash[1]]
-    return {
-        "color": to_hex(drawn["color"]),
-        "width": width,
-        "dash": lengths,
-        "marker": drawn.get("marker", ""),
-    }
-
-
-def _frame(panel, axes):
-    """[low, high] of y that frames the curves on a logarithmic axis as `rrmbench plot` does, else None."""
-    if not axes.logarithmic or not panel.curves:
-        return None
-    lowest = min((curve.y if curve.low is None else curve.low).min() for curve in panel.curves.values())
-    highest = max(curve.y.max() for curve in panel.curves.values())
-    bottom = lowest / 1.6
-    if panel.floor > 0 and lowest <= 10 * panel.floor:
-        bottom = min(bottom, panel.floor / 2)
-    top = 1.6 * max([min(highest, 10 * panel.start), *(least for _, least in panel.near_bounds)])
-    return [bottom, top] if bottom > 0.0 and np.isfinite(top) else None
+    return {"color": to_hex(looks["color"]), "width": width, "dash": lengths, "marker": looks["marker"]}

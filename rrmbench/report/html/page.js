@@ -1,6 +1,5 @@
 // The page: what its controls do. A panel is drawn when it comes near the window.
 
-const LOGARITHMIC = new Set(["suboptimality", "gap"]);
 // Plotly has buttons that send a figure's data to its maker's server: the buttons of a panel are these and no others.
 const PLOTLY = {
   displaylogo: false, displayModeBar: "hover", responsive: true, doubleClick: "reset",
@@ -41,9 +40,9 @@ class Charts {
     if ([...choice.options].some((option) => option.value === value)) choice.value = value;
   }
 
+  /** The scales that `rrmbench plot` would take. */
   scales() {
-    this.set("xscale", this.part("x").value.endsWith("seconds") ? "log" : "linear");
-    this.set("yscale", LOGARITHMIC.has(this.part("y").value) ? "log" : "linear");
+    for (const axis of ["x", "y"]) this.set(`${axis}scale`, this.data[axis][this.part(axis).value]?.[1]);
   }
 
   get show() {
@@ -116,7 +115,7 @@ class Charts {
       plot.textContent = remark;
       return;
     }
-    const traces = tracesOf(panel, this.data.figures[show.figure], this.arrays, show);
+    const traces = tracesOf(panel, this.data.figures[show.figure], this.data, this.arrays, show);
     plot.classList.add("drawn");
     Plotly.react(plot, traces, layoutOf(panel, this.data, show), PLOTLY);
   }

@@ -10,10 +10,13 @@ from rrmbench.bench.columns import METRICS
 from rrmbench.bench.records import STATUSES
 from rrmbench.errors import printable, shortened
 from rrmbench.report import naming
+from rrmbench.report.plots.curves import Axes
+from rrmbench.report.plots.timing import timing
 from rrmbench.report.results import keys
 from rrmbench.report.tuning import choices
 
 LAST = ("passes", "seconds", "objective", "gap", "suboptimality", *METRICS)  # of a run: the values at its end
+_CLOCK = Axes("seconds", "gap")
 
 
 def tables(experiment, stored, found):
@@ -31,7 +34,7 @@ def tables(experiment, stored, found):
         "runs": _runs(found, tuned),
         "tuning": [choice.text for choice in tuned],
         "skipped": _skipped(manifest),
-        "timing": _timing(found),
+        "timing": list(timing(found, _CLOCK)),
         "environments": _environments(manifest, found),
         "references": _references(found),
         "config": yaml.safe_dump(manifest.get("config") or {}, sort_keys=False, width=100),
@@ -108,21 +111,6 @@ def _combination(spec):
         return printable(f"{naming.problem(named)}, {naming.method(named)}")
     except Exception:  # whatever a foreign file holds
         return shortened(printable(json.dumps(spec)))
-
-
-def _timing(found):
-    """Sentences on how the seconds of the runs were measured."""
-    together = Counter(run.result.info.get("concurrent_runs") or 1 for run in found)
-    alone, most = together.pop(1, 0), max(together, default=1)
-    if not together:
-        yield "Every run was timed alone." if alone else "No run was timed."
-    elif alone:
-        yield (
-            f"CAUTION: {alone} runs were timed alone, {sum(together.values())} with up to {most} runs at the same time;"
-            " their seconds do not compare."
-        )
-    else:
-        yield f"The runs were timed with up to {most} at the same time, which slows each of them."
 
 
 def _environments(manifest, found):
