@@ -61,6 +61,7 @@ def charts(experiment, stored, found, most, theory=False, trust=False):
         "y": {y: [Y_LABELS.get(y, y.replace("_", " ")), scale[axes[X[0], y].logarithmic]] for y in shown},
         "shown": [asked["x"], asked["y"]],
         "theory": theory,
+        "proven": PROVEN,
         "most_bands": MOST_BANDS,
         "arrays": pool.texts,
     }

@@ -88,13 +88,17 @@ class Charts {
 
   /** The small print, and the controls that have something to do. */
   words() {
-    const notes = this.view ? this.view.notes : [];
+    const notes = this.view ? [...this.view.notes] : [];
     const unproven = this.view ? this.view.unproven : [];
+    const [x, y] = this.data.proven;
+    const about = this.show.x === x && this.show.y === y;
+    if (this.data.theory && !about) notes.push("the proven bounds are of the suboptimality over passes");
     fillList(this.root.querySelector(".notes"), notes);
     const reasons = this.root.querySelector(".unproven");
     reasons.hidden = unproven.every((reason) => notes.some((note) => note.endsWith(reason)));
     fillList(reasons.querySelector("ul"), unproven);
     const panels = this.view ? this.view.panels : [];
+    if (this.data.theory) this.root.querySelector(".for-bounds").hidden = !about;
     this.root.querySelector(".for-bands").hidden = !panels.some((one) => one.curves.some((curve) => curve.length > 3));
     this.root.querySelector(".for-trials").hidden = !panels.some((one) => one.faint.length);
   }
