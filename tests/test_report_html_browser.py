@@ -1,7 +1,5 @@
 """The report in a browser: what is drawn, what the controls do, and that nothing is asked of a network."""
 
-import json
-
 import numpy as np
 import pages
 import pytest
@@ -167,7 +165,12 @@ def test_texts_that_try_to_be_markup_are_shown_letter_by_letter(browser):
     )
     assert any("<img src=x onerror=alert(2)>" in text for text in buttons)
     assert browser.js(f"document.querySelector('{ROWS} pre').textContent") == told
-    browser.choose("section:not([hidden]) .words", json.dumps("<script>"))
+    browser.js(
+        "Plotly.Fx.hover(document.querySelector('section:not([hidden]) .plot.drawn'), [{curveNumber: 0, pointNumber: 0}])"
+    )
+    named = browser.js("document.querySelector('.hoverlayer .hovertext').textContent")
+    assert "<img src=x onerror=alert(2)><b>bold</b>&amp;" in named
+    browser.choose("section:not([hidden]) .words", "<script>")
     assert browser.js("document.querySelectorAll('img, section b').length") == 0
 
 
