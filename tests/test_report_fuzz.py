@@ -70,6 +70,7 @@ def read_by_all(lab, figures=False):
         ("verify", lab.out),
     ]
     commands += [("plot", lab.out, "--format", "svg", "-o", lab.folder / "figures")] if figures else []
+    commands += [("report", lab.out, "-o", lab.folder / "report.html")] if figures else []
     for command in commands:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # matplotlib's, of glyphs and limits

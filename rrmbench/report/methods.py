@@ -198,7 +198,7 @@ def standings(experiment: Experiment, levels: Levels = CERTIFIED_GAPS, only: Seq
     Raises RrmbenchError if the manifest is missing or unreadable, and for texts that match no run.
     """
     stored = runs_of(experiment)
-    return _standings(experiment, stored, _selected(stored, only), levels)
+    return standings_of(experiment, stored, _selected(stored, only), levels)
 
 
 def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequence[str] = ()) -> list[Standings]:
@@ -207,7 +207,7 @@ def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequen
     wanted = set(_selected([run for runs in stored.values() for run in runs], only))
     kept = {experiment: [run for run in runs if run in wanted] for experiment, runs in stored.items()}
     return [
-        _standings(experiment, stored[experiment], runs, levels)
+        standings_of(experiment, stored[experiment], runs, levels)
         for experiment, runs in kept.items()
         if runs or not only
     ]
@@ -221,7 +221,10 @@ def _selected(runs, only):
     return select(runs, only)
 
 
-def _standings(experiment, stored, wanted, levels):
+def standings_of(
+    experiment: Experiment, stored: list[StoredRun], wanted: list[StoredRun], levels: Levels = CERTIFIED_GAPS
+) -> Standings:
+    """Return the Standings of the runs `wanted` among those that an experiment has stored, all of which are read."""
     manifest = experiment.manifest()
     chosen = choices(manifest, stored)
     trials = {run for choice in chosen for run in choice.trials}

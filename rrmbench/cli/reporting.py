@@ -1,0 +1,27 @@
+"""The report: one HTML file about results."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rrmbench.cli.app import Only, Results, Trust, app, trust_plugins_of
+
+
+@app.command()
+def report(
+    results: Results,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="by default RESULTS/report.html")
+    ] = None,
+    theory: Annotated[bool, typer.Option("--theory", help="add the bounds that the papers prove")] = False,
+    trust: Trust = False,
+    only: Only = None,
+):
+    """Write one HTML file about the results: figures to explore, the runs, how they were made. It needs no network."""
+    from rrmbench.errors import printable
+    from rrmbench.report.html import report as write
+
+    if trust:
+        trust_plugins_of(results)
+    print(printable(str(write(results, output, theory, trust, only or ()))))
