@@ -63,7 +63,7 @@ class Children:
         """Run `main(task, connection)` in a child for at most `limit` seconds; return its Outcome.
 
         unwanted : a flag that interrupts this one run, where `interrupted` is that of all
-        Returns None at once where the interrupt flag is set before the start.
+        Returns None where the interrupt flag is set before the start.
         """
         flags = (self.interrupted,) if unwanted is None else (self.interrupted, unwanted)
         if self.interrupted.is_set():
@@ -78,7 +78,9 @@ class Children:
                     except (OSError, EOFError) as error:  # no more processes, or the fork server has died
                         tries -= 1
                         time.sleep(TICK * (TRIES - tries))
-                        if tries and not self.interrupted.is_set():
+                        if self.interrupted.is_set():  # which has ended the fork server
+                            return None
+                        if tries:
                             continue
                         outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
                         return outcome

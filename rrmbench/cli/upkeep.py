@@ -11,7 +11,7 @@ from rrmbench.cli.app import app, console
 
 @app.command()
 def merge(
-    sources: Annotated[list[Path], typer.Argument(metavar="RESULTS...", help="folders of results")],
+    sources: Annotated[list[Path], typer.Argument(metavar="RESULTS", help="folders of results")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="where the joined results go")],
 ):
     """Join results of the same experiments from several folders; exit code 1 if a record had to be left out."""
@@ -22,7 +22,7 @@ def merge(
 
 @app.command()
 def clean(
-    results: Annotated[Path | None, typer.Argument(metavar="[RESULTS]", help="leftovers in this folder")] = None,
+    results: Annotated[Path | None, typer.Argument(metavar="RESULTS", help="leftovers in this folder")] = None,
     caches: Annotated[
         bool, typer.Option("--caches", help="kernels and prepared data of other code, unused for a day")
     ] = False,
