@@ -70,12 +70,14 @@ class Expected:
 
     seconds, methods : {run id: wall-clock seconds, NaN if unknown}, {run id: name of the method}
     after : seconds of the extra runs that are expected to follow
+    measured : the fraction of the runs whose method was measured on this machine
     """
 
     seconds: dict
     methods: dict
     jobs: int
     after: float = 0.0
+    measured: float = 0.0
 
 
 class Rates:
@@ -139,7 +141,8 @@ class Rates:
         costs = self.batch(specs, entries)
         seconds = {run.run: repeats * cost for run, (cost, _) in zip(runs, costs, strict=True)}
         after = self.referring([(run.spec, spec, entries_of(run.prepared)) for run, spec in extra])
-        return Expected(seconds, {run.run: _keys(run.spec, 1)[2] for run in runs}, jobs, after)
+        measured = sum(here for _, here in costs) / len(costs)
+        return Expected(seconds, {run.run: _keys(run.spec, 1)[2] for run in runs}, jobs, after, measured)
 
     def referring(self, problems):
         """Seconds of the extra runs of (spec of a run of the problem, spec of the extra run, stored entries) each."""

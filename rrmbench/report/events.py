@@ -52,7 +52,7 @@ class Events:
         """A batch of runs begins."""
         self.total, self.finished, self.forecast = len(runs), 0, None
         if expected is not None:
-            self.forecast = Forecast(expected.seconds, expected.methods, expected.jobs, expected.after, self.clock)
+            self.forecast = Forecast(**vars(expected), clock=self.clock)
         self.emit("begin", batch=what, runs=len(runs), estimate=self._left())
 
     def start(self, run):
