@@ -158,11 +158,13 @@ def test_timed_and_untimed_seeds_are_not_one_curve(tmp_path):
     runs = [stored.result(stored.spec(seed=0), timing=facts), stored.result(stored.spec(seed=1))]
     written = stored.experiment(tmp_path / "e", runs)
     from rrmbench.report.plots import sheets
-    from rrmbench.report.results import runs_of
+    from rrmbench.report.results import load_results, runs_of
 
     assert [run.keys["timing"] for run in runs_of(written)] == [3, None]
     (sheet,) = [sheet for _, sheet in sheets(written, x="seconds")]
     assert any(note.startswith("CAUTION: some seconds are of one run, others the median of 3") for note in sheet.notes)
+    table = load_results(tmp_path / "e").groupby("seed")["timing"].first()
+    assert (table[0], bool(np.isnan(table[1]))) == (3, True)
     update(tmp_path / "e", tmp_path / "b.json")
     assert all("timing" not in name for name in json.loads((tmp_path / "b.json").read_text())["experiments"]["e"])
 

@@ -1,15 +1,7 @@
 """What runs cost on this machine: learnt from each run, kept in the cache folder, and used for estimates only.
 
-The wall-clock seconds of a run are
-
-    fixed (or cold) + passes * stored entries * step + points * stored entries * look
-
-fixed, cold : starting the process, loading the data and the kernels, the set-up of the solver; cold where the kernels
-    are compiled first
-step, look : seconds per stored entry, of a pass of the solver and of an evaluation at a trace point
-
-Averages are kept for the spec itself, for its names, for its method on data of the same decade of size, and so on to
-all runs; the most special one that is known counts. Where nothing is known, typical constants do.
+Averages of the parts in `costs` are kept for the spec itself, for its names, for its method on data of the same decade
+of size, and so on to all runs; the most special one that is known counts. Where nothing is known, typical constants do.
 """
 
 import hashlib
@@ -20,48 +12,15 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points
 from rrmbench.bench.identity import canonical
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import replacing
 from rrmbench.folders import cache_root
 from rrmbench.numerics import kernel_folder
 
-MEMORY = 5  # runs that an average is about
 MOST = 5000  # averages that the file keeps, the last used
-TINY = 1e-12
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The averages of one key, None where nothing was measured.
-
-    share : of the passes that were allowed; passes : where none were given
-    """
-
-    count: int
-    fixed: float | None
-    cold: float | None
-    step: float
-    look: float
-    share: float
-    passes: float
-
-    def joined(self, new):
-        """The average after one more run, geometric for what varies by factors."""
-        weight = 1.0 / min(self.count + 1, MEMORY)
-
-        def between(name):
-            a, b = getattr(self, name), getattr(new, name)
-            if a is None or b is None:
-                return b if a is None else a
-            return math.exp((1.0 - weight) * math.log(max(a, TINY)) + weight * math.log(max(b, TINY)))
-
-        means = {name: between(name) for name in ("fixed", "cold", "step", "look", "passes")}
-        return Cost(self.count + 1, **means, share=(1.0 - weight) * self.share + weight * new.share)
-
-
-TYPICAL = Cost(0, fixed=0.3, cold=3.0, step=6e-9, look=4e-9, share=1.0, passes=100.0)
 
 
 @dataclass(frozen=True)
@@ -70,12 +29,14 @@ class Expected:
 
     seconds, methods : {run id: wall-clock seconds, NaN if unknown}, {run id: name of the method}
     after : seconds of the extra runs that are expected to follow
+    measured : the fraction of the runs whose method was measured on this machine
     """
 
     seconds: dict
     methods: dict
     jobs: int
     after: float = 0.0
+    measured: float = 0.0
 
 
 class Rates:
@@ -131,7 +92,7 @@ class Rates:
         if "passes" not in stop and not measured:
             return fixed + stop.get("seconds", math.nan), False
         work = min(cost.step * passes * entries, stop.get("seconds", math.inf))
-        return fixed + work + cost.look * _points(passes, **spec["trace"]) * entries, measured
+        return fixed + work + cost.look * points(passes, **spec["trace"]) * entries, measured
 
     def expected(self, runs, jobs, extra=(), repeats=1):
         """The Expected of Runs, `jobs` at a time; extra: (Run, spec of the extra run for its problem)."""
@@ -139,7 +100,8 @@ class Rates:
         costs = self.batch(specs, entries)
         seconds = {run.run: repeats * cost for run, (cost, _) in zip(runs, costs, strict=True)}
         after = self.referring([(run.spec, spec, entries_of(run.prepared)) for run, spec in extra])
-        return Expected(seconds, {run.run: _keys(run.spec, 1)[2] for run in runs}, jobs, after)
+        measured = sum(here for _, here in costs) / len(costs)
+        return Expected(seconds, {run.run: _keys(run.spec, 1)[2] for run in runs}, jobs, after, measured)
 
     def referring(self, problems):
         """Seconds of the extra runs of (spec of a run of the problem, spec of the extra run, stored entries) each."""
@@ -150,7 +112,7 @@ class Rates:
     def learn(self, spec, entries, result):
         """Take a stored Result of a run on data of so many stored entries into account."""
         kernels = _kernels(spec)
-        cost = _cost(spec, entries, result, self._is_cold(kernels))
+        cost = cost_of(spec, entries, result, self._is_cold(kernels))
         if cost is not None:
             self._new.append((_keys(spec, entries), cost))
             self.compiled[kernels] = self._compiled[kernels] = None
@@ -181,31 +143,6 @@ class Rates:
 def entries_of(prepared):
     """The number of stored entries of prepared data."""
     return prepared.X_parts[0].size
-
-
-def _cost(spec, entries, result, cold):
-    """What one run cost, or None where it says nothing."""
-    wall, trace = result.info.get("wall_seconds"), result.trace
-    if not wall or result.status not in ("done", "timeout") or result.points < 2 or entries < 1:
-        return None
-    passes = float(trace["passes"][-1])
-    looks = result.info.get("evaluation_seconds", 0.0)
-    if math.isnan(passes) or passes <= 0.0:  # a black box: whatever it takes, in proportion to the data
-        fixed = min(result.info.get("load_seconds", 0.0) + result.info.get("warmup_seconds", 0.0), wall)
-        passes, work = 1.0, wall - fixed - looks
-    else:
-        work = float(trace["seconds"][-1] - trace["seconds"][0])
-        fixed = wall - work - looks
-    fixed, work, looks = (max(part, 0.0) for part in (fixed, work, looks))
-    return Cost(
-        count=1,
-        fixed=None if cold else fixed,
-        cold=fixed if cold else None,
-        step=work / (passes * entries),
-        look=looks / (result.points * entries),
-        share=min(passes / spec["stop"].get("passes", passes), 1.0),
-        passes=passes,
-    )
 
 
 def _keys(spec, entries):
@@ -246,14 +183,6 @@ def _problem(spec):
 
 def _short(text):
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _points(passes, every=1.0, growth=1.0):
-    """About how many trace points the passes of a run have."""
-    if growth <= 1.0:
-        return passes / every
-    turn = every / (growth - 1.0)  # from here on points are a factor apart
-    return passes / every if passes <= turn else turn / every + math.log(passes / turn) / math.log(growth)
 
 
 def _read(path):

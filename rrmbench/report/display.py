@@ -67,7 +67,7 @@ class Plain:
         self.total, self.finished = len(runs), 0
         self.shown = set(naming.varying(keys(run.spec) for run in runs)) or None
         if expected is not None:
-            self.forecast = Forecast(expected.seconds, expected.methods, expected.jobs, expected.after)
+            self.forecast = Forecast(**vars(expected))
         self.announce(what)
 
     def announce(self, what):

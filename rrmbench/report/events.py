@@ -1,17 +1,6 @@
 """`run --json`: what happens, as one JSON object per line on stdout, and nothing else there.
 
-Each object has `event`, and `time`, the seconds since the command began. A number that is not finite is null. `run` is
-the id of a run, which names its file.
-
-| event | further keys |
-|---|---|
-| `skipped` | `experiment`, `problem`, `method`, `seed`, `reason`: a combination that is not run |
-| `begin` | `batch` (the experiment, or its reference optima), `runs`, `estimate` (seconds, null if unknown) |
-| `start` | `run`, `problem`, `method`, `seed`, `spec`, `left` (estimated seconds of the batch and what follows it) |
-| `row` | `run`, and each column of the trace: `passes`, `checks`, `seconds`, `primal`, `dual`, `gap`, ... |
-| `end` | `run`, `status`, `reason`, `points`, `passes`, `seconds`, `gap`, `finished`, `runs`, `left` |
-| `planned` | `experiment`, `problem`, `method`, `seed`, `estimate`: of `--dry-run`, which has no others but `skipped` |
-| `summary` | `experiment`, `directory`, `ok`, `interrupted`, `kept`, `older`, `statuses` ({status: number of runs}) |
+docs/running.md has the schema: each method of `Events` writes one kind of event.
 """
 
 import json
@@ -52,7 +41,7 @@ class Events:
         """A batch of runs begins."""
         self.total, self.finished, self.forecast = len(runs), 0, None
         if expected is not None:
-            self.forecast = Forecast(expected.seconds, expected.methods, expected.jobs, expected.after, self.clock)
+            self.forecast = Forecast(**vars(expected), clock=self.clock)
         self.emit("begin", batch=what, runs=len(runs), estimate=self._left())
 
     def start(self, run):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 TRUST = 0.2  # the fraction of a run from which on its own pace says how long it takes
 PRIOR = 0.25  # the weight of what was known before beside that of one run
 LATE = 0.25  # of the time that a run has taken without a point of its trace, what it takes at least
+MEASURED = 0.1  # of the seconds of a batch: what outweighs estimates that were measured
 UNKNOWN = 1.0  # seconds of a run of which nothing is known
 
 
@@ -22,11 +23,14 @@ class Sum(NamedTuple):
         """The Sum with one more run of this weight."""
         return Sum(self.count + weight, self.spent + weight * spent, self.expected + weight * expected)
 
-    def factor(self, before):
-        """What runs take beside what is expected of them, `before` being what was known without these."""
+    def factor(self, before, mass=0.0):
+        """What runs take beside what is expected of them, `before` being what was known without these.
+
+        mass : seconds of expectation that stand behind `before`, at least those of PRIOR runs
+        """
         if self.count == 0.0 or self.spent <= 0.0:
             return before
-        mass = PRIOR * min(self.spent / before, self.expected) / self.count
+        mass += PRIOR * min(self.spent / before, self.expected) / self.count
         return (self.spent + before * mass) / (self.expected + mass)
 
 
@@ -36,13 +40,15 @@ class Forecast:
     seconds : {run id: estimate}, NaN where there is none
     methods : {run id: a name}; what one run of a method took beside its estimate is expected of the others
     after : seconds that are expected to follow the batch
+    measured : the part of the estimates that rests on measurements of this machine
     """
 
-    def __init__(self, seconds, methods, jobs, after=0.0, clock=time.monotonic):
+    def __init__(self, seconds, methods, jobs, after=0.0, measured=0.0, clock=time.monotonic):
         known = [value for value in seconds.values() if math.isfinite(value)]
         mean = sum(known) / len(known) if known else UNKNOWN
         self.estimates = {run: value if math.isfinite(value) else mean for run, value in seconds.items()}
         self.methods, self.jobs, self.after, self.clock = methods, max(jobs, 1), after, clock
+        self.mass = MEASURED * measured * sum(self.estimates.values())
         self.running = {}
         self._all, self._of = Sum(), defaultdict(Sum)  # of the finished runs, and of those of each method
         self._waiting = defaultdict(dict)  # method -> {run: estimate}
@@ -77,7 +83,7 @@ class Forecast:
             weight = pace.weight(now, self.estimates[run])
             method, shown = self.methods[run], (weight, pace.total(now), self.estimates[run])
             every, of[method] = every.plus(*shown), of.get(method, self._of[method]).plus(*shown)
-        common = every.factor(1.0)
+        common = every.factor(1.0, self.mass)
 
         def factor(method):
             return of.get(method, self._of[method]).factor(common)

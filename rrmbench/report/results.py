@@ -34,6 +34,7 @@ _MEASURED = (
     "suboptimality",
     "nonzeros",
 )
+_SPREAD = ("seconds_min", "seconds_max")
 _WHOLE = ("seed", "point", "nonzeros")
 _PARQUET = "pip install 'rrmbench[parquet]'"
 
@@ -193,8 +194,13 @@ def _origin(run: StoredRun) -> dict:
     spec, result = run.result.spec, run.result
     origin = _flat("stop", spec.get("stop", {})) | _flat("trace", spec.get("trace", {}))
     origin |= {f"{kind}.path": _path_of(run, kind) for kind in COMPONENTS}
-    origin["timing"] = (result.info.get("timing") or {}).get("repeats")
+    origin["timing"] = _repeats(run)
     return origin | {"dataset.checksum": _line(result.data[:12]), "code": _line(result.code[:8])}
+
+
+def _repeats(run: StoredRun) -> int | None:
+    """The repeats of `run --timing`, None where seconds are of one run."""
+    return (run.result.info.get("timing") or {}).get("repeats")
 
 
 def _path_of(run: StoredRun, kind: str) -> str | None:
@@ -210,14 +216,17 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     the names dataset, loss, regularizer, solver, reduction, every parameter that is set
     (`regularizer.strength`, ...), what sets runs apart that would be alike (`stop.passes`, `trace.every`, `code`),
     seed, point, passes, checks, seconds, cpu_seconds, primal, dual, gap, suboptimality, nonzeros, the metrics
-    that were measured, and experiment if there are several. Missing is NaN. A run without a single point (it
-    failed at once) has one row. Raises RrmbenchError if there is no experiment.
+    that were measured, and experiment if there are several. Where some runs were timed (`run --timing`), `timing`
+    is the number of repeats whose median `seconds` is, and seconds_min and seconds_max are the extremes. Missing is
+    NaN. A run without a single point (it failed at once) has one row. Raises RrmbenchError if there is no experiment.
     """
     import pandas as pd
 
     read = experiments(path)
     found = [run for experiment in read for run in runs_of(experiment)]
-    metrics = [name for name in METRICS if any(name in run.result.trace for run in found)]
+    metrics = [name for name in (*METRICS, *_SPREAD) if any(name in run.result.trace for run in found)]
+    for run in found if any(_repeats(run) for run in found) else ():
+        run.keys["timing"] = _repeats(run)
     columns = ["run", "status", "reason", *COMPONENTS, *_parameter_columns(found), "seed", "point"]
     columns += [*_MEASURED, *metrics] + ["experiment"] * (len(read) > 1)
     rows = [max(run.result.points, 1) for run in found]

@@ -6,9 +6,9 @@ just-in-time compilation are in the harness's warm-up, as they are for the solve
 over in the layout that the harness keeps, float64 with int32 indices; each method is asked for one thread and no
 intercept, and is seeded by the run where it draws samples.
 
-Passes are unknown (but for SAGA), so `stop.gap` or `stop.seconds` ends a run; with a `stop` of passes alone the
-combination is skipped. With calls that grow by a factor of 1.3, the run as a whole takes about four times as long as
-its last call. A starting point is not used: every call is from 0.
+Passes are unknown (but for SAGA), so `stop.gap` or `stop.seconds` ends a run, or that P(w) stays the same from call to
+call; with a `stop` of passes alone the combination is skipped. With calls that grow by a factor of 1.3, the run as a
+whole takes about four times as long as its last call. A starting point is not used: every call is from 0.
 """
 
 import importlib

@@ -1,0 +1,81 @@
+"""What a run costs on a machine, in parts that carry over to other runs.
+
+The wall-clock seconds of a run are
+
+    fixed (or cold) + passes * stored entries * step + points * stored entries * look
+
+fixed, cold : starting the process, loading the data and the kernels, the set-up of the solver; cold where the kernels
+    are compiled first
+step, look : seconds per stored entry, of a pass of the solver and of an evaluation at a trace point
+"""
+
+import math
+from dataclasses import dataclass
+
+MEMORY = 5  # runs that an average is about
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The averages of one key, None where nothing was measured.
+
+    share : of the passes that were allowed; passes : where none were given
+    """
+
+    count: int
+    fixed: float | None
+    cold: float | None
+    step: float
+    look: float
+    share: float
+    passes: float
+
+    def joined(self, new):
+        """The average after one more run, geometric for what varies by factors."""
+        weight = 1.0 / min(self.count + 1, MEMORY)
+
+        def between(name):
+            a, b = getattr(self, name), getattr(new, name)
+            if a is None or b is None:
+                return b if a is None else a
+            return math.exp((1.0 - weight) * math.log(max(a, TINY)) + weight * math.log(max(b, TINY)))
+
+        means = {name: between(name) for name in ("fixed", "cold", "step", "look", "passes")}
+        return Cost(self.count + 1, **means, share=(1.0 - weight) * self.share + weight * new.share)
+
+
+TYPICAL = Cost(0, fixed=0.3, cold=3.0, step=6e-9, look=4e-9, share=1.0, passes=100.0)
+
+
+def cost_of(spec, entries, result, cold):
+    """What one run cost, or None where it says nothing."""
+    wall, trace = result.info.get("wall_seconds"), result.trace
+    if not wall or result.status not in ("done", "timeout") or result.points < 2 or entries < 1:
+        return None
+    passes = float(trace["passes"][-1])
+    looks = result.info.get("evaluation_seconds", 0.0)
+    if math.isnan(passes) or passes <= 0.0:  # a black box: whatever it takes, in proportion to the data
+        fixed = min(result.info.get("load_seconds", 0.0) + result.info.get("warmup_seconds", 0.0), wall)
+        passes, work = 1.0, wall - fixed - looks
+    else:
+        work = float(trace["seconds"][-1] - trace["seconds"][0])
+        fixed = wall - work - looks
+    fixed, work, looks = (max(part, 0.0) for part in (fixed, work, looks))
+    return Cost(
+        count=1,
+        fixed=None if cold else fixed,
+        cold=fixed if cold else None,
+        step=work / (passes * entries),
+        look=looks / (result.points * entries),
+        share=min(passes / spec["stop"].get("passes", passes), 1.0),
+        passes=passes,
+    )
+
+
+def points(passes, every=1.0, growth=1.0):
+    """About how many trace points the passes of a run have."""
+    if growth <= 1.0:
+        return passes / every
+    turn = every / (growth - 1.0)  # from here on points are a factor apart
+    return passes / every if passes <= turn else turn / every + math.log(passes / turn) / math.log(growth)
