@@ -10,7 +10,7 @@ from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.lazy import GradientTable, Samples, Snapshot, StochasticSteps
 from rrmbench.numerics.prefetch import prefetch, prefetch_rows
 from rrmbench.numerics.random import Rng, below, shuffle, splitmix64
-from rrmbench.numerics.row_steps import bring_up, row_move, row_output, row_steps
+from rrmbench.numerics.row_steps import bring_up, prefetch_row, row_move, row_output, row_steps
 from rrmbench.numerics.sparse_rows import axpy, dot
 from rrmbench.parameters import (
     AboveOne,
@@ -66,6 +66,7 @@ __all__ = [
     "longest_within",
     "loss",
     "prefetch",
+    "prefetch_row",
     "prefetch_rows",
     "reduction",
     "regularizer",

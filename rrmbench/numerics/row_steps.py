@@ -1,6 +1,7 @@
 """Steps on single rows for a kernel of one's own: what a row sees of w, and how w moves along it.
 
     way = row_steps(problem, eta)
+    prefetch_row(way, order, t)        asks for the memory of the rows to come
     z = row_output(way, i, t, w)       x_i.w in step t
     row_move(way, i, t, delta, w)      w = prox_{eta Psi}(w - eta (g + delta x_i))
     bring_up(way, steps, w)            after the last of so many steps
@@ -16,6 +17,7 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from rrmbench.numerics.lazy import StochasticSteps, closed_form_steps
+from rrmbench.numerics.prefetch import prefetch_rows
 from rrmbench.numerics.sparse_rows import axpy, dot
 
 
@@ -62,6 +64,11 @@ def row_steps(problem, eta, g=None):
     return Waiting(*fixed, steps.powers, steps.last) if steps.lazy else Moving(*fixed)
 
 
+def prefetch_row(way, order, t):
+    """As `rrmbench.numerics.prefetch.prefetch_rows`, of the rows and labels of `way`; for kernels only."""
+    raise NotImplementedError
+
+
 def row_output(way, i, t, w):
     """x_i.w in step t = 0, 1, ...; for kernels only."""
     raise NotImplementedError
@@ -77,59 +84,79 @@ def bring_up(way, steps, w):
     raise NotImplementedError
 
 
+# no counting of references to the arrays of `way`, which costs as much as a step: nothing is allocated here
+BORROWED = {"_nrt": False}
+
+
 @register_jitable
-def _present(way, j, t, w):
-    """w_j, which has made last_j steps, after t of them."""
-    threshold = way.a * way.eta * way.regularizer.strength
-    return way.regularizer.prox(closed_form_steps(w[j], way.B[j], threshold, t - way.last[j], way.powers), 0.0)
+def _present(regularizer, w, B, threshold, k, powers):
+    """w_j after k steps in which it waited."""
+    return regularizer.prox(closed_form_steps(w, B, threshold, k, powers), 0.0)
 
 
-@overload(row_output)
+@overload(prefetch_row, jit_options=BORROWED)
+def _prefetch_row(way, order, t):
+    return lambda way, order, t: prefetch_rows(way.rows, way.y, order, t)
+
+
+@overload(row_output, jit_options=BORROWED)
 def _row_output(way, i, t, w):
     if way.instance_class is Moving:
-        return lambda way, i, t, w: dot(way.rows.indices, way.rows.data, way.rows.indptr[i], way.rows.indptr[i + 1], w)
+
+        def moving(way, i, t, w):
+            rows = way.rows
+            return dot(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], w)
+
+        return moving
 
     def waiting(way, i, t, w):
+        rows, regularizer, Bs, powers, last = way.rows, way.regularizer, way.B, way.powers, way.last
+        indices, data = rows.indices, rows.data
+        threshold = way.a * way.eta * regularizer.strength
         z = 0.0
-        for e in range(way.rows.indptr[i], way.rows.indptr[i + 1]):
-            j = way.rows.indices[e]
-            w[j] = _present(way, j, t, w)
-            way.last[j] = t
-            z += way.rows.data[e] * w[j]
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            j = indices[e]
+            w[j] = _present(regularizer, w[j], Bs[j], threshold, t - last[j], powers)
+            last[j] = t  # also where no move follows
+            z += data[e] * w[j]
         return z
 
     return waiting
 
 
-@overload(row_move)
+@overload(row_move, jit_options=BORROWED)
 def _row_move(way, i, t, delta, w):
     if way.instance_class is Moving:
 
         def moving(way, i, t, delta, w):
-            axpy(way.rows.indices, way.rows.data, way.rows.indptr[i], way.rows.indptr[i + 1], -way.eta * delta, w)
+            rows, regularizer, Bs, a, eta = way.rows, way.regularizer, way.B, way.a, way.eta
+            axpy(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], -eta * delta, w)
             for j in range(w.shape[0]):
-                w[j] = way.regularizer.prox(way.a * w[j] - way.B[j], way.a * way.eta)
+                w[j] = regularizer.prox(a * w[j] - Bs[j], a * eta)
 
         return moving
 
     def waiting(way, i, t, delta, w):
-        move = way.a * way.eta * delta
-        for e in range(way.rows.indptr[i], way.rows.indptr[i + 1]):
-            j = way.rows.indices[e]
-            w[j] = way.regularizer.prox(way.a * w[j] - way.B[j] - move * way.rows.data[e], way.a * way.eta)
-            way.last[j] = t + 1
+        rows, regularizer, Bs, last, a, eta = way.rows, way.regularizer, way.B, way.last, way.a, way.eta
+        indices, data, move = rows.indices, rows.data, way.a * way.eta * delta
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            j = indices[e]
+            w[j] = regularizer.prox(a * w[j] - Bs[j] - move * data[e], a * eta)
+            last[j] = t + 1
 
     return waiting
 
 
-@overload(bring_up)
+@overload(bring_up, jit_options=BORROWED)
 def _bring_up(way, steps, w):
     if way.instance_class is Moving:
         return lambda way, steps, w: None
 
     def waiting(way, steps, w):
+        regularizer, Bs, powers, last = way.regularizer, way.B, way.powers, way.last
+        threshold = way.a * way.eta * regularizer.strength
         for j in range(w.shape[0]):
-            w[j] = _present(way, j, steps, w)
-            way.last[j] = 0
+            w[j] = _present(regularizer, w[j], Bs[j], threshold, steps - last[j], powers)
+            last[j] = 0
 
     return waiting

@@ -8,7 +8,7 @@ from rrmbench.toolbox import (
     Positive,
     bring_up,
     kernel,
-    prefetch_rows,
+    prefetch_row,
     row_move,
     row_output,
     row_steps,
@@ -33,7 +33,7 @@ def NAME(problem, start, rng, *, step_scale: Positive = 1.0):
 def steps(way, order, w):
     """One step for each sample of `order` (m,), changing w (d,); coordinates that a sparse row does not touch wait."""
     for t in range(order.shape[0]):
-        prefetch_rows(way.rows, way.y, order, t)  # the rows to come; changes no result
+        prefetch_row(way, order, t)  # the rows to come; changes no result
         i = order[t]
         z = row_output(way, i, t, w)  # x_i.w
         b = way.loss.dual_point(z, way.y[i], way.mu)  # phi'(z), of the smoothed loss if a reduction smooths
