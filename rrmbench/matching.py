@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-from rrmbench import registry
 from rrmbench.errors import RrmbenchError, listed, nearest, shortened, shown
 from rrmbench.kinds import KINDS, PARTS
 from rrmbench.yaml_reader import MAX_DEPTH, parse
@@ -64,6 +63,8 @@ def _meant(keys, values, specs, option, what):
 
 
 def _real_name(kind, name):
+    from rrmbench import registry  # with all components, which readers of results do without
+
     try:
         return registry.lookup(kind, name).name
     except RrmbenchError:

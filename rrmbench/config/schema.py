@@ -74,6 +74,7 @@ class Plot(_Part):
     figure: Key | list[Key] | None = Field(None, description=KEY + ", or a list of those")
     x: Literal["passes", "work", "seconds"] = Field("passes", description="passes, work or seconds")
     y: Literal[MEASURES] = Field("suboptimality", description="one of " + ", ".join(MEASURES))
+    xscale: Literal["log", "linear"] | None = Field(None, description="log or linear")
     title: str | None = Field(None, description="text")
     xlim: Limits | None = Field(None, description=LIMITS)
     ylim: Limits | None = Field(None, description=LIMITS)
