@@ -41,7 +41,7 @@ def profile(path, other, filters, only, levels, cost, formats, output, as_json):
 
 def formats_of(text):
     """The formats of --format; RrmbenchError for another one."""
-    from rrmbench.report.plots import FORMATS
+    from rrmbench.report.compare.draw_profile import FORMATS
 
     kinds = [kind.strip() for kind in text.split(",")]
     for kind in kinds:

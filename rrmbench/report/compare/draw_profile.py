@@ -13,8 +13,9 @@ from rrmbench.errors import listed
 from rrmbench.files import replacing
 from rrmbench.report import naming
 from rrmbench.report.plots import style
-from rrmbench.report.plots.draw import RC
+from rrmbench.report.plots.page import SCREEN, SMALL
 
+FORMATS = ("png", "pdf", "svg")
 SIZE = 4.8, 3.2  # inches, without legend and small print
 _DECADE = 1.15  # how far the axis goes beyond the last step
 
@@ -28,7 +29,7 @@ def save(profile, folder, formats):
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     for kind in formats:
         file = folder / f"profile_{profile.cost}_to_{quantity}_{level}.{kind}"
-        with matplotlib.rc_context(RC), replacing(file) as stream:
+        with matplotlib.rc_context(SCREEN.rc), replacing(file) as stream:
             figure.savefig(stream, format=kind, dpi=200, metadata=undated.get(kind))
         written.append(file)
     return written
@@ -36,11 +37,11 @@ def save(profile, folder, formats):
 
 def draw(profile):
     """Return the matplotlib Figure of a Profile."""
-    with matplotlib.rc_context(RC):
-        styles = style.styles(list(profile.series))
+    with matplotlib.rc_context(SCREEN.rc):
+        styles = style.styles(list(profile.series), list(dict.fromkeys(one.method for one in profile.series)))
         finite = profile.ratios[np.isfinite(profile.ratios)]
         end = max(float(finite.max(initial=1.0)) ** _DECADE, 2.0)
-        notes = [part for note in _notes(profile) for part in textwrap.wrap(note, 88)]
+        notes = [part for note in _notes(profile) for part in textwrap.wrap(note, 82)]
         columns = max(1, min(3, 60 // max(len(label) + 8 for label in profile.labels)))
         below = 0.14 * len(notes) + 0.05
         height = SIZE[1] + 0.17 * -(-len(profile.labels) // columns) + below
@@ -52,11 +53,11 @@ def draw(profile):
             _steps(axes, *profile.steps(number), end, styles[series], profile.labels[number], number)
         _frame(axes, profile, end)
         legend = axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, frameon=False, handlelength=3.2
+            loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, frameon=False, handlelength=2.8
         )
         for text in legend.get_texts():
             text.set_parse_math(False)
-        figure.text(0.02, 0.04 / height, "\n".join(notes), fontsize=6.5, va="bottom", color="0.3", parse_math=False)
+        figure.text(0.02, 0.04 / height, "\n".join(notes), fontsize=SMALL, va="bottom", color="0.3", parse_math=False)
         return figure
 
 

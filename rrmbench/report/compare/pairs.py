@@ -9,6 +9,7 @@ from rrmbench.report import naming
 from rrmbench.report.levels import Levels
 from rrmbench.report.methods import Method, ProblemMethods, standings_at
 from rrmbench.report.results import StoredRun
+from rrmbench.report.select import select
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +106,6 @@ def _problems(read, side, option):
     found = [(one.experiment, problem) for one in read for problem in one.problems]
     if not side.filters:
         return found
-    from rrmbench.report.select import select
-
     runs = [run for _, problem in found for method in problem.methods for run in method.runs]
     try:
         kept = set(select(runs, side.filters))
