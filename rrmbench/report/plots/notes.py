@@ -70,7 +70,7 @@ def _floor(views):
     if any(panel.optimum is not None for panel, _ in views):
         yield "dashed: the least objective known"
     if any(frame.loose for _, frame in views):
-        yield "a loose reference: more seconds for `reference:` of the configuration may narrow it"
+        yield "loose reference: more seconds for the key `reference` may narrow it"
 
 
 def _beyond(views, names):
