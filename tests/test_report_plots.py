@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 import pytest
 import stored
+from lab import make_lab  # noqa: F401
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.report.plots import plot, sheets
@@ -270,6 +271,47 @@ def test_bounds_end_within_the_frame_or_the_small_print_says_so(tmp_path, monkey
     _, top = draw(sheet).axes[0].get_ylim()
     above = [note for note in sheet.notes if note.startswith("1 bound lies above the panels")]
     assert (top >= factor, len(above)) == ((True, 0) if factor < 100.0 else (False, 1))
+
+
+@pytest.mark.parametrize(
+    ("records", "first"),
+    [
+        (
+            [{"repeats": 3, "pinned": 0, "spread": 0.021}, {"repeats": 3, "pinned": 1, "spread": 0.1}],
+            "timed alone, pinned to one core, the median of 3 repeats, which differ by up to 10%",
+        ),
+        (
+            [{"repeats": 2, "pinned": None, "spread": 0.5}, {"repeats": 5, "pinned": 1, "spread": 0.0}],
+            "timed alone, the median of 2 to 5 repeats, which differ by up to 50%",
+        ),
+        ([{"repeats": 1, "pinned": 3, "spread": 0.0}, {"repeats": "many"}], "timed once, one run at a time"),
+        ([{"repeats": 3, "pinned": 3, "spread": 0.0}, None], "timed alone, pinned to one core, the median of 3"),
+    ],
+)
+def test_repeated_timings_are_told_from_single_ones(tmp_path, records, first):
+    solvers = ("gd", "agd")
+    runs = [stored.result(stored.spec(solver=s), timing=record) for s, record in zip(solvers, records, strict=True)]
+    (sheet,) = sheets_of(tmp_path, runs, x="seconds")
+    assert sheet.notes[0].startswith(first)
+    caution = "CAUTION: 1 of 2 runs were timed once, without repeats"
+    assert (caution in sheet.notes) == (records[-1] is None)
+
+
+def test_a_bound_that_is_missing_has_its_reason_in_the_small_print(tmp_path):
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], theory=True)
+    (note,) = [note for note in sheet.notes if note.startswith("no bound for")]
+    assert note.startswith("no bound for apcg: ") and len(note) > len("no bound for apcg: ")
+
+
+def test_the_command_takes_the_options_of_figures(lab):
+    stored.experiment(lab.out / "e", [stored.result(stored.spec(solver=s)) for s in ("gd", "agd")])
+    ran = lab.cli("plot", lab.out, "--only", "solver=gd", "--xscale", "log", "--style", "paper", "--format", "svg")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [str(lab.out / "e" / "figures" / "e_suboptimality_over_passes.svg")]
+    refused = lab.cli("plot", lab.out, "--only", "solver=ag")
+    assert refused.code == 2 and "--only solver=ag: no run matches; did you mean 'agd'?" in refused.err
+    refused = lab.cli("plot", lab.out, "--only", "regularizer.strngth=1e-4")
+    assert "no run sets that key; did you mean 'regularizer.strength'?" in refused.err
 
 
 def test_limits_and_title_of_the_plot_section_are_obeyed(tmp_path):
