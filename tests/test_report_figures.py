@@ -152,7 +152,7 @@ def test_a_weak_setting_does_not_stretch_the_axis_and_is_named(tmp_path):
     runs = [stored.result(stored.spec(solver="gd", step_scale=1)), stored.result(stored.spec(solver="agd"))]
     (sheet,) = sheets_of(tmp_path, [*runs, stored.result(stored.spec(solver="gd", step_scale=9), wild)], y="gap")
     assert draw(sheet).axes[0].get_ylim()[1] < 20.0
-    assert "beyond the axes: gd step_scale=9 (up to 1e+26)" in sheet.notes
+    assert "beyond the axes: gd step_scale=9 (up to 1.1e+26)" in sheet.notes
 
 
 def test_a_loose_reference_is_said_in_words_on_the_panel(tmp_path):
