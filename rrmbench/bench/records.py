@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 from zipfile import ZipFile
 
 import numpy as np

@@ -14,12 +14,10 @@ def timing(runs, axes):
     records = [record(run) for run in runs]
     timed = [one for one in records if one]
     if timed:
-        repeats = sorted({one["repeats"] for one in timed})
-        pinned = all(one["pinned"] for one in timed)
-        most = max(one["spread"] for one in timed)
-        spread = f", which differ by up to {most:.0%}" if math.isfinite(most) else ""
-        each = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
-        yield f"timed alone, {'pinned to one core, ' if pinned else ''}the median of {each} repeats{spread}"
+        repeats, pins, spreads = zip(*timed, strict=True)
+        each = f"{min(repeats)}" if min(repeats) == max(repeats) else f"{min(repeats)} to {max(repeats)}"
+        differ = f", which differ by up to {max(spreads):.0%}" if max(spreads) < math.inf else ""
+        yield f"timed alone, {'pinned to one core, ' * all(pins)}the median of {each} repeats{differ}"
     if timed and len(timed) < len(runs):
         yield f"CAUTION: {len(runs) - len(timed)} of {len(runs)} runs were timed once, without repeats"
     together = sorted({_together(run) for run, one in zip(runs, records, strict=True) if not one})
