@@ -5,7 +5,7 @@ A module per family of commands.
 
 import sys
 
-from rrmbench.cli import catalogue, gating, reading, running  # noqa: F401 - each adds its commands to the app
+from rrmbench.cli import catalogue, configurations, gating, reading, running  # noqa: F401 - each adds its commands to the app
 from rrmbench.cli.app import app
 
 

@@ -17,7 +17,7 @@ Format = Annotated[str | None, typer.Option(help="of a file: libsvm (the default
 def list_(
     kind: Annotated[
         str | None,
-        typer.Argument(metavar="[datasets|losses|regularizers|solvers|reductions]", help="what to list"),
+        typer.Argument(metavar="[datasets|losses|regularizers|solvers|reductions|configs]", help="what to list"),
     ] = None,
 ):
     """List what a configuration may name, with the parameters."""

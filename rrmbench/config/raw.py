@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench.config import entries, overrides
+from rrmbench.config import entries, overrides, shipped
 from rrmbench.config.schema import CASE_KEYS, TOP_KEYS, check_keys
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.kinds import COMPONENTS, KINDS
@@ -52,11 +52,11 @@ class Raw:
 
 
 def read(path, sets=()):
-    """Read a configuration file and apply the `--set` texts KEY=VALUE (`sets`).
+    """Read a configuration, a file or a shipped one by its name, and apply the `--set` texts KEY=VALUE (`sets`).
 
     Raises RrmbenchError for bad YAML, unknown top-level keys, and what is neither name nor mapping.
     """
-    path = Path(path)
+    path = shipped.find(path)
     document = load(path)
     tree, places = document.value, document.places
     if tree is None:

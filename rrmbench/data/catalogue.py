@@ -81,14 +81,15 @@ class SyntheticSequences(_Strict):
 class Entry(_Strict):
     """One data set of n rows and d columns, or of n ratings that are entries of a matrix of the shape `matrix`.
 
-    `labels` maps two labels to -1 and 1; `positive` takes one label against the rest; `folds` is a file that says in
-    which fold each qid is.
+    `nonzeros` is how many values the rows store, for estimates of cost; `labels` maps two labels to -1 and 1;
+    `positive` takes one label against the rest; `folds` is a file that says in which fold each qid is.
     """
 
     title: str
     task: Literal["binary", "regression", "multiclass", "multilabel", "completion"]
     n: Count
     d: Count | None = None
+    nonzeros: Annotated[int, Field(ge=1, le=2**40)] | None = None
     matrix: tuple[Count, Count] | None = None
     format: Literal["libsvm", "ratings"] = "libsvm"
     file: SourceFile | None = None
@@ -115,7 +116,7 @@ class Entry(_Strict):
 
 def _folders():
     """The folders of the registry; a user's own file comes before a shipped one of the same name."""
-    return [places.own_registry(), places.shipped_registry()]
+    return [places.own_registry(), places.shipped("datasets")]
 
 
 def names():

@@ -125,7 +125,7 @@ def _in_format(source, format):
 
 def _described(parsed):
     n, d = parsed.X.shape
-    return {"task": _task(parsed), "n": n, "d": d, "zero_based": parsed.zero_based}
+    return {"task": _task(parsed), "n": n, "d": d, "nonzeros": parsed.X.nnz, "zero_based": parsed.zero_based}
 
 
 def _described_ratings(found):
