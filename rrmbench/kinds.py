@@ -2,3 +2,4 @@
 
 KINDS = {"loss": "losses", "regularizer": "regularizers", "solver": "solvers", "reduction": "reductions"}
 COMPONENTS = ("dataset", *KINDS)
+PARTS = (*COMPONENTS, "seed", "stop", "trace")  # of a run

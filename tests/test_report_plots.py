@@ -124,7 +124,7 @@ def test_a_study_with_a_row_per_solver_is_one_too_with_one_legend(tmp_path):
     styles = {sheet.labels[series]: style for series, style in sheet.styles.items()}
     assert list(styles) == ["regularize σ=1e-2", "regularize σ=1e-3", "adapt_reg", "no reduction"]
     assert styles["regularize σ=1e-2"]["linestyle"] == "-"
-    assert styles["no reduction"]["color"] == "black"
+    assert styles["no reduction"]["color"] == "#000000"
 
 
 def test_two_solvers_are_told_apart_by_more_than_colour(tmp_path):

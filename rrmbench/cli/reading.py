@@ -6,15 +6,19 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import Results, Trust, app, console, trust_plugins_of
+from rrmbench.cli.app import Only, Results, Trust, app, console, trust_plugins_of
 
 
 @app.command()
 def plot(
     results: Results,
-    x: Annotated[str | None, typer.Option("--x", help="passes, work or seconds")] = None,
+    x: Annotated[str | None, typer.Option("--x", help="passes, work, seconds or cpu_seconds")] = None,
     y: Annotated[str | None, typer.Option("--y", help="suboptimality, gap, objective or a metric")] = None,
-    formats: Annotated[str, typer.Option("--format", help="png, pdf, svg; several with commas")] = "png,pdf",
+    xscale: Annotated[str | None, typer.Option("--xscale", help="log or linear (default: log for seconds)")] = None,
+    only: Only = None,
+    formats: Annotated[str, typer.Option("--format", help="png, pdf, svg, pgf; several with commas")] = "png,pdf",
+    style: Annotated[str, typer.Option("--style", help="screen, or paper: the sizes and fonts of print")] = "screen",
+    width: Annotated[str | None, typer.Option("--width", help="of paper: column (3.3 in) or page (6.9 in)")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="folder of the figures")] = None,
     theory: Annotated[bool, typer.Option("--theory", help="add the bounds that the papers prove")] = False,
     trust: Trust = False,
@@ -26,8 +30,16 @@ def plot(
     if trust:
         trust_plugins_of(results)
     kinds = tuple(kind.strip() for kind in formats.split(","))
-    for path in plots.plot(results, x=x, y=y, formats=kinds, out=output, theory=theory, trust=trust):
+    options = {"x": x, "y": y, "xscale": xscale, "theory": theory, "trust": trust}
+    page = {"style": style, "width": width}
+    for path in plots.plot(results, formats=kinds, out=output, only=only or (), tell=_tell, **page, **options):
         print(printable(str(path)))
+
+
+def _tell(line):
+    from rrmbench.errors import printable
+
+    print(f"rrmbench: {printable(line)}", file=sys.stderr)
 
 
 @app.command()

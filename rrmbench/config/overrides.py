@@ -2,28 +2,15 @@
 
 from rrmbench.config import entries
 from rrmbench.config.schema import TOP_KEYS
-from rrmbench.errors import RrmbenchError, nearest, shortened, shown
+from rrmbench.errors import RrmbenchError, shortened, shown
 from rrmbench.kinds import COMPONENTS
-from rrmbench.yaml_reader import MAX_DEPTH, dotted, parse
-
-
-def split(option, text, allowed):
-    """Return (keys, value) of KEY=VALUE, whose first key is one of `allowed`."""
-    key, equals, value = text.partition("=")
-    keys, place = tuple(key.strip().split(".")), f"{option} {shortened(text)}"
-    if not equals or "" in keys:
-        raise RrmbenchError(f"{place}: found {shown(text)}, allowed is KEY=VALUE such as solver=apcg")
-    if keys[0] not in allowed:
-        hint = f"{nearest(keys[0], allowed)} (allowed: {', '.join(allowed)})"
-        raise RrmbenchError(f"{place}: unknown key {shown(keys[0])}{hint}")
-    if len(keys) > MAX_DEPTH:
-        raise RrmbenchError(f"{place}: nested deeper than {MAX_DEPTH} levels")
-    return keys, parse(value, place).value
+from rrmbench.matching import key_value
+from rrmbench.yaml_reader import dotted
 
 
 def apply(tree, places, folder, text):
     """Change `tree` and `places` as `--set text` says; components may be names after it."""
-    keys, value = split("--set", text, TOP_KEYS)
+    keys, value = key_value("--set", text, TOP_KEYS)
     setting = _Setting(keys, value, f"--set {shortened(text)}", places, folder)
     for path, block in _targets(tree, keys[0]):
         setting.into(block, 0, path)

@@ -6,10 +6,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from rrmbench.bench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.kinds import COMPONENTS
+from rrmbench.kinds import COMPONENTS, PARTS
 
 AXES = (*COMPONENTS, "seed")
-CASE_KEYS = (*AXES, "stop", "trace")
+CASE_KEYS = PARTS
 TOP_KEYS = ("name", *CASE_KEYS, "limit", "reference", "tune", "plot", "cases")
 
 MOST_FAULTS = 10  # of one part that a message tells
@@ -74,6 +74,7 @@ class Plot(_Part):
     figure: Key | list[Key] | None = Field(None, description=KEY + ", or a list of those")
     x: Literal["passes", "work", "seconds"] = Field("passes", description="passes, work or seconds")
     y: Literal[MEASURES] = Field("suboptimality", description="one of " + ", ".join(MEASURES))
+    xscale: Literal["log", "linear"] | None = Field(None, description="log or linear")
     title: str | None = Field(None, description="text")
     xlim: Limits | None = Field(None, description=LIMITS)
     ylim: Limits | None = Field(None, description=LIMITS)

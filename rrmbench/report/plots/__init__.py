@@ -1,6 +1,6 @@
 """`rrmbench plot`: the papers' grids of panels, from result files to image files.
 
-runs -> layout (which panel) -> curves (which line) -> draw (matplotlib) -> files: a module each.
+runs -> layout (which panel) -> curves (which line) -> frame (which range) -> draw (matplotlib) -> files: a module each.
 """
 
 import hashlib
@@ -8,74 +8,138 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from rrmbench.bench.columns import MEASURES
 from rrmbench.bench.store import experiments
+<<<<<<< HEAD
 from rrmbench.errors import RrmbenchError, nearest, printable
 from rrmbench.files import replacing
+=======
+from rrmbench.errors import RrmbenchError, printable
+>>>>>>> figures
 from rrmbench.report import naming
 from rrmbench.report.plots import curves, layout, style
+from rrmbench.report.plots.frame import frame_of
 from rrmbench.report.plots.notes import notes
+from rrmbench.report.plots.page import page_of
+from rrmbench.report.plots.section import Options, check, section_of
 from rrmbench.report.results import runs_of
+from rrmbench.report.select import select
 from rrmbench.report.tuning import choices
 
-X = ("passes", "work", "seconds", "cpu_seconds")
-FORMATS = ("png", "pdf", "svg")
-LARGEST = 1e100  # of an axis limit; matplotlib squares and subtracts them
+FORMATS = ("png", "pdf", "svg", "pgf")
 
 
-def plot(path, x=None, y=None, formats=("png", "pdf"), out=None, theory=False, trust=False):
+def plot(path, formats=("png", "pdf"), out=None, only=(), style="screen", width=None, tell=None, **options):
     """Draw the experiments at `path` and return the paths of the files written.
 
-    `x` and `y` override the experiment's `plot:` section. `theory` adds the bounds that the papers prove for the
-    runs, over passes and for the suboptimality; `trust` loads the plug-in files that these name. Files go to `out`,
-    or to `figures/` of each experiment; each is named after the experiment, the values of its `figure:` keys, and
-    its axes. Raises RrmbenchError for an unknown axis or format and where no run has ended yet.
+    formats : of "png", "pdf", "svg" and "pgf"; the last is for LaTeX, which must be installed
+    out : the folder of the files, by default `figures/` of each experiment; each is named after the experiment, the
+        values of its `figure:` keys, and its axes
+    tell : called with a line of text for each figure that has nothing to show
+    only, style, width and `options` : as for `figures`
+
+    Raises RrmbenchError for an unknown axis, format or key, and where there is nothing to draw.
     """
-    _check("--x", x, (None, *X))
-    _check("--y", y, (None, *MEASURES))
+    from rrmbench.report.plots.files import save
+
     for one in formats:
-        _check("--format", one, FORMATS)
-    read = experiments(path)
-    written = [file for experiment in read for file in _experiment(experiment, x, y, formats, out, theory, trust)]
-    if not written:
-        raise RrmbenchError(f"{path}: no run has ended yet, there is nothing to plot")
+        check("--format", one, FORMATS)
+    written, taken = [], set()
+    for experiment, where, sheet in _all_sheets(path, only, Options(**options), style, width, tell):
+        folder = experiment.figures if out is None else Path(out)
+        stem = _stem(experiment.name, where, sheet.axes, folder, taken)
+        written += save(sheet, page_of(style, width, sheet.columns), folder, stem, formats)
     return written
 
 
-def _check(option, value, allowed):
-    if value not in allowed:
-        names = [name for name in allowed if name]
-        raise RrmbenchError(f"{option}: found '{value}', allowed is {', '.join(names)}{nearest(value, names)}")
+def figures(path, only=(), style="screen", width=None, tell=None, **options):
+    """Return the figures of the experiments at `path`, matplotlib Figures, for notebooks; nothing is written.
+
+    only : texts KEY=VALUE; the runs that match are drawn: same key or, different keys and
+    style : "screen", or "paper" for print: small, without a title that was not asked for
+    width : of paper, "column" (3.3 inches) or "page" (6.9 inches); by default what the panels need
+    options : x, y and xscale ("log", "linear") override the `plot:` section of an experiment; theory=True adds the
+        bounds that the papers prove for the runs, over passes and for the suboptimality; trust=True loads the plug-in
+        files that these name
+
+    A notebook shows a Figure that a cell ends with. `figure.savefig` saves it. No pyplot is imported. Raises
+    RrmbenchError for an unknown axis or key, and where there is nothing to draw.
+    """
+    from rrmbench.report.plots.draw import draw
+
+    found = _all_sheets(path, only, Options(**options), style, width, tell)
+    return [draw(sheet, page_of(style, width, sheet.columns)) for _, _, sheet in found]
 
 
-def _experiment(experiment, x, y, formats, out, theory, trust):
-    folder = experiment.figures if out is None else Path(out)
-    taken = set()
-    for where, sheet in sheets(experiment, x, y, theory, trust):
-        stem = _stem(experiment.name, where, sheet.axes, taken)
-        yield from _save(sheet, folder, stem, formats)
+def _all_sheets(path, only, options, style, width, tell):
+    """Yield (experiment, where, Sheet) of all experiments; RrmbenchError if that is none."""
+    page_of(style, width, 1)  # a wrong style is refused before anything is read
+    read = experiments(path)
+    stored = {experiment: runs_of(experiment) for experiment in read} if only else {}
+    kept = set(select([run for runs in stored.values() for run in runs], only))
+    empty, drawn = [], 0
+    for experiment in read:
+        found = stored.pop(experiment) if only else runs_of(experiment)
+        chosen = [run for run in found if run in kept] if only else found
+        for where, sheet in _sheets(experiment, found, chosen, options, only, empty):
+            yield experiment, where, sheet
+            drawn += 1
+    if not drawn:
+        raise RrmbenchError("\n  ".join(empty or [f"{path}: no run has ended yet, there is nothing to plot"]))
+    for line in empty:
+        if tell is not None:
+            tell(line)
 
 
-def sheets(experiment, x=None, y=None, theory=False, trust=False):
-    """Yield (where, Sheet) for each figure; `where` names the values of the `figure:` keys."""
-    manifest = experiment.manifest()
-    asked = _section(manifest.get("plot") or {})
+def sheets(experiment, only=(), **options):
+    """Yield (where, Sheet) for each figure that shows a curve; `where` names the values of the `figure:` keys."""
     found = runs_of(experiment)
-    pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
-    found, rivals = _one_series_per_choice(found, choices(manifest, found))
-    axes = curves.Axes(x or asked["x"], y or asked["y"], asked["xlim"], asked["ylim"])
-    if theory and (axes.x, axes.y) != ("passes", "suboptimality"):
+    yield from _sheets(experiment, found, select(found, only), Options(**options), only, [])
+
+
+def _sheets(experiment, found, chosen, options, only, empty):
+    """As `sheets`, of the `chosen` among the runs `found`; adds a line to `empty` for a figure without a curve."""
+    manifest = experiment.manifest()
+    asked = section_of(manifest)
+    axes = curves.Axes(
+        options.x or asked["x"],
+        options.y or asked["y"],
+        asked["xlim"],
+        asked["ylim"],
+        options.xscale or asked["xscale"],
+    )
+    if options.theory and (axes.x, axes.y) != ("passes", "suboptimality"):
         raise RrmbenchError(
             f"--theory: the theorems bound the suboptimality over passes, found {axes.y} over {axes.x}; "
             "say --x passes --y suboptimality"
         )
-    bound = _bound_of(experiment, trust) if theory else None
-    facets = layout.facets(found, asked)
+    if not chosen:
+        return
+    pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
+    about = [f"only {', '.join(only)}"] if only else []
+    about += [f"{pending} run{'s' * (pending != 1)} of this experiment not done yet"] if pending else []
+    runs, rivals = _one_series_per_choice(chosen, choices(manifest, chosen))
+    facets = layout.facets(runs, asked)
     placed = facets["rows"] + facets["columns"]
-    for runs in layout.groups(found, facets["figure"]).values():
-        where = layout.title(runs[0], facets["figure"])
-        title = asked.get("title") or _title(printable(experiment.name), runs, where, placed + facets["figure"])
-        yield where, _sheet(title, runs, rivals, facets, placed, axes, pending, bound)
+    constant = placed + facets["figure"]
+    groups = layout.groups(runs, facets["figure"]).values()
+    cells = [layout.cells(group, facets["rows"], facets["columns"]) for group in groups]
+    series = curves.series_of([members for each in cells for members in each.values()], constant)
+    methods = dict.fromkeys(curves.method_of(run, constant) for run in found)
+    styles = style.styles(list(dict.fromkeys(series.values())), methods)
+    bound = _bound_of(experiment, options.trust) if options.theory else None
+    for group, each in zip(groups, cells, strict=True):
+        where = layout.title(group[0], facets["figure"])
+        panels = {
+            at: curves.panel_of(layout.title(members[0], placed), members, rivals, series, axes, bound)
+            for at, members in each.items()
+        }
+        title = asked["title"] or _title(printable(experiment.name), group, where, constant)
+        if any(panel.curves for panel in panels.values()):
+            tuned = [rivals[run] for run in group if run in rivals]
+            yield where, _sheet(title, asked["title"] is not None, panels, group, tuned, styles, axes, about)
+        else:
+            why = ", ".join(dict.fromkeys(panel.remark for panel in panels.values()))
+            empty.append(f"{title}: no figure of {axes.y} over {axes.x}: {why}")
 
 
 def _one_series_per_choice(found, tuned):
@@ -90,68 +154,40 @@ def _one_series_per_choice(found, tuned):
     return [renamed.get(run, run) for run in found if run not in trials], rivals
 
 
-def _section(asked):
-    """Check the `plot:` section of a manifest and return it with its defaults."""
-    section = dict.fromkeys(("rows", "columns", "figure", "title", "xlim", "ylim"))
-    section |= {"x": "passes", "y": "suboptimality"} | {key: asked[key] for key in asked if asked[key] is not None}
-    _check("plot.x", section["x"], X)
-    _check("plot.y", section["y"], MEASURES)
-    for name in "rows", "columns", "figure":
-        keys = section[name] if isinstance(section[name], list) else [section[name] or ""]
-        _require(name, section, all(isinstance(key, str) for key in keys), "a key or a list of keys")
-    title = section["title"]
-    _require("title", section, title is None or isinstance(title, str), "text")
-    for name in "xlim", "ylim":
-        ends = section[name]
-        _require(name, section, ends is None or _are_limits(ends), "two different finite numbers [low, high]")
-    return section | {"title": title and printable(title)}
+def _sheet(title, titled, panels, runs, tuned, styles, axes, about):
+    from rrmbench.report.plots.draw import Sheet
 
-
-def _require(name, section, holds, allowed):
-    if not holds:
-        raise RrmbenchError(f"plot.{name}: found {section[name]!r}, allowed is {allowed}")
-
-
-def _are_limits(ends):
-    plain = isinstance(ends, list) and len(ends) == 2 and all(type(end) in (int, float) for end in ends)
-    return plain and all(abs(end) < LARGEST for end in ends) and ends[0] != ends[1]
+    shown, rows, columns = layout.packed({at: panel for at, panel in panels.items() if panel.curves})
+    frames = {at: frame_of(panel, axes) for at, panel in shown.items()}
+    drawn = {one: looks for one, looks in styles.items() if any(one in panel.curves for panel in shown.values())}
+    several = len({one.solver for one in drawn}) > 1
+    names = {one: layout.series_label(one, several) for one in drawn}
+    empty = [panel for panel in panels.values() if not panel.curves]
+    views = [(shown[at], frames[at]) for at in shown]
+    small_print = notes(runs, tuned, views, empty, names, axes, about)
+    return Sheet(title, titled, shown, frames, rows, columns, axes, drawn, names, small_print)
 
 
 def _bound_of(experiment, trust):
-    """The function from a run to (passes, bound) of its theorem, to the NoTheorem that says why not, or to None."""
+    """The function from a run to (passes, bound) of its theorem, or to the NoTheorem that says why there is none."""
     from rrmbench.bench import identity
     from rrmbench.problem.constants import NoTheorem
     from rrmbench.report.theory import bound_curve  # brings the components with it, which no other figure needs
 
     def bound(run):
+        method = naming.method(run.keys)
+        if run.reference is None or "primal_run" not in run.reference:
+            return NoTheorem(method, "the constants of the theorems need a reference, and there is none")
         try:
             if trust:
                 identity.load_plugins(run.result.spec)
-            return bound_curve(run, experiment)
+            return bound_curve(run, experiment) or NoTheorem(method, "no theorem gives a bound at these passes")
         except NoTheorem as reason:
             return reason
         except Exception as error:  # whatever a foreign spec makes the mathematics raise
-            return NoTheorem(naming.method(run.keys), str(error))
+            return NoTheorem(method, str(error))
 
     return bound
-
-
-def _sheet(title, runs, rivals, facets, placed, axes, pending, bound):
-    from rrmbench.report.plots.draw import Sheet
-
-    cells, rows, columns = layout.grid(runs, facets["rows"], facets["columns"])
-    series = curves.series_of(list(cells.values()), placed)
-    panels = {
-        at: curves.panel_of(layout.title(members[0], placed), members, rivals, series, axes, bound)
-        for at, members in cells.items()
-    }
-    shown = {one for panel in panels.values() for one in panel.curves}
-    drawn = [one for one in dict.fromkeys(series.values()) if one in shown]
-    several = len({one.solver for one in drawn}) > 1
-    names = {one: layout.series_label(one, several) for one in drawn}
-    tuned = [rivals[run] for run in runs if run in rivals]
-    small_print = notes(runs, tuned, list(panels.values()), pending, axes)
-    return Sheet(title, panels, rows, columns, axes, style.styles(drawn), names, small_print)
 
 
 def _title(name, runs, where, placed):
@@ -161,25 +197,11 @@ def _title(name, runs, where, placed):
     return ", ".join(part for part in (name, where, *(runs[0].keys[kind] for kind in kinds)) if part)
 
 
-def _save(sheet, folder, stem, formats):
-    import matplotlib
-
-    from rrmbench.report.plots.draw import RC, draw
-
-    figure = draw(sheet)
-    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": None}
-    for kind in formats:
-        file = folder / f"{stem}.{kind}"
-        with matplotlib.rc_context(RC), replacing(file) as stream:
-            figure.savefig(stream, format=kind, dpi=200, metadata=undated[kind])
-        yield file
-
-
-def _stem(name, where, axes, taken):
-    """Return a file name without suffix that no other figure of the experiment has."""
+def _stem(name, where, axes, folder, taken):
+    """Return a file name without suffix that no other figure in the folder has."""
     slug = re.sub(r"[^a-zA-Z0-9.=_-]+", "-", where.replace(" = ", "=")).strip("-")
     stem = "_".join(part for part in (name, slug, axes.y, "over", axes.x) if part)
-    if stem in taken:
+    if (folder, stem) in taken:
         stem = f"{stem}_{hashlib.sha256(where.encode()).hexdigest()[:6]}"
-    taken.add(stem)
+    taken.add((folder, stem))
     return stem

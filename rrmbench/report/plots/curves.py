@@ -6,21 +6,29 @@ import numpy as np
 
 from rrmbench.report import naming
 
-FAR = 100.0  # times the start of a panel, above which a theorem's curve would squeeze all others
+FALLING = ("suboptimality", "gap", "objective")  # of these less is better
+TIMED = ("seconds", "cpu_seconds")
+STRUCTURE = ("solver", "reduction", "reduction.inside")
+MOST_POINTS = 500  # of a median; every seed has points of its own
 
 
 @dataclass(frozen=True)
 class Axes:
-    """What is drawn over what. `suboptimality` and `gap` are drawn on a logarithmic axis."""
+    """What is drawn over what. `suboptimality`, `gap` and, unless `xscale` says otherwise, seconds are logarithmic."""
 
     x: str
     y: str
     xlim: tuple | None = None
     ylim: tuple | None = None
+    xscale: str | None = None
 
     @property
     def logarithmic(self):
         return self.y in ("suboptimality", "gap")
+
+    @property
+    def logarithmic_x(self):
+        return (self.xscale or ("log" if self.x in TIMED else "linear")) == "log"
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,12 @@ class Series:
     def reduction(self):
         return dict(self.keys).get("reduction", "none")
 
+    @property
+    def method(self):
+        """What a colour stands for: the series without its parameters."""
+        keys = dict(self.keys)
+        return tuple(keys.get(key) for key in STRUCTURE)
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -54,10 +68,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes. `floor` is the certified width of the reference, 0 if it plays no role.
+    """One set of axes.
 
-    `optimum` is the least objective known where the axes show that of one problem, else None. `faint` lists (series,
-    curve) of the values that tuning did not keep, `proven` those of theorems; `unproven` says why a theorem has none.
+    `width` is the certified width of the reference, `floor` the same where curves end at it, else 0. `optimum` is the
+    least objective known where the axes show that of one problem, else None. `faint` lists (series, curve) of the
+    values that tuning did not keep, `proven` those of theorems; `unproven` says why a theorem has none. `remark` says
+    why there is no curve.
     """
 
     title: str
@@ -65,23 +81,21 @@ class Panel:
     faint: list
     proven: list
     unproven: list
+    width: float
     floor: float
     optimum: float | None
     remark: str
 
     @property
-    def start(self):
-        """The greatest first value of the curves, 0 without curves."""
-        return max((curve.y[0] for curve in self.curves.values()), default=0.0)
-
-    @property
-    def near_bounds(self):
-        """The least values of the theorems' curves, (series, value), of those that come near to the start."""
-        least = [(name, curve.y.min()) for name, curve in self.proven]
-        return [(name, value) for name, value in least if value <= FAR * self.start]
+    def floor_matters(self):
+        """Whether a curve comes near to where it says nothing any more."""
+        lowest = min((curve.y.min() for curve in self.curves.values()), default=np.inf)
+        return self.floor > 0.0 and lowest <= 10.0 * self.floor
 
 
-STRUCTURE = ("solver", "reduction", "reduction.inside")
+def method_of(run, placed):
+    """Return the `Series.method` of a run, of the keys that place no panel."""
+    return tuple(None if key in placed else run.keys.get(key) for key in STRUCTURE)
 
 
 def series_of(panels, placed):
@@ -127,7 +141,8 @@ def panel_of(title, runs, rivals, series, axes, bound):
         groups.setdefault(series[run], []).append(run)
     curves = {name: curve_of(members, axes) for name, members in groups.items()}
     curves = {name: curve for name, curve in curves.items() if curve is not None}
-    floor = max((_width(run.reference) for run in runs), default=0.0) if axes.y == "suboptimality" else 0.0
+    width = max((_width(run.reference) for run in runs), default=0.0)
+    floor = width if axes.y == "suboptimality" else 0.0
     faint = [
         (series[run], curve_of(members, axes))
         for run in runs
@@ -140,7 +155,8 @@ def panel_of(title, runs, rivals, series, axes, bound):
     proven = [(name, Curve(*found)) for name, found in bounds.items() if isinstance(found, tuple)]
     unproven = [str(found) for found in bounds.values() if isinstance(found, Exception)]
     optimum = _optimum(runs) if axes.y == "objective" else None
-    return Panel(title, curves, faint, proven, unproven, floor, optimum, "" if curves else _why_empty(runs, axes))
+    remark = "" if curves else _why_empty(runs, axes)
+    return Panel(title, curves, faint, proven, unproven, width, floor, optimum, remark)
 
 
 def _optimum(runs):
@@ -162,7 +178,10 @@ def curve_of(runs, axes):
         return Curve(*points[0])
     end = np.median([x[-1] for x, _ in points])
     grid = np.unique(np.concatenate([x for x, _ in points]))
-    grid = np.append(grid[grid < end], end)
+    grid = grid[grid < end]
+    if len(grid) > MOST_POINTS:
+        grid = grid[np.linspace(0, len(grid) - 1, MOST_POINTS).astype(int)]
+    grid = np.append(grid, end)
     to, back = (np.log, np.exp) if axes.logarithmic else (np.asarray, np.asarray)
     values = [np.interp(grid, x, to(y)) for x, y in points]
     low, middle, high = back(np.percentile(values, [25, 50, 75], axis=0))

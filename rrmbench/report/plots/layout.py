@@ -69,20 +69,33 @@ def _ordered(places):
     return sorted(places, reverse=len(places) > 1 and places[0] > places[1])
 
 
-def grid(found, rows, columns):
-    """Return ({(row, column): runs}, number of rows, number of columns).
-
-    Where the full grid would have holes, because each data set has strengths of its own, the panels of each
-    column (or of each row, if that takes less room) close ranks.
-    """
+def cells(found, rows, columns):
+    """Return {(row, column): runs}, of what stands in one panel."""
     by_row, by_column = list(groups(found, rows)), list(groups(found, columns))
-    cells = {}
+    placed = {}
     for run in found:
         at = by_row.index(place(run, rows)), by_column.index(place(run, columns))
-        cells.setdefault(at, []).append(run)
-    if len(cells) < len(by_row) * len(by_column):
-        cells = min(_closed(cells, 0), _closed(cells, 1), key=_area)
-    return cells, 1 + max(r for r, _ in cells), 1 + max(c for _, c in cells)
+        placed.setdefault(at, []).append(run)
+    return placed
+
+
+def packed(panels):
+    """Return ({(row, column): panel}, number of rows, number of columns).
+
+    Where the full grid would have holes, because each data set has strengths of its own or a panel has nothing to
+    show, the panels of each column (or of each row, if that takes less room) close ranks.
+    """
+    if len(panels) < _area(panels):
+        panels = min(_closed(panels, 0), _closed(panels, 1), key=_area)
+    return panels, 1 + max(r for r, _ in panels), 1 + max(c for _, c in panels)
+
+
+def wrapped(panels, columns):
+    """Return what `packed` does, the panels row by row in at most so many columns."""
+    widest = 1 + max(c for _, c in panels)
+    if widest <= columns:
+        return packed(panels)
+    return packed({divmod(number, columns): panels[at] for number, at in enumerate(sorted(panels))})
 
 
 def _closed(cells, along):

@@ -2,52 +2,61 @@
 
 import numpy as np
 
+from rrmbench.errors import printable, shortened
 from rrmbench.report import naming
-from rrmbench.report.plots.curves import FAR
+from rrmbench.report.plots.frame import FAR
+from rrmbench.report.plots.timing import timing
 
-LONGEST = 6  # lines about runs that ended badly, and about bounds that are not drawn; the rest is counted
+LONGEST = 6  # lines about runs that ended badly, names of curves, bounds that are not drawn; the rest is counted
+MOST_BANDS = 12  # curves of a panel, beyond which bands of quartiles would bury them
+MOST_SERIES = 30  # of a panel, beyond which nobody can read it
 
 
-def notes(runs, tuned, panels, pending, axes):
-    """Return the lines of small print for a figure of `runs` in `panels`.
+def notes(runs, tuned, views, empty, names, axes, about):
+    """Return the lines of small print for a figure of `runs`.
 
-    `tuned` are the Choices among its runs; `pending` runs are to come.
+    `tuned` are the Choices among its runs; `views` the (Panel, Frame)s that are drawn, `empty` the panels that are
+    not; `names` the labels of the series; `about` are lines about the experiment.
     """
-    lines = [*_aggregation(runs, panels), *_theory(panels), *_tuning(tuned), *_timing(runs, axes), *_floor(panels)]
+    panels = [panel for panel, _ in views]
+    lines = [*_aggregation(runs, panels), *_theory(panels, views), *_tuning(tuned), *timing(runs, axes)]
+    lines += [*_floor(views), *_beyond(views, names), *_start(views), *_many(panels)]
+    lines += [f"left out: {panel.title or 'a panel'}: {panel.remark}" for panel in empty]
     without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
     if without:
         lines.append(f"not shown, as {axes.x} are not counted: {', '.join(without)}")
-    if pending:
-        lines.append(f"{pending} run{'s' * (pending != 1)} of this experiment not done yet")
-    bad = _endings(runs)
-    lines += bad[:LONGEST]
-    if len(bad) > LONGEST:
-        lines.append(f"... and {len(bad) - LONGEST} more; `rrmbench show` lists all")
-    return lines
+    return lines + about + _first(_endings(runs), "; `rrmbench show` lists all")
+
+
+def _first(lines, more=""):
+    rest = [f"... and {len(lines) - LONGEST} more{more}"] if len(lines) > LONGEST else []
+    return lines[:LONGEST] + rest
 
 
 def _aggregation(runs, panels):
     seeds = len({run.keys["seed"] for run in runs})
-    if any(curve.low is not None for panel in panels for curve in panel.curves.values()):
-        yield f"lines: medians over {seeds} seeds, bands: quartiles"
+    banded = [len(panel.curves) for panel in panels if any(curve.low is not None for curve in panel.curves.values())]
+    if banded:
+        without = "" if min(banded) <= MOST_BANDS else f", not drawn for more than {MOST_BANDS} curves"
+        yield f"lines: medians over {seeds} seeds, bands: quartiles{without}"
 
 
-def _theory(panels):
+def _theory(panels, views):
     if any(panel.proven for panel in panels):
         yield "fine dots: the bound proven for the method on this problem (constants measured, w* of the reference)"
-    above = sum(len(panel.proven) - len(panel.near_bounds) for panel in panels)
+    above = sum(frame.bounds_beyond for _, frame in views)
     if above:
         yield f"{above} bound{'s lie' if above > 1 else ' lies'} above the panels, beyond {FAR:g} times the start"
     reasons = list(dict.fromkeys(reason for panel in panels for reason in panel.unproven))
-    yield from (f"no bound for {reason}" for reason in reasons[:LONGEST])
+    yield from (f"no bound for {printable(reason)}" for reason in reasons[:LONGEST])
     if len(reasons) > LONGEST:
         yield f"no bound for {len(reasons) - LONGEST} more"
 
 
 def _tuning(tuned):
-    if not tuned:
-        return
     sizes = sorted({(len(choice.trials) + len(choice.kept)) // len(choice.kept) for choice in tuned})
+    if not sizes or sizes[-1] == 1:
+        return
     of = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     yield f"strong: the best of {of} values by {tuned[0].by}, chosen in each panel; faint: the others"
     edges = sum(choice.at_edge for choice in tuned)
@@ -55,29 +64,44 @@ def _tuning(tuned):
         yield f"{edges} of {len(tuned)} best values lie at the edge of their grid; `rrmbench show` names them"
 
 
-def _timing(runs, axes):
-    if axes.x not in ("seconds", "cpu_seconds"):
-        return
-    together = sorted({run.result.info.get("concurrent_runs") or 1 for run in runs})
-    if len(together) > 1 and together[0] == 1:
-        yield f"CAUTION: some runs were timed alone, others with up to {together[-1]} at the same time"
-    elif together[-1] > 1:
-        yield f"timed with up to {together[-1]} runs at the same time"
-    machines = {run.result.info.get("environment") for run in runs} - {None}
-    if len(machines) > 1:
-        yield f"CAUTION: seconds from {len(machines)} different environments (machine or versions)"
-
-
-def _floor(panels):
-    if any(_floor_matters(panel) for panel in panels):
+def _floor(views):
+    if any(panel.floor_matters for panel, _ in views):
         yield "grey: below the certified accuracy of the reference optimum"
-    if any(panel.optimum is not None for panel in panels):
+    if any(panel.optimum is not None for panel, _ in views):
         yield "dashed: the least objective known"
+    if any(frame.loose for _, frame in views):
+        yield "a loose reference: more seconds for `reference:` of the configuration may narrow it"
 
 
-def _floor_matters(panel):
-    lowest = [curve.y.min() for curve in panel.curves.values()]
-    return panel.floor > 0 and bool(lowest) and min(lowest) <= 10 * panel.floor
+def _beyond(views, names):
+    """Say which curves leave the axes, and how far up."""
+    found = {}
+    for _, frame in views:
+        for series, most in frame.beyond.items():
+            found.setdefault(series, []).append(most)
+    if found:
+        texts = [names[series] + _how_far(most) for series, most in found.items()]
+        more = [f"{len(texts) - LONGEST} more"] if len(texts) > LONGEST else []
+        yield f"beyond the axes: {', '.join(texts[:LONGEST] + more)}"
+    faint = sum(frame.faint_beyond for _, frame in views)
+    if faint:
+        yield f"{faint} of {sum(len(panel.faint) for panel, _ in views)} faint curves leave the axes"
+
+
+def _how_far(most):
+    above = [value for value in most if np.isfinite(value)]
+    return f" (up to {max(above):.1g})" if above else ""
+
+
+def _start(views):
+    if any(frame.log_x and (curve.x <= 0.0).any() for panel, frame in views for curve in panel.curves.values()):
+        yield "the start, at 0, has no place on a logarithmic axis: curves enter at the left"
+
+
+def _many(panels):
+    most = max(len(panel.curves) for panel in panels)
+    if most > MOST_SERIES:
+        yield f"{most} curves in one panel: --only KEY=VALUE draws some of them, plot.figure makes more figures"
 
 
 def _lacks(run, x):
@@ -86,14 +110,16 @@ def _lacks(run, x):
 
 def _endings(runs):
     """Return a line per way of ending badly: "failed: apcg, rcv1_train, seeds 0, 1: ZeroDivisionError"."""
+    bad = [run for run in runs if run.status != "done"]
+    if not bad:
+        return []
     differ = {key for key in naming.varying(run.keys for run in runs) if key != "seed"}
     seeds = {}
-    for run in runs:
-        if run.status != "done":
-            where = naming.problem_difference(run.keys, differ)
-            what = ", ".join(part for part in (naming.method(run.keys, differ), where) if part)
-            seeds.setdefault((run.status, what, run.result.reason), []).append(str(run.keys["seed"]))
+    for run in bad:
+        where = naming.problem_difference(run.keys, differ)
+        what = ", ".join(part for part in (naming.method(run.keys, differ), where) if part)
+        seeds.setdefault((run.status, what, run.result.reason), []).append(str(run.keys["seed"]))
     return [
-        f"{status}: {what}, seed{'s' * (len(which) > 1)} {', '.join(which)}: {reason}"
+        f"{status}: {what}, seed{'s' * (len(which) > 1)} {shortened(', '.join(which))}: {shortened(reason)}"
         for (status, what, reason), which in seeds.items()
     ]

@@ -1,25 +1,44 @@
-"""Colours and line styles: the papers' for reductions of one solver, else ones that survive grey printing."""
+"""Colours, dashes and markers: the papers' for reductions of one solver, else ones that survive grey printing.
 
-from itertools import cycle, islice
+A method has one colour and one marker in all panels and figures of an experiment; its settings differ in lightness and
+dash. No two series have the same colour, dash and marker.
+"""
 
-from rrmbench.report.plots.curves import STRUCTURE
+from itertools import count
 
 # Okabe and Ito's palette, safe for colour-blind readers, without the yellow that white paper swallows
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*", "d")  # 7, 13 and 4 have no common factor
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 REDS = ("#CB181D", "#FB6A4A", "#67000D", "#EF3B2C")
 RED_DASHES = ((0, (4, 1.5)), (0, (1.5, 1)), (0, (7, 1.5)), (0, (4, 1, 1, 1)))
+LIGHTEST = 0.45  # luminance of a line on white paper, of at most 1
 
 CLASSICAL = {"regularize": "reduction.sigma", "smooth": "reduction.mu"}
 ADAPTIVE = ("adapt_reg", "adapt_smooth", "joint_adapt")
 
 
-def styles(series):
-    """Return {series: keyword arguments of matplotlib's `plot`}, in the order of the legend."""
-    if is_reduction_study(series):
-        return _reduction_study(series)
-    return _distinct(series)
+def styles(series, methods):
+    """Return {series: keyword arguments of matplotlib's `plot`}, in the order of the legend.
+
+    `methods` are all of the experiment (`Series.method`), in an order that its figures share.
+    """
+    chosen = _reduction_study(series) if is_reduction_study(series) else _distinct(series, methods)
+    taken, result = set(), {}
+    for one, style in chosen.items():
+        for dash in _alternatives(style["linestyle"]):
+            looks = style["color"], dash, style["marker"]
+            if looks not in taken:
+                break
+        taken.add(looks)
+        result[one] = style | {"linestyle": dash}
+    return result
+
+
+def _alternatives(dash):
+    """Yield a dash and then ever longer ones."""
+    yield dash
+    yield from ((0, (2 + number, 1.5, 1, 1.5)) for number in count())
 
 
 def is_reduction_study(series):
@@ -42,13 +61,19 @@ def _reduction_study(series):
     adaptive = [one for one in series if one.reduction in ADAPTIVE]
     neither = [one for one in series if one.reduction == "none"]
     result = {}
-    for one, shade in zip(fixed, _blues(len(fixed)), strict=True):
-        result[one] = {"color": shade, "linestyle": "-", "linewidth": 1.2, "zorder": 2}
-    for one, shade, dash in zip(adaptive, cycle(REDS), cycle(RED_DASHES), strict=False):
-        result[one] = {"color": shade, "linestyle": dash, "linewidth": 1.9, "zorder": 3}
-    for one, dash in zip(neither, cycle(DASHES[::-1]), strict=False):
-        result[one] = {"color": "black", "linestyle": dash, "linewidth": 1.2, "zorder": 2}
+    for number, (one, shade) in enumerate(zip(fixed, _blues(len(fixed)), strict=True)):
+        result[one] = _line(shade, "-", MARKERS[number % len(MARKERS)], 1.2, markersize=3.0)
+    for number, one in enumerate(adaptive):
+        colour, dash = REDS[number % len(REDS)], RED_DASHES[number % len(RED_DASHES)]
+        result[one] = _line(colour, dash, "", 1.9, zorder=3)
+    for number, one in enumerate(neither):
+        result[one] = _line("#000000", DASHES[::-1][number % len(DASHES)], "", 1.2)
     return result
+
+
+def _line(colour, dash, marker, width, markersize=3.6, zorder=2):
+    line = {"color": colour, "linestyle": dash, "linewidth": width, "zorder": zorder}
+    return line | {"marker": marker, "markersize": markersize, "markeredgewidth": 0}
 
 
 def _strength(one):
@@ -56,32 +81,49 @@ def _strength(one):
     return value if isinstance(value, (int, float)) else 0.0  # `auto` goes last
 
 
-def _blues(count):
+def _blues(number):
     from matplotlib import colormaps
 
-    return [colormaps["Blues"](1 - 0.62 * i / max(count - 1, 1)) for i in reversed(range(count))]
+    return [colormaps["Blues"](1 - 0.57 * i / max(number - 1, 1)) for i in reversed(range(number))]
 
 
-def _distinct(series):
+def _distinct(series, methods):
     """A colour and a marker per method, whose settings differ in lightness and dash."""
-    methods = {}
+    numbers = {method: number for number, method in enumerate(methods)}
+    members = {}
     for one in series:
-        methods.setdefault(tuple(dict(one.keys).get(key) for key in STRUCTURE), []).append(one)
+        members.setdefault(one.method, []).append(one)
     result = {}
-    for number, members in enumerate(methods.values()):
+    for method, settings in members.items():
+        number = numbers[method]
         colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
-        dashes = islice(cycle(DASHES), number % len(DASHES), None)
-        shades = _tints(colour, len(members))
-        for one, shade, dash in zip(members, shades, dashes, strict=False):
-            line = {"color": shade, "linestyle": dash, "linewidth": 1.4, "zorder": 2}
-            result[one] = line | {"marker": marker, "markersize": 3.6, "markeredgewidth": 0}
+        for i, (one, shade) in enumerate(zip(settings, shades(colour, len(settings)), strict=True)):
+            result[one] = _line(shade, DASHES[(number + i) % len(DASHES)], marker, 1.4)
     return {one: result[one] for one in series}
 
 
-def _tints(colour, count):
-    """Return `count` shades of a colour, from itself towards white."""
+def shades(colour, number):
+    """Return so many shades of a colour: itself, or from dark to as light as paper bears."""
     from matplotlib.colors import to_rgb
 
     rgb = to_rgb(colour)
-    mixes = [0.6 * i / max(count - 1, 1) for i in range(count)]
-    return [tuple(channel + (1 - channel) * mix for channel in rgb) for mix in mixes]
+    if number == 1:
+        return [rgb]
+    darkest = -0.5 if any(rgb) else 0.0
+    # below 0 towards black, above 0 towards white
+    mixes = [darkest + (0.5 - darkest) * i / (number - 1) for i in range(number)]
+    return [_mixed(rgb, mix) for mix in mixes]
+
+
+def _mixed(rgb, mix):
+    if mix <= 0.0:
+        return tuple(channel * (1.0 + mix) for channel in rgb)
+    light = luminance(rgb)
+    mix *= 2.0 * max(LIGHTEST - light, 0.05) / (1.0 - light)
+    return tuple(channel + (1.0 - channel) * mix for channel in rgb)
+
+
+def luminance(rgb):
+    """The relative luminance of an sRGB colour, 0 black to 1 white: how a colour is printed in grey."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb[:3]]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

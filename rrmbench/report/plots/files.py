@@ -1,0 +1,76 @@
+"""Figures to files: images, and commands for LaTeX."""
+
+import shutil
+from dataclasses import replace
+
+import matplotlib
+from matplotlib.text import Text
+
+from rrmbench.errors import RrmbenchError, shortened
+from rrmbench.files import replacing
+from rrmbench.report.plots.draw import draw
+
+TEX = ("xelatex", "lualatex", "pdflatex")
+_UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+# what LaTeX would obey; `_`, `^` and `%` are made harmless by matplotlib
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "~": r"\textasciitilde{}",
+    "λ": r"\ensuremath{\lambda}",
+    "σ": r"\ensuremath{\sigma}",
+    "μ": r"\ensuremath{\mu}",
+    "γ": r"\ensuremath{\gamma}",
+    "κ": r"\ensuremath{\kappa}",
+}
+
+
+def save(sheet, page, folder, stem, formats):
+    """Draw a Sheet, write it in every format, and return the paths of the files."""
+    images = [kind for kind in formats if kind != "pgf"]
+    figure = draw(sheet, page) if images else None
+    written = []
+    for kind in formats:
+        path = folder / f"{stem}.{kind}"
+        if kind == "pgf":
+            _save_pgf(sheet, page, path)
+        else:
+            with matplotlib.rc_context(page.rc), replacing(path) as stream:
+                figure.savefig(stream, format=kind, dpi=200, metadata=_UNDATED.get(kind))
+        written.append(path)
+    return written
+
+
+def _save_pgf(sheet, page, path):
+    """Write a figure in commands of LaTeX's package pgf, in the fonts of the document that reads it.
+
+    The texts are measured by LaTeX. Raises RrmbenchError without it, and where it stops.
+    """
+    from matplotlib.backends.backend_pgf import LatexError
+
+    found = next((name for name in TEX if shutil.which(name)), None)
+    if found is None:
+        raise RrmbenchError(
+            "--format pgf: LaTeX measures the texts of the figure, and none of "
+            f"{', '.join(TEX)} is installed (Debian and Ubuntu: apt install texlive-xetex; else TeX Live or MiKTeX); "
+            "pdf needs nothing"
+        )
+    page = replace(page, rc=page.rc | {"font.family": "serif", "pgf.rcfonts": False, "pgf.texsystem": found})
+    figure = draw(sheet, page)
+    for text in figure.findobj(Text):
+        text.set_text(escaped(text.get_text()))
+    try:
+        with matplotlib.rc_context(page.rc), replacing(path) as stream:
+            figure.savefig(stream, format="pgf")
+    except (LatexError, RuntimeError) as error:
+        reason = str(error).strip().splitlines() or [""]
+        raise RrmbenchError(f"--format pgf: {found} stopped: {shortened(reason[0])}") from error
+
+
+def escaped(text):
+    """Return a text that LaTeX sets as it is and obeys nowhere: it comes from files."""
+    return "".join(_ESCAPED.get(sign, sign) for sign in text)

@@ -1,0 +1,75 @@
+"""Where an axis has its ticks, and what they say: at least three with a label on every logarithmic axis."""
+
+import numpy as np
+from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullFormatter, NullLocator
+
+from rrmbench.report.naming import short
+
+FEWEST = 3
+MOST_MINOR = 8  # decades that have ticks at 2, 3, ..., 9 times a power of ten
+_STEPS = (1, 2, 2.5, 5, 10)
+
+
+def set_log_ticks(axis, ends, most):
+    """Put at least three and, where there is room, at most `most` labelled ticks on a logarithmic axis."""
+    low, high = sorted(ends)
+    major = log_ticks(low, high, most)
+    axis.set_major_locator(FixedLocator(major))
+    axis.set_major_formatter(FixedFormatter(labels(major)))
+    axis.set_minor_locator(FixedLocator(_minor(low, high, major)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def set_linear_ticks(axis, most):
+    """Put round numbers on a linear axis, at most `most`."""
+    axis.set_major_locator(MaxNLocator(max(most, FEWEST), steps=_STEPS))
+    axis.set_minor_locator(NullLocator())
+
+
+def log_ticks(low, high, most):
+    """Return the labelled values of a logarithmic axis from `low` to `high`, sorted: three or more, all inside.
+
+    Powers of ten, every k-th of them if they are many; between few decades 1, 2, 5 or 1, 3; and within less than
+    a decade round numbers at equal distances.
+    """
+    powers = np.arange(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    decades = [
+        _inside(10.0 ** powers[powers % step == rest].astype(float), low, high)
+        for step in range(1, len(powers) + 1)
+        for rest in range(step)
+    ]
+    parts = [_inside(np.outer(10.0**powers, subs).ravel(), low, high) for subs in ((1, 3), (1, 2, 5))]
+    rounds = [_inside(MaxNLocator(n, steps=_STEPS).tick_values(low, high), low, high) for n in range(3, 12)]
+    for kind in decades, parts, rounds:
+        enough = [ticks for ticks in kind if len(ticks) >= FEWEST]
+        if enough:
+            return next((ticks for ticks in enough if len(ticks) <= most), min(enough, key=len))
+    return np.geomspace(low, high, FEWEST)
+
+
+def _inside(values, low, high):
+    slack = 1.0 + 1e-9
+    return np.sort(values[(values * slack >= low) & (values <= high * slack)])
+
+
+def _minor(low, high, major):
+    powers = np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1.0)
+    decades = np.log10(high / low)
+    if decades < 1.0 and len(_inside(10.0**powers, low, high)) < 2:
+        return []  # between ticks at equal distances those of a decade would mislead
+    values = np.outer(10.0**powers, np.arange(1, 10) if decades <= MOST_MINOR else [1]).ravel()
+    return [value for value in _inside(values, low, high) if not np.isclose(value, major, rtol=1e-9, atol=0.0).any()]
+
+
+def labels(values):
+    """Return the text of each value: powers of ten as such, else as people write numbers, with digits to tell them."""
+    exponents = np.log10(values)
+    powers = np.allclose(exponents, np.round(exponents), rtol=0.0, atol=1e-9)
+    if powers and (np.min(values) < 0.02 or np.max(values) > 1000.0):
+        return [f"$\\mathdefault{{10^{{{round(exponent)}}}}}$" for exponent in exponents]
+    for digits in range(2, 16):
+        texts = [short(float(f"{value:.{digits}g}")) if digits < 5 else f"{value:.{digits}g}" for value in values]
+        close = np.allclose([float(text) for text in texts], values, rtol=1e-3, atol=0.0)
+        if close and len(set(texts)) == len(texts):
+            break
+    return texts
