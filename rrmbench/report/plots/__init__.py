@@ -9,12 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rrmbench.bench.store import experiments
-<<<<<<< HEAD
-from rrmbench.errors import RrmbenchError, nearest, printable
-from rrmbench.files import replacing
-=======
 from rrmbench.errors import RrmbenchError, printable
->>>>>>> figures
 from rrmbench.report import naming
 from rrmbench.report.plots import curves, layout, style
 from rrmbench.report.plots.frame import frame_of
