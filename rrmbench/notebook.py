@@ -204,8 +204,8 @@ def run(
     config : a YAML file, the name of a shipped configuration, or the same as a dict
     only, sets, jobs, fresh, quiet : the options of the command line
 
-    `rrmbench.load_results` and `rrmbench.plot` take the folder. Raises RrmbenchError for a mistake in the configuration,
-    and not for a run that fails, whose status is in the results.
+    `rrmbench.load_results` and `rrmbench.plot` take the folder. Raises RrmbenchError for a mistake in the
+    configuration, and not for a run that fails, whose status is in the results.
     """
     from joblib import cpu_count
     from rich.console import Console
