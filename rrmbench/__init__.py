@@ -6,7 +6,7 @@ from rrmbench.numerics import kernel_folder
 
 if TYPE_CHECKING:
     from rrmbench.errors import RrmbenchError
-    from rrmbench.notebook import solve
+    from rrmbench.notebook import plot, run, solve
     from rrmbench.problem.iterate import Iterate
     from rrmbench.problem.problem import Problem
     from rrmbench.registry import dataset, loss, reduction, regularizer, solver
@@ -22,6 +22,8 @@ _HOMES = {
     "dataset": "registry",
     "Iterate": "problem.iterate",
     "solve": "notebook",
+    "run": "notebook",
+    "plot": "notebook",
     "Problem": "problem.problem",
     "load_results": "report.results",
     "RrmbenchError": "errors",
@@ -33,8 +35,10 @@ __all__ = [
     "dataset",
     "load_results",
     "loss",
+    "plot",
     "reduction",
     "regularizer",
+    "run",
     "solve",
     "solver",
 ]

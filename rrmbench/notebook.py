@@ -1,24 +1,32 @@
-"""Solving one problem in this process, for notebooks and scripts."""
+"""Solving one problem in this process and running experiments, for notebooks and scripts."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.bench.trace import Schedule, StopRule, Trace, warm_up
+from rrmbench.bench.trace import Row, Schedule, StopRule, Trace, warm_up
+from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
+PATIENCE = 2.0  # seconds without a progress bar
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, repr=False)
 class Solution:
     """What `solve` returns: the last iterate, the best certificate, and the trace.
 
     w : final model; b : dual variable with the greatest dual value, or None
     gap : P(w) - D(b); status, reason : as in the results of a run
     trace : DataFrame, one row per trace point
+    problem : the Problem; spec : {"solver": ..., "reduction": ..., "seed": ...} as they were asked for
     """
 
     w: np.ndarray
@@ -27,6 +35,67 @@ class Solution:
     status: str
     reason: str
     trace: Any
+    problem: Problem
+    spec: dict = field(default_factory=dict)
+
+    @property
+    def classes_(self) -> Any:
+        """The distinct labels as they were given, in the order of -1, 1 or of the outputs; None of numbers."""
+        return self.problem.classes
+
+    def outputs(self, X: Any) -> np.ndarray:
+        """z = X w for new rows X (m, d), dense or sparse, with a minimized bias added; (m,) or (m, k)."""
+        from rrmbench.bench.metrics import model_of
+        from rrmbench.problem.operators import CSR
+
+        problem = self.problem
+        if hasattr(problem.loss, "operator") and not hasattr(problem.loss, "predictor"):
+            raise RrmbenchError(f"{type(problem.loss).__name__}: it predicts sequences, and no single rows")
+        w = np.asarray(model_of(problem.loss, self.w, self.b))
+        rows = CSR.of(X, w.shape[1] if w.ndim == 2 else None)
+        if not hasattr(problem.X, "rows") and not hasattr(problem.X, "of_loss"):
+            raise RrmbenchError("the data of this problem are no rows of a matrix; problem.X.forward(w) gives outputs")
+        if rows.shape[1] != w.shape[0]:
+            raise RrmbenchError(f"X: found {rows.shape[1]} columns, the model has {w.shape[0]}")
+        shift = problem.beta(problem.X.forward(self.w)) if problem.minimized_bias else 0.0
+        return np.asarray(rows.forward(w) + shift)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The labels of new rows X (m, d): of `classes_` where there are classes, else numbers."""
+        z, classes = self.outputs(X), self.classes_
+        if z.ndim == 2:
+            place = z.argmax(axis=1)
+        elif classes is not None and len(classes) == 2:
+            place = (z >= 0.0).astype(int)
+        else:
+            return self.problem.loss.predict(z) if hasattr(self.problem.loss, "predict") else z
+        return place if classes is None else classes[place]
+
+    def __repr__(self) -> str:
+        return f"Solution({', '.join(f'{key}: {value}' for key, value in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in self._facts().items())
+        return f"<table>{rows}</table>"
+
+    def _facts(self) -> dict[str, str]:
+        last = self.trace.iloc[-1]
+        spent = f"{last['seconds']:.3g} s" if np.isnan(last["passes"]) else f"{last['passes']:g} passes, "
+        spent += "" if np.isnan(last["passes"]) else f"{last['seconds']:.3g} s"
+        return {
+            "method": _method(self.spec),
+            "status": f"{self.status} ({self.reason}) after {spent}",
+            "P(w)": f"{last['primal']:.6g}",
+            "gap": f"{self.gap:.2g}" if np.isfinite(self.gap) else "no certificate",
+            "w": f"{self.w.shape} with {np.count_nonzero(self.w)} non-zeros",
+        }
+
+
+def _method(spec: dict) -> str:
+    from rrmbench.report import naming
+    from rrmbench.report.results import keys
+
+    return naming.method(keys(spec | {"dataset": "none"}))
 
 
 def solve(
@@ -41,6 +110,7 @@ def solve(
     seconds: float = np.inf,
     every: float = 1.0,
     growth: float = 1.0,
+    progress: bool | None = None,
 ) -> Solution:
     """Run a solver on a Problem until a stopping rule is met; return a Solution.
 
@@ -48,6 +118,7 @@ def solve(
         the decorated function of a solver
     passes, gap, relative_gap, seconds : stopping rules; without any, 100 passes
     every, growth : trace points are `every` passes apart, or a factor `growth` where that is more
+    progress : whether a bar shows after two seconds; by default on a terminal and in a notebook
 
     Compilation is outside the clock: a few passes over a few rows come before it.
 
@@ -56,8 +127,8 @@ def solve(
     import pandas as pd
     from threadpoolctl import threadpool_limits
 
-    from rrmbench.errors import RrmbenchError
-
+    if not isinstance(problem, Problem):
+        raise RrmbenchError(f"problem: found {type(problem).__name__}, needed is rrmbench.Problem(X, y, loss, ...)")
     if callable(solver):
         solver = solver.__name__
     for mapping in solver, reduction:
@@ -65,6 +136,7 @@ def solve(
     run = registry.build_solver(solver, reduction)
     if lacking := registry.lacking(run.needs, problem.traits):
         raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")
+    plain = not registry.lacking(registry.build_solver(solver).needs, problem.traits)
     if passes == seconds == np.inf and gap == relative_gap == -np.inf:
         passes = 100.0
     rules = {"gap": gap > -np.inf, "relative_gap": relative_gap > -np.inf, "seconds": seconds < np.inf}
@@ -75,7 +147,7 @@ def solve(
     with threadpool_limits(1):
         warm_up(problem, run)
         trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth), counted=run.counts_passes)
-        rows = pd.DataFrame(list(trace))
+        rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
     return Solution(
         w=trace.w.copy(),
         b=None if trace.b is None else trace.b.copy(),
@@ -83,4 +155,100 @@ def solve(
         status=trace.status or "",
         reason=trace.reason or "",
         trace=rows,
+        problem=problem,
+        spec={"solver": solver, "reduction": "none" if reduction == "auto" and plain else reduction, "seed": seed},
     )
+
+
+def _shown(trace: Iterable[Row], name: str, stop: StopRule, progress: bool | None) -> Iterator[Row]:
+    """The rows of a trace, with a bar that is drawn between them, while the clock stands."""
+    bar, started = None, time.monotonic()
+    if progress is None:
+        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
+    try:
+        for row in trace:
+            if bar is None and progress and time.monotonic() - started > PATIENCE:
+                bar = _bar()
+                task = bar.add_task(name, total=stop.passes if stop.passes < np.inf else None)
+                bar.start()
+            if bar is not None:
+                done = 0.0 if np.isnan(row["passes"]) else row["passes"]
+                bar.update(task, completed=done, description=f"{name}: gap {row['gap']:.1e}", refresh=True)
+            yield row
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    # a thread that refreshes would take its time from the solver
+    return Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+
+
+def run(
+    config: str | Path | dict,
+    output: str | Path = "results",
+    *,
+    only: Iterable[str] = (),
+    sets: Iterable[str] = (),
+    jobs: int | None = None,
+    fresh: bool = False,
+    quiet: bool = False,
+) -> Path:
+    """Run a configuration as `rrmbench run` does, what is not done yet; return the folder of its results.
+
+    config : a YAML file, the name of a shipped configuration, or the same as a dict
+    only, sets, jobs, fresh, quiet : the options of the command line
+
+    `rrmbench.load_results` and `rrmbench.plot` take the folder. Raises RrmbenchError for a mistake in the
+    configuration, and not for a run that fails, whose status is in the results.
+    """
+    from joblib import cpu_count
+    from rich.console import Console
+
+    from rrmbench import config as configuration
+    from rrmbench import fingerprint
+    from rrmbench.bench.runner import run_experiment
+    from rrmbench.report.display import progress_on
+
+    raw = configuration.read(config, list(sets))
+    fingerprint.use_kernel_cache(raw.plugins)
+    plans = [configuration.resolve(raw)]
+    (plan,) = configuration.select(plans, list(only)) if only else plans
+    jobs = min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs))
+    progress = progress_on(Console(stderr=True), quiet)
+    try:
+        report = run_experiment(plan, Path(output), jobs=jobs, whole=not only, fresh=fresh, progress=progress)
+    finally:
+        if progress:
+            progress.close()
+    return Path(report.directory)
+
+
+def plot(what: Any, **options: Any) -> Any:
+    """Return a matplotlib Figure of results or of Solutions; a list of Figures where results have several.
+
+    what : a folder of results; or a Solution, a list of them, or a mapping of labels to them
+    options : x ("passes", "work", "seconds") and y ("suboptimality", "gap", "objective"); of a folder also what else
+        `rrmbench.report.plots.figures` takes
+
+    A Solution is measured against the greatest dual value of all that are drawn of its problem. Raises RrmbenchError.
+    """
+    if isinstance(what, str | Path):
+        from rrmbench.report.plots import figures
+
+        found = figures(Path(what), **options)
+        return found[0] if len(found) == 1 else found
+    from rrmbench.report.plots.solutions import figure
+
+    solutions = {"": what} if isinstance(what, Solution) else what
+    if not isinstance(solutions, Mapping):
+        solutions = dict(enumerate(solutions)) if isinstance(solutions, Iterable) else {"": what}
+    for one in solutions.values():
+        if not isinstance(one, Solution):
+            raise RrmbenchError(f"plot: found {type(one).__name__}, allowed is a folder of results, or Solutions")
+    return figure(solutions, **options)

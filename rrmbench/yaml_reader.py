@@ -179,6 +179,14 @@ def parse(text, source, has_lines=False):
     return Document(value, builder.places)
 
 
+def dumped(value):
+    """The YAML text of plain values, which `parse` reads as the same; RrmbenchError for any other."""
+    try:
+        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise RrmbenchError(f"found {shown(value)}, allowed are texts, numbers, lists and dicts: {error}") from None
+
+
 def _explain(error, mark):
     if mark.buffer is not None and mark.buffer[mark.pointer : mark.pointer + 1] == "\t":
         return "found a tab, allowed for indentation are spaces"

@@ -50,7 +50,9 @@ def test_compressed_files_read_like_plain_ones(folder, suffix, pack):
 BAD = {
     "two columns": ("1 1 1\n1 2\n", 2, "1 2", "2 of three columns"),
     "one column": ("5\n", 1, "5", "1 of three columns"),
-    "commas": ("1,2,3\n", 1, "1,2,3", "expected: row column value"),
+    "commas and spaces": ("1 2 3\n1,2,3\n", 2, "1,2,3", "expected: row column value"),
+    "a second line of names": ("1,2,3\nuser,item,rating\n", 2, "user", "the row is not a whole number"),
+    "names before spaces": ("user item rating\n1 2 3\n", 1, "user", "the row is not a whole number"),
     "negative row": ("1 1 1\n\n-1 2 3\n", 3, "-1", "the row is not a whole number"),
     "column with a point": ("1 2.0 3\n", 1, "2.0", "the column is not a whole number"),
     "word": ("user item rating\n", 1, "user", "the row is not a whole number"),

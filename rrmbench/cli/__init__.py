@@ -5,7 +5,18 @@ A module per family of commands.
 
 import sys
 
-from rrmbench.cli import catalogue, comparing, completion, extending, gating, reading, reporting, running, upkeep  # noqa: F401 - each adds its commands to the app
+from rrmbench.cli import (
+    catalogue,
+    comparing,
+    completion,
+    configurations,
+    extending,
+    gating,
+    reading,
+    reporting,
+    running,
+    upkeep,
+)  # noqa: F401 - each adds its commands to the app
 from rrmbench.cli.app import app
 
 

@@ -33,7 +33,7 @@ def common(
 
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")]
-Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG", help="YAML files")]
+Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG", help="YAML files, or names of shipped configurations")]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="override a key of the file")]
 Only = Annotated[
     list[str] | None,

@@ -11,7 +11,9 @@ from rrmbench.cli.app import app, console
 data_app = typer.Typer(no_args_is_help=True, help="Find, describe and register data sets.")
 app.add_typer(data_app, name="data")
 
-Format = Annotated[str | None, typer.Option(help="of a file: libsvm (the default) or ratings")]
+Format = Annotated[
+    str | None, typer.Option(help="of a file: libsvm, csv, npz, npy, parquet, ratings [default: by suffix]")
+]
 
 
 @app.command("list")
@@ -19,7 +21,7 @@ def list_(
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="[datasets|losses|regularizers|solvers|reductions]",
+            metavar="[datasets|losses|regularizers|solvers|reductions|configs]",
             help="what to list",
             autocompletion=completion.kinds,
         ),
@@ -61,11 +63,12 @@ def data_add(
     name: Annotated[str, typer.Option(help="the name for configurations")],
     title: Annotated[str | None, typer.Option(help="a line that describes it")] = None,
     format: Format = None,
+    label: Annotated[str | None, typer.Option(help="of CSV, Parquet: the column of labels, name or number")] = None,
 ):
     """Register a file of your own under a name."""
     from rrmbench.data.commands import add
 
-    print(f"{add(path, name, title, format)} written")
+    print(f"{add(path, name, title, format, label)} written")
 
 
 @data_app.command("list")

@@ -1,5 +1,6 @@
 """`rrmbench list`, and facts of a data set as two columns."""
 
+from rrmbench.commands import configurations
 from rrmbench.errors import RrmbenchError, nearest
 
 
@@ -10,10 +11,13 @@ def listing(kind, console):
     from rrmbench.kinds import KINDS
 
     kinds = {plural: singular for singular, plural in KINDS.items()}
-    allowed = ["datasets", *kinds]
+    allowed = ["datasets", *kinds, "configs"]
     if kind is not None and kind not in allowed:
         raise RrmbenchError(f"list: found '{kind}', allowed is {', '.join(allowed)}{nearest(kind, allowed)}")
-    for plural in [kind] if kind else allowed:
+    for plural in [kind] if kind else allowed[:-1]:
+        if plural == "configs":
+            configurations.print_all(console)
+            return
         table = Table(title=plural, title_justify="left", box=None, pad_edge=False)
         if plural == "datasets":
             _list_datasets(table)

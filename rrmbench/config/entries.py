@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rrmbench.data import catalogue
 from rrmbench.data import places as data_places
-from rrmbench.data.makers import is_plugin
+from rrmbench.data.makers import is_plugin, spelled
 from rrmbench.errors import RrmbenchError, shortened, shown
 from rrmbench.registry import AROUND
 
@@ -53,10 +53,11 @@ def _entry(kind, value, path, places, folder):
         changed = [change(v, where) if isinstance(v, str) else v for v in (held if isinstance(held, list) else [held])]
         return {key: changed if isinstance(held, list) else changed[0]} if key in value else {}
 
-    entry = dict(value)
+    entry = dict(spelled(value) if kind == "dataset" else value)
     entry |= each("path", lambda text, where: absolute(text, folder, where))
     if kind == "dataset":
-        entry |= each("folds", lambda text, where: absolute(text, folder, where))
+        for key in "folds", "y":
+            entry |= each(key, lambda text, where: absolute(text, folder, where))
         entry |= each("test", lambda text, where: next(iter(named(kind, text, folder, where).values())))
     _check_identity(kind, entry, path, places)
     if has_inside(kind) and "inside" in entry:

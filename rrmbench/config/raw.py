@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench.config import entries, overrides
+from rrmbench.config import entries, overrides, shipped
 from rrmbench.config.schema import CASE_KEYS, TOP_KEYS, check_keys
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.kinds import COMPONENTS, KINDS
-from rrmbench.yaml_reader import Places, load
+from rrmbench.yaml_reader import Places, dumped, load, parse
 
 DEFAULTS = {
     "regularizer": {"name": "none"},
@@ -16,6 +16,7 @@ DEFAULTS = {
     "stop": {"passes": 100},
     "trace": {},
 }
+DICT = "configuration"  # what messages call one that is no file; its paths are relative to the working directory
 _NEEDED = ("dataset", "loss", "solver")
 
 
@@ -52,12 +53,15 @@ class Raw:
 
 
 def read(path, sets=()):
-    """Read a configuration file and apply the `--set` texts KEY=VALUE (`sets`).
+    """Read a configuration (a file, the name of a shipped one, a dict) and apply the `--set` texts KEY=VALUE (`sets`).
 
     Raises RrmbenchError for bad YAML, unknown top-level keys, and what is neither name nor mapping.
     """
-    path = Path(path)
-    document = load(path)
+    if isinstance(path, dict):
+        document, path = parse(dumped(path), DICT), Path(DICT)
+    else:
+        path = shipped.find(path)
+        document = load(path)
     tree, places = document.value, document.places
     if tree is None:
         raise RrmbenchError(f"{path}: the file is empty (needed: {', '.join(_NEEDED)})")

@@ -52,13 +52,13 @@ def checked(made, where):
 
 
 def rows(X, y, qid, where, end=""):
-    """The Parsed of a matrix (n, d), dense or sparse, labels (n,) or (n, k) and maybe qids (n,).
+    """The Parsed of a matrix (n, d), dense or sparse, labels (n,) or (n, k), or (n,) texts, and maybe qids (n,).
 
     Raises RrmbenchError that begins with `where` for what has another shape or is no finite number; `end` is that of
     the names in it.
     """
     X = matrix(X, f"{where}X{end}")
-    labels = _array(y, f"{where}y{end}", (1, 2))
+    labels = _labels(y, f"{where}y{end}")
     if labels.shape[0] != X.shape[0]:
         raise RrmbenchError(f"{where}found {X.shape[0]} rows of X{end} and {labels.shape[0]} of y{end}")
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -85,6 +85,16 @@ def matrix(X, where):
     if not (n and d and made.nnz):
         raise RrmbenchError(f"{where}: found {n} x {d} with {made.nnz} values other than 0, needed is one at least")
     return made
+
+
+def _labels(y, where):
+    found = np.asarray(y) if not isinstance(y, list | tuple) or all(isinstance(one, str) for one in y) else None
+    if found is None or found.ndim != 1 or not all(isinstance(one, str) for one in found.tolist()):
+        return _array(y, where, (1, 2))
+    texts = np.char.strip(found.astype(str))
+    if not texts.all():
+        raise RrmbenchError(f"{where}[{np.flatnonzero(texts == '')[0]}]: the label is missing")
+    return texts
 
 
 def _array(values, where, dimensions):
@@ -124,12 +134,12 @@ def write(path, parts):
     """Write the parts, a list of Parsed, as one file of arrays."""
     names, arrays = [], []
     for part in parts:
-        labels = np.array(part.labels, dtype=np.float64)
+        labels = part.labels if part.has_texts else np.array(part.labels, dtype=np.float64)
         found = {
             "data": part.X.data.astype("<f8"),
             "indices": part.X.indices.astype("<i8"),
             "indptr": part.X.indptr.astype("<i8"),
-            "labels": labels.astype("<f8"),
+            "labels": labels.astype(labels.dtype.newbyteorder("<")),
         }
         if part.qid is not None:
             found["qid"] = part.qid.astype("<i8")

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from rrmbench import registry
-from rrmbench.data import places
+from rrmbench.data import formats, places
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.yaml_reader import parse
 
@@ -81,23 +81,27 @@ class SyntheticSequences(_Strict):
 class Entry(_Strict):
     """One data set of n rows and d columns, or of n ratings that are entries of a matrix of the shape `matrix`.
 
-    `labels` maps two labels to -1 and 1; `positive` takes one label against the rest; `folds` is a file that says in
-    which fold each qid is.
+    `label` and `header` are as in a `dataset:` block; `nonzeros` is how many values the rows store, for estimates of
+    cost; `labels` maps two labels to -1 and 1; `positive` takes one label against the rest; `folds` is a file that says
+    in which fold each qid is.
     """
 
     title: str
     task: Literal["binary", "regression", "multiclass", "multilabel", "completion"]
     n: Count
     d: Count | None = None
+    nonzeros: Annotated[int, Field(ge=1, le=2**40)] | None = None
     matrix: tuple[Count, Count] | None = None
-    format: Literal["libsvm", "ratings"] = "libsvm"
+    format: Literal[tuple(formats.KEYS)] = "libsvm"
+    label: int | str | None = None
+    header: bool | None = None
     file: SourceFile | None = None
     bundled: Bundled | None = None
     synthetic: Synthetic | SyntheticRatings | SyntheticSequences | None = None
     folds: SourceFile | None = None
     zero_based: bool = False
     labels: dict[Label, Literal[-1, 1]] | None = None
-    positive: Label | None = None
+    positive: Label | str | None = None
     licence: str | None = None
     citation: str | None = None
     note: str | None = None
@@ -106,7 +110,9 @@ class Entry(_Strict):
     def _consistent(self):
         if sum(s is not None for s in (self.file, self.bundled, self.synthetic)) != 1:
             raise ValueError("exactly one of 'file', 'bundled' and 'synthetic' is needed")
-        if (self.format == "libsvm") != (self.d is not None) or (self.format == "ratings") != (self.matrix is not None):
+        if (self.format == "ratings") == (self.d is not None) or (self.format == "ratings") != (
+            self.matrix is not None
+        ):
             raise ValueError("an entry has 'd', its number of columns; one of the format ratings has 'matrix' instead")
         if self.labels is not None and sorted(self.labels.values()) != [-1, 1]:
             raise ValueError("'labels' maps one label to -1 and one to 1")
@@ -115,7 +121,7 @@ class Entry(_Strict):
 
 def _folders():
     """The folders of the registry; a user's own file comes before a shipped one of the same name."""
-    return [places.own_registry(), places.shipped_registry()]
+    return [places.own_registry(), places.shipped("datasets")]
 
 
 def names():

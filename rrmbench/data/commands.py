@@ -1,13 +1,14 @@
 """What `rrmbench data get|info|add|list` do. Plain values are returned; nothing is printed."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import yaml
 
 from rrmbench import registry
-from rrmbench.data import arrays, catalogue, checksums, fetch, libsvm, makers, origin, places, ratings, spec, transform
-from rrmbench.errors import RrmbenchError, quoted, shortened
+from rrmbench.data import catalogue, checksums, fetch, makers, origin, places, ratings, readers, spec, transform
+from rrmbench.errors import RrmbenchError, listed, printable, quoted, shortened
 from rrmbench.problem import labels
 from rrmbench.yaml_reader import parse
 
@@ -74,33 +75,30 @@ def info(block, format=None):
     block : a name, a path, or a mapping as in a configuration
     format : that of a bare path
     """
-    source = _in_format(spec.check(block), format)
-    if spec.generated(source):
-        facts = _made(source)
-        parts = arrays.read(facts["path"])
-        tests = {"test rows": parts[1].X.shape[0]} if len(parts) > 1 else {}
-        return facts | _sizes(parts[0], None) | tests
-    if "name" in source:
-        facts, entry = get(source["name"]), catalogue.get(source["name"])
-        path, about = Path(facts["path"]), entry.model_dump(include={"title", "licence", "citation", "note"})
+    block = _in_format(spec.check(block), format)
+    source = origin.source_of(block)
+    entry, about = source.entry, {}
+    if source.generated:
+        facts = _made(block)
+    elif entry:
+        facts = get(block["name"])
+        about = entry.model_dump(include={"title", "licence", "citation", "note"})
     else:
-        entry, path, about = None, Path(source["path"]), {}
-        facts = {
-            "name": path.name,
-            "path": str(path),
-            "sha256": checksums.checksum_of(path),
-            "checksum": "unknown",
-        }
+        facts = {"name": source.name, "path": block["path"], "sha256": source.checksum(), "checksum": "unknown"}
     with np.errstate(over="ignore"):  # a mean that is infinite is shown so
-        if spec.format_of(source) == "ratings":
-            sizes = _sizes_of_ratings(ratings.read(path))
+        if source.format == "ratings":
+            sizes = _sizes_of_ratings(readers.read("ratings", source.path))
         else:
-            sizes = _sizes(libsvm.read(path, entry.zero_based if entry else None), entry)
+            parts = readers.read(source.format, source.path, source.zero_based, source.options)
+            sizes = _sizes(parts[0], entry) | ({"test rows": parts[1].X.shape[0]} if len(parts) > 1 else {})
     return facts | sizes | {key: value for key, value in about.items() if value}
 
 
-def add(path, name, title=None, format=None):
-    """Describe a private file in the user's own registry; return the path of the new entry."""
+def add(path, name, title=None, format=None, label=None):
+    """Describe a private file in the user's own registry; return the path of the new entry.
+
+    label : of a CSV or Parquet file, the column of the labels
+    """
     path = Path(spec.existing(str(path), "path"))
     if not name.replace("_", "").replace("-", "").isalnum():
         raise RrmbenchError(f"name: found '{quoted(name)}', allowed are letters, digits, '_' and '-'")
@@ -108,10 +106,16 @@ def add(path, name, title=None, format=None):
         raise RrmbenchError(f"name: found one of {len(name.encode())} bytes, allowed are {LONGEST_NAME}")
     if catalogue.file_of(name) is not None:
         raise RrmbenchError(f"name: '{name}' is a registered data set already; choose another name")
-    if spec.format_of(_in_format({"path": str(path)}, format)) == "ratings":
-        described = _described_ratings(ratings.read(path))
+    label = int(label) if label is not None and re.fullmatch(r"-?\d{1,9}", label) else label
+    block = spec.check({"path": str(path)} | ({} if format is None else {"format": format}))
+    format = spec.format_of(block)
+    block = spec.check(block | ({} if label is None else {"label": label}))
+    if format == "ratings":
+        described = _described_ratings(readers.read("ratings", path))
     else:
-        described = _described(libsvm.read(path))
+        described = _described(readers.read(format, path, options=spec.options_of(block))[0])
+        described |= {} if format == "libsvm" else {"format": format}
+        described |= {} if label is None else {"label": label}
     about = {"name": path.name, "path": str(path), "sha256": checksums.checksum_of(path)}
     entry = {"title": title or path.name} | described | {"file": about}
     file = places.own_registry() / f"{name}.yaml"
@@ -123,9 +127,13 @@ def _in_format(source, format):
     return source if format is None else spec.check(source | {"format": format})
 
 
+def _labels_found(parsed):
+    return listed(map(printable, np.unique(parsed.labels))) if parsed.has_texts else labels.values_found(parsed.labels)
+
+
 def _described(parsed):
     n, d = parsed.X.shape
-    return {"task": _task(parsed), "n": n, "d": d, "zero_based": parsed.zero_based}
+    return {"task": _task(parsed), "n": n, "d": d, "nonzeros": parsed.X.nnz, "zero_based": bool(parsed.zero_based)}
 
 
 def _described_ratings(found):
@@ -151,7 +159,7 @@ def _sizes(parsed, entry):
         "density": X.nnz / (n * d),
         **({} if parsed.zero_based is None else {"indices from": 0 if parsed.zero_based else 1}),
         "task": entry.task if entry else _task(parsed),
-        "labels": labels.values_found(parsed.labels),
+        "labels": _labels_found(parsed),
         "qid": "none" if parsed.qid is None else f"{len(np.unique(parsed.qid))} values",
         "mean row norm": float(norms.mean()),
         "greatest row norm": float(norms.max()),
@@ -186,4 +194,6 @@ def _task(parsed):
     values = np.unique(parsed.labels)
     if len(values) == 2:
         return "binary"
+    if parsed.has_texts:
+        return "multiclass"
     return "multiclass" if len(values) <= 100 and (values == np.round(values)).all() else "regression"

@@ -12,6 +12,11 @@ def is_plugin(path):
     return isinstance(path, str) and Path(path).suffix == ".py"
 
 
+def spelled(block):
+    """A block with the name that it leaves out: {openml: NAME} is that of the function `openml`."""
+    return {"name": "openml"} | block if "openml" in block and not {"name", "path"} & set(block) else block
+
+
 def is_maker(name):
     """Whether a name is that of a function; a registered data set comes before a function of the same name."""
     return isinstance(name, str) and catalogue.file_of(name) is None and name in registry.names("dataset")

@@ -1,9 +1,9 @@
 """From a `dataset:` block to the files to read, found, downloaded or made."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from rrmbench.data import catalogue, checksums, fetch, spec
+from rrmbench.data import catalogue, checksums, fetch, formats, spec
 from rrmbench.data.generated import Generated
 from rrmbench.errors import RrmbenchError
 
@@ -12,6 +12,7 @@ from rrmbench.errors import RrmbenchError
 class Source:
     """A file to read, as it was when it was found, with what the registry knows of it (None for a bare path).
 
+    options : how to read it, as in `formats.KEYS`
     generated : the `Generated` that made the file, or None
     """
 
@@ -21,6 +22,7 @@ class Source:
     zero_based: bool | None
     format: str
     state: list
+    options: dict = field(default_factory=dict)
     generated: Generated | None = None
 
     @property
@@ -54,11 +56,12 @@ def is_here(block):
 
 
 def source_of(block):
+    """The Source of the training part of a checked block."""
     generated = spec.generated(block)
     if generated:
         made = Generated(*generated)
         path = made.obtain()
-        return Source(made.component.name, path, None, None, "arrays", checksums.state(path), made)
+        return Source(made.component.name, path, None, None, "arrays", checksums.state(path), generated=made)
     if "path" in block:
         path = Path(block["path"])
         about = path.name, path, None, block.get("zero_based"), spec.format_of(block)
@@ -66,7 +69,25 @@ def source_of(block):
         entry = catalogue.get(block["name"])
         path = fetch.obtain(block["name"], entry)
         about = block["name"], path, entry, entry.zero_based, entry.format
-    return Source(*about, checksums.state(path))
+    return Source(*about, checksums.state(path), spec.options_of(block))
+
+
+def test_of(block, train):
+    """The Source of the test file of a checked block, or None; it is read as the training file is."""
+    if "test" not in block:
+        return None
+    if not Path(block["test"]).is_absolute():
+        return source_of({"name": block["test"]})
+    format = formats.of_path(block["test"])
+    format = train.format if format == "libsvm" else format
+    options = {key: train.options[key] for key in formats.KEYS[format] if key in train.options and key != "y"}
+    return source_of({"path": block["test"], "format": format, **options})
+
+
+def labels_of(train):
+    """The Source of the file that has the labels of a training part, or None."""
+    path = train.options.get("y")
+    return path and Source(Path(path).name, Path(path), None, None, "labels", checksums.state(path))
 
 
 def folds_of(block, train):

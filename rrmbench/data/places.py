@@ -25,10 +25,10 @@ def own_registry():
     return user_config_path("rrmbench") / "datasets"
 
 
-def shipped_registry():
-    """The folder of the shipped `datasets/*.yaml`: inside an installed package, beside it in a checkout."""
-    installed = PACKAGE / "datasets"
-    return installed if installed.is_dir() else PACKAGE.parent / "datasets"
+def shipped(folder):
+    """The shipped folder `datasets` or `configs`: inside an installed package, beside it in a checkout."""
+    installed = PACKAGE / folder
+    return installed if installed.is_dir() else PACKAGE.parent / folder
 
 
 def file_at(text, folders, where):

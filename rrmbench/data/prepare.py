@@ -9,7 +9,7 @@ import numpy as np
 
 from rrmbench import fingerprint
 from rrmbench.data import cache, checksums, origin, spec
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, listed, nearest, printable, shown
 
 # what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
 NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "generated", "makers", "origin", "places", "sources")
@@ -21,6 +21,7 @@ class Request:
     """What a `dataset:` block asks for: files, steps, labels; the checksum of the files, and the key of the arrays.
 
     folds : the file that says in which fold a qid is
+    others : further files that are read
     """
 
     train: origin.Source
@@ -30,11 +31,12 @@ class Request:
     labels: str
     checksum: str
     key: str
+    others: tuple = ()
 
     def make(self):
         """([(X, y) of the training part, maybe (X, y) of the test part], info), read from the files."""
         made = _prepared(self.train, self.test, self.folds, self.steps, self.labels)
-        for source in (self.train, self.test, self.folds):
+        for source in (self.train, self.test, self.folds, *self.others):
             if source is not None and checksums.state(source.path) != source.state:
                 raise RrmbenchError(f"{source.path}: the file was changed while it was read")
         return made
@@ -84,20 +86,19 @@ def _request(block, labels, anew=False):
     if labels not in LABELS:
         raise ValueError(f"labels: found {labels!r}, allowed is one of {', '.join(LABELS)}")
     block = spec.check(block)
-    train, test = origin.source_of(block), None
-    if "test" in block:
-        key = "path" if Path(block["test"]).is_absolute() else "name"
-        test = origin.source_of({key: block["test"], "format": train.format})
-    folds = origin.folds_of(block, train)
-    found = [source.checksum(anew) for source in (train, test, folds) if source]
+    train = origin.source_of(block)
+    test, folds, y = origin.test_of(block, train), origin.folds_of(block, train), origin.labels_of(train)
+    found = [source.checksum(anew) for source in (train, test, folds, y) if source]
     checksum = found[0] if len(found) == 1 else hashlib.sha256("".join(found).encode()).hexdigest()
     steps = spec.preparation_steps(block)
-    return Request(train, test, folds, steps, labels, checksum, _key(checksum, steps, labels, train))
+    key = _key(checksum, steps, labels, train)
+    return Request(train, test, folds, steps, labels, checksum, key, (y,) if y else ())
 
 
 def _key(checksum, steps, labels, train):
     known = train.entry and train.entry.model_dump(include={"n", "d", "matrix", "task", "labels", "positive"})
-    recipe = [code(), checksum, steps, labels, train.zero_based, train.format, known]
+    options = {key: value for key, value in train.options.items() if key != "y"}  # whose content is in the checksum
+    recipe = [code(), checksum, steps, labels, train.zero_based, train.format, options, known]
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:32]
 
 
@@ -114,7 +115,8 @@ def _prepared(train, test, folds, steps, mode):
     numbers = [labels.numbered_sequences(part.qid, train.where) for part in table.parts] if mode == "sequences" else []
     parts = _parts(table, steps, folds, train.where, *numbers[:1])
     found = parts[0].labels
-    convert, meaning = labels.rule(found, train.entry or table, steps["positive"], mode, train.where)
+    positive = _positive(steps["positive"], train.entry or table, table.names, train.where)
+    convert, meaning = labels.rule(found, train.entry or table, positive, mode, train.where)
     y = [convert(part.labels) for part in parts]
     if mode == "sequences":
         numbers = [labels.numbered_sequences(part.qid, train.where) for part in parts]
@@ -129,10 +131,25 @@ def _prepared(train, test, folds, steps, mode):
     info = {
         "name": train.name,
         "task": _task(meaning, sizes, train.entry or table),
-        "labels": meaning,
+        "labels": meaning if table.names is None else f"{meaning}, of {listed(_places(table.names))}",
         "label_values": labels.values_found(found),
     }
     return list(zip(X, y, strict=True)), info | sizes | table.facts | layout
+
+
+def _places(names):
+    return (f"{number} = {printable(name)}" for number, name in enumerate(names))
+
+
+def _positive(positive, about, names, where):
+    """The `positive:` of a block, or of the registry, as a number, where the labels have `names` too."""
+    positive = about.positive if positive is None else positive
+    if isinstance(positive, str) and positive not in (names or ()):
+        kind = f"the labels are {listed(names)}{nearest(positive, names)}" if names else "the labels are numbers"
+        raise RrmbenchError(f"{where}: positive: found {shown(positive)}, {kind}")
+    if names and positive is not None and not isinstance(positive, str):
+        raise RrmbenchError(f"{where}: positive: found {positive}, the labels are texts: {listed(names)}")
+    return names.index(positive) if isinstance(positive, str) else positive
 
 
 def _why_qid(steps, folds, mode):

@@ -1,9 +1,12 @@
-"""The format of ratings: one entry of a matrix per line, `row column value`, separated by spaces or tabs.
+"""The format of ratings: one entry of a matrix per line, `row column value`.
 
-The ids of rows and columns are non-negative integers; further columns, such as MovieLens' time stamps, are ignored.
-Blank lines and comments (`# ...`) are allowed, and the file may be compressed like a LibSVM file.
+The separator is that of the first line: spaces or tabs, `::` or commas, as in the files of MovieLens (u.data,
+ratings.dat, ratings.csv); with commas the first line may have names. The ids of rows and columns are non-negative
+integers; further columns, such as time stamps, are ignored. Blank lines and comments (`# ...`) are allowed, and the
+file may be compressed like a LibSVM file.
 """
 
+import re
 from array import array
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +14,9 @@ from pathlib import Path
 from rrmbench.data.libsvm import LARGEST_ID, shown, whole, wrong_number
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError
+
+SEPARATORS = (b"::", b",")
+NAMES = re.compile(rb"[A-Za-z_]+,[A-Za-z_]+,[A-Za-z_]+")  # of a first line such as userId,movieId,rating,timestamp
 
 
 @dataclass(frozen=True)
@@ -30,12 +36,18 @@ def read(path):
     import numpy as np
 
     rows, columns, values, lines = array("q"), array("q"), array("d"), array("q")
+    separator = first = None
     with open_text(path) as stream:
         for number, line in enumerate(stream, 1):
-            tokens = line.partition(b"#")[0].split()
-            if not tokens:
+            text = line.partition(b"#")[0].strip()
+            if not text:
                 continue
+            if first is None:
+                first, separator = number, next((sign for sign in SEPARATORS if sign in text), None)
+            tokens = [token.strip() for token in text.split(separator)] if separator else text.split()
             problem = _problem(tokens)
+            if problem and separator == b"," and number == first and NAMES.match(text):
+                continue
             if problem:
                 raise RrmbenchError(f"{path}:{number}: found '{shown(problem[0])}': {problem[1]}")
             rows.append(int(tokens[0]))

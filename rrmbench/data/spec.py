@@ -7,18 +7,21 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan
 
 from rrmbench import registry
-from rrmbench.data import catalogue, kernels, makers, places
+from rrmbench.data import catalogue, formats, kernels, makers, places
 from rrmbench.errors import RrmbenchError, nearest, quoted, shortened, shown
 from rrmbench.parameters import Fraction, PositiveInt
 from rrmbench.registry import Parameter
 
 Seed = Annotated[int, Ge(0), Lt(2**63)]
 Fold = Annotated[int, Ge(0), Lt(2**63)]
-Label = Annotated[int, Ge(-(2**53)), Le(2**53)] | Annotated[float, AllowInfNan(False)]
+Label = Annotated[int, Ge(-(2**53)), Le(2**53)] | Annotated[float, AllowInfNan(False)] | str
 KEYS = {
     "name": str,
     "path": str,
-    "format": Literal["libsvm", "ratings"],
+    "format": Literal[tuple(formats.KEYS)],
+    "label": Annotated[int, Ge(-(2**31)), Lt(2**31)] | str,
+    "header": bool,
+    "y": str,
     "tasks": Literal["qid"],
     "scale": Literal["none", "unit_rows", "mean_norm", "max_abs"],
     "kernel": dict,
@@ -77,7 +80,7 @@ ABSENT = {
     "test_fold": None,
     "train_fold": None,
 }
-NOT_OF_MADE = ("format", "zero_based", "test")
+NOT_OF_MADE = ("format", "label", "header", "y", "zero_based", "test")
 RATINGS_HAVE_NO = {
     "tasks": "qid",
     "scale": "features to scale",
@@ -102,6 +105,7 @@ def check(block, where="dataset", folder=None):
         return source if makers.component_of(source, where) is None else check(source, where, folder)
     if not isinstance(block, dict):
         raise RrmbenchError(f"{where}: found {shown(block)}, allowed is a data set name, a path, or a mapping of keys")
+    block = makers.spelled(block)
     component = makers.component_of(block, where, reserved=KEYS)
     values = {key: value for key, value in block.items() if component and key in component.parameters}
     for key in block:
@@ -118,10 +122,11 @@ def check(block, where="dataset", folder=None):
         checked["path"] = existing(checked["path"], f"{where}.path", folder)
     if "test" in checked:
         (checked["test"],) = _source(checked["test"], f"{where}.test", folder).values()
-    if "folds" in checked:
-        checked["folds"] = existing(checked["folds"], f"{where}.folds", folder)
-    _check_format(checked, where)
+    for key in "folds", "y":
+        if key in checked:
+            checked[key] = existing(checked[key], f"{where}.{key}", folder)
     _check_layout(checked, where)
+    _check_format(checked, where)
     return checked
 
 
@@ -135,8 +140,17 @@ def format_of(block):
     """What a checked block says, else the registry of its name; 'arrays' where a function makes the data."""
     if generated(block):
         return "arrays"
-    stored = catalogue.get(block["name"]).format if "name" in block else "libsvm"
-    return block.get("format", stored)
+    if "format" in block:
+        return block["format"]
+    return catalogue.get(block["name"]).format if "name" in block else formats.of_path(block["path"])
+
+
+def options_of(block):
+    """How to read the file of a checked block: of `formats.KEYS`, what the block says, else the registry."""
+    entry = catalogue.get(block["name"]) if "name" in block else None
+    said = {key: getattr(entry, key) for key in ("label", "header") if getattr(entry, key, None) is not None}
+    keys = (key for key in formats.KEYS[format_of(block)] if key != "zero_based")
+    return {key: (said | block)[key] for key in keys if key in said | block}
 
 
 def preparation_steps(block):
@@ -178,7 +192,8 @@ def _check_value(key, value, where):
         choices = get_args(KEYS[key]) if get_origin(KEYS[key]) is Literal and isinstance(value, str) else ()
         raise RrmbenchError(f"{error}{nearest(value[:50], choices)}" if choices else str(error)) from None
     # 1 and 1.0 are one label, and must give one identity
-    return int(value) if key == "positive" and abs(value) <= 2**53 and float(value).is_integer() else value
+    whole = key == "positive" and not isinstance(value, str) and abs(value) <= 2**53 and float(value).is_integer()
+    return int(value) if whole else value
 
 
 def _check_together(block, where, component):
@@ -203,18 +218,23 @@ def _check_together(block, where, component):
 def _check_format(block, where):
     if generated(block):
         return
-    stored = format_of({key: block[key] for key in ("name", "path") if key in block})
-    if "name" in block and format_of(block) != stored:
+    found = format_of(block)
+    if "name" in block and found != (stored := catalogue.get(block["name"]).format):
         raise RrmbenchError(
-            f"{where}.format: found '{block['format']}', but the registry says that '{block['name']}' is "
-            f"in the format '{stored}'"
+            f"{where}.format: found '{found}', but the registry says that '{block['name']}' is in the format '{stored}'"
         )
-    if "test" in block and not Path(block["test"]).is_absolute():
-        found = format_of({"name": block["test"]})
-        if found != format_of(block):
+    for key in {key for keys in formats.KEYS.values() for key in keys} & set(block):
+        if key not in formats.KEYS[found] or (key != "zero_based" and "name" in block):
+            of = [format for format, keys in formats.KEYS.items() if key in keys]
+            whose = f"'{block['name']}', which the registry describes" if "name" in block else f"the format '{found}'"
+            raise RrmbenchError(f"{where}.{key}: is for files in the format {' or '.join(of)}, and not for {whose}")
+    if "test" in block:
+        test = {"path" if Path(block["test"]).is_absolute() else "name": block["test"]}
+        of_ratings = "ratings" in (found, format_of(test))
+        if of_ratings and found != format_of(test) and not ("path" in test and found == "ratings"):
             raise RrmbenchError(
-                f"{where}.test: found '{block['test']}' in the format '{found}', "
-                f"but the training part is in the format '{format_of(block)}'"
+                f"{where}.test: found '{block['test']}' in the format '{format_of(test)}', "
+                f"but the training part is in the format '{found}'"
             )
 
 

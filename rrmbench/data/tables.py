@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from rrmbench.data import arrays, layout, libsvm, ratings
-from rrmbench.errors import RrmbenchError
+import numpy as np
+
+from rrmbench.data import layout, libsvm, ratings, readers
+from rrmbench.errors import RrmbenchError, listed
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,14 @@ class Part:
 class Table:
     """[the training part, maybe a test part], plain facts, of ratings the shape of the matrix, and what is known.
 
+    names : the texts that were labels, whose places here are the labels now; or None
     task, labels, positive : as in an Entry of the registry, of data that have none
     """
 
     parts: list
     facts: dict
     matrix: tuple | None = None
+    names: list | None = None
     task: str | None = None
     labels: dict | None = None
     positive: int | None = None
@@ -49,29 +53,49 @@ def read(train, test, why_qid):
 
 def _of_rows(train, test, why_qid):
     found = _rows(train, train.zero_based, why_qid)
-    parts, dropped = [_part(parsed, why_qid) for parsed in found], 0
+    dropped = 0
     if train.entry:
-        parts[0] = replace(parts[0], X=_registered(parts[0].X, train))
+        found[0] = replace(found[0], X=_registered(found[0].X, train))
     if test is not None:
-        if len(parts) > 1:
+        if len(found) > 1:
             raise RrmbenchError(f"{train.where}: it has a test part of its own, and 'test' names another one")
-        other = _part(_rows(test, found[0].zero_based, why_qid)[0], why_qid)
-        X, dropped = layout.with_columns(other.X, parts[0].X.shape[1])
-        parts.append(replace(other, X=X))
-    return Table(parts, {"zero_based": found[0].zero_based, "test_entries_dropped": dropped}, task=found[0].task)
+        other = _rows(test, found[0].zero_based, why_qid)[0]
+        _check_columns(found[0].columns, other.columns, test.where)
+        X, dropped = layout.with_columns(other.X, found[0].X.shape[1])
+        found.append(replace(other, X=X))
+    found, names = _numbered(found, (test or train).where)
+    parts = [Part(parsed.X, parsed.labels, parsed.qid if why_qid else None) for parsed in found]
+    facts = {"zero_based": found[0].zero_based, "test_entries_dropped": dropped}
+    return Table(parts, facts, names=names, task=found[0].task)
 
 
 def _rows(source, zero_based, why_qid):
     """[the Parsed rows of a file, maybe those of a test part in it]."""
-    found = arrays.read(source.path) if source.format == "arrays" else [libsvm.read(source.path, zero_based)]
+    found = readers.read(source.format, source.path, zero_based, source.options)
     if why_qid and any(parsed.qid is None for parsed in found):
         line = f":{libsvm.line_without_qid(source.path)}: the row" if source.format == "libsvm" else ": it"
         raise RrmbenchError(f"{source.path if source.format == 'libsvm' else source.where}{line} has no qid, {why_qid}")
     return found
 
 
-def _part(parsed, why_qid):
-    return Part(parsed.X, parsed.labels, parsed.qid if why_qid else None)
+def _check_columns(names, others, where):
+    for name, other in zip(names or (), others or (), strict=False):
+        if name != other:
+            raise RrmbenchError(f"{where}: found the column '{other}' where the training part has '{name}'")
+
+
+def _numbered(found, where):
+    """(parts whose labels are numbers, the texts that the numbers stand for or None)."""
+    if not any(parsed.has_texts for parsed in found):
+        return found, None
+    if not all(parsed.has_texts for parsed in found):
+        raise RrmbenchError(f"{where}: the labels of one part are texts, those of the other one are numbers")
+    names = np.unique(found[0].labels)
+    for parsed in found:
+        if unknown := sorted(set(parsed.labels.tolist()) - set(names.tolist())):
+            raise RrmbenchError(f"{where}: found the labels {listed(unknown)}, in training only {listed(names)}")
+    numbered = [replace(parsed, labels=np.searchsorted(names, parsed.labels).astype(float)) for parsed in found]
+    return numbered, names.tolist()
 
 
 def _registered(X, source):
@@ -85,9 +109,7 @@ def _registered(X, source):
 
 
 def _of_ratings(train, test):
-    import numpy as np
-
-    files = [ratings.read(source.path) for source in (train, test) if source]
+    files = [readers.read("ratings", source.path) for source in (train, test) if source]
     if train.entry:
         _check_registered(files[0], train)
     row_ids, rows = np.unique(np.concatenate([file.rows for file in files]), return_inverse=True)

@@ -60,9 +60,10 @@ class CSR:
         """Return the operator of a dense array or any scipy sparse matrix; RrmbenchError if it is no finite matrix."""
         from scipy.sparse import csr_array, issparse
 
-        kind = (X if issparse(X) else np.asarray(X)).dtype.kind
-        if np.ndim(X) != 2 or kind not in "biuf" or 0 in X.shape:
-            raise RrmbenchError(f"X: found the shape {np.shape(X)}, needed is a matrix (n, d) of numbers")
+        X = X if issparse(X) else np.asarray(X)
+        if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
+            found = f"{X.dtype} of the shape {X.shape}"
+            raise RrmbenchError(f"X: found {found}, needed is a matrix (n, d) of numbers")
         X = csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         if not np.isfinite(X.data).all():

@@ -38,7 +38,8 @@ class Problem:
     ----------
     X : data operator, or a dense or scipy sparse matrix (n, d)
     y : (n,) labels, which are brought to what the loss needs as in a YAML file: the two labels of a binary loss to -1
-        and +1, those of k classes to 0 .. k-1; (n, k) targets for vector losses. A read-only array is taken as it is
+        and +1, those of k classes to 0 .. k-1; (n, k) targets for vector losses. Classes may be texts, `classes` keeps
+        them. A read-only array of float64 is taken as it is
     loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
@@ -62,6 +63,7 @@ class Problem:
     free_bias: bool = False
     weights: np.ndarray | None = None
     minimized_bias: bool = False
+    classes: Any = field(init=False, default=None)  # the labels as they were given, of which y has the numbers
     losses: Any = field(init=False, repr=False)  # the loss over all samples, see `rrmbench.problem.samples`
     regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
 
@@ -78,7 +80,9 @@ class Problem:
         else:
             renamed("loss", self.loss)
         if not _is_frozen(self.y):
-            put("y", given_labels(self.y, self.loss))
+            y, classes = given_labels(self.y, self.loss)
+            put("y", y)
+            put("classes", classes)
         if not hasattr(self.X, "forward"):
             put("X", CSR.of(self.X, self._outputs()))
         if hasattr(self.loss, "operator") and not hasattr(self.X, "of_loss"):
@@ -106,6 +110,13 @@ class Problem:
                 "data, so that entries are below 1e150"
             )
         self.regularization.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
+
+    def __repr__(self) -> str:
+        loss, psi = type(self.loss).__name__, type(self.regularizer).__name__
+        sizes = {"n": self.n, "w": self.shape}
+        sizes |= {key: getattr(self, key) for key in ("l2", "mu", "kappa") if getattr(self, key)}
+        sizes |= {key: True for key in ("free_bias", "minimized_bias") if getattr(self, key)}
+        return f"Problem({loss}, {psi}, {', '.join(f'{key}={value}' for key, value in sizes.items())})"
 
     def _outputs(self) -> int | None:
         """k for a loss on vectors, whose labels are classes 0 .. k-1 or rows of k targets."""

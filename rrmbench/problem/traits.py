@@ -16,13 +16,17 @@ def build_loss(mapping):
 
 
 def given_labels(y, loss):
-    """The labels y of a person's own array as `loss` wants them, by the rule of data files; read-only float64.
+    """(the labels y of a person's own array as `loss` wants them, by the rule of data files; the classes they were).
 
-    Label sequences are (n, 2), the class and the number of the sequence of every row. Raises RrmbenchError for labels
-    that are no finite numbers, in another shape, or too few or too many values.
+    The labels are read-only float64. The classes are the distinct labels as given, those of -1 and 1 or of 0 .. k-1;
+    None for numbers. Classes may be texts. Label sequences are (n, 2), the class and the number of the sequence of
+    every row. Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many.
     """
     mode = labels.mode_of(needs_of("loss", type(loss)))
-    y = np.asarray(y)
+    y, classes = np.asarray(y), None
+    if mode in ("binary", "classes") or (mode == "targets" and y.ndim == 1):
+        classes, numbers = _classes(y)
+        y = y if numbers is None else numbers
     if y.dtype.kind not in "biuf":
         raise RrmbenchError(f"y: found an array of {y.dtype}, needed are numbers")
     y = y.astype(np.float64)
@@ -40,7 +44,14 @@ def given_labels(y, loss):
         convert, _ = labels.rule(y, None, None, mode, "y")
         y = convert(y)
     y.flags.writeable = False
-    return y
+    return y, classes
+
+
+def _classes(y):
+    """(the distinct labels, their places for every row where they are texts)."""
+    if y.ndim == 1 and y.dtype.kind in "OU" and all(isinstance(label, str) for label in y.tolist()):
+        return np.unique(y.astype(str), return_inverse=True)
+    return (np.unique(y) if y.dtype.kind in "biuf" else None), None
 
 
 def build_regularizer(mapping):

@@ -131,7 +131,7 @@ def _sheets(experiment, found, chosen, options, only, empty):
         title = asked["title"] or _title(printable(experiment.name), group, where, constant)
         if any(panel.curves for panel in panels.values()):
             tuned = [rivals[run] for run in group if run in rivals]
-            yield where, _sheet(title, asked["title"] is not None, panels, group, tuned, styles, axes, about)
+            yield where, sheet_of(title, asked["title"] is not None, panels, group, tuned, styles, axes, about)
         else:
             why = ", ".join(dict.fromkeys(panel.remark for panel in panels.values()))
             empty.append(f"{title}: no figure of {axes.y} over {axes.x}: {why}")
@@ -149,7 +149,7 @@ def _one_series_per_choice(found, tuned):
     return [renamed.get(run, run) for run in found if run not in trials], rivals
 
 
-def _sheet(title, titled, panels, runs, tuned, styles, axes, about):
+def sheet_of(title, titled, panels, runs, tuned, styles, axes, about):
     from rrmbench.report.plots.draw import Sheet
 
     shown, rows, columns = layout.packed({at: panel for at, panel in panels.items() if panel.curves})

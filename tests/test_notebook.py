@@ -1,0 +1,166 @@
+"""What notebooks call: solve, Solutions with their labels and predictions, figures, and whole experiments."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from lab import TOY, make_lab  # noqa: F401, a fixture
+from sklearn.datasets import load_breast_cancer, load_iris
+
+import rrmbench
+from rrmbench import notebook
+from rrmbench.bench.trace import StopRule
+
+L2 = {"name": "l2", "strength": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X / abs(X).max(0), y
+
+
+@pytest.fixture(scope="module")
+def fitted(cancer):
+    X, y = cancer
+    names = np.array(["malignant", "benign"])[y]
+    problem = rrmbench.Problem(X, names, "logistic", L2)
+    return [rrmbench.solve(problem, solver, passes=30) for solver in ("fista", {"name": "gd", "step_scale": 0.5})]
+
+
+def test_labels_may_be_texts_and_come_back_in_predictions(cancer, fitted):
+    X, y = cancer
+    assert fitted[0].classes_.tolist() == ["benign", "malignant"]
+    guess = fitted[0].predict(X)
+    assert set(guess) == {"benign", "malignant"}
+    assert (guess == np.array(["malignant", "benign"])[y]).mean() > 0.9
+    same = rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "fista", passes=30)
+    np.testing.assert_allclose(same.w, -fitted[0].w)  # benign is 1 here, and the first of the texts
+    assert same.classes_.tolist() == [0, 1]
+    assert (same.predict(X) == y).mean() == (guess == np.array(["malignant", "benign"])[y]).mean()
+
+
+def test_predictions_of_classes_targets_and_numbers():
+    X, y = load_iris(return_X_y=True)
+    names = load_iris().target_names[y]
+    solution = rrmbench.solve(rrmbench.Problem(X, names, "max_of_hinge", L2), "prox_sdca", passes=30)
+    assert (solution.predict(X) == names).mean() > 0.9
+    assert (solution.predict(X[:1].tolist()) == names[:1]).all()
+    numbers = rrmbench.solve(rrmbench.Problem(X[:, :3], X[:, 3], "squared", L2), "fista", passes=50)
+    assert numbers.classes_ is None
+    np.testing.assert_array_equal(numbers.predict(X[:, :3]), numbers.problem.X.forward(numbers.w))
+    biased = rrmbench.Problem(X[:, :3], X[:, 3], "squared", L2, minimized_bias=True)
+    found = rrmbench.solve(biased, "fista", passes=200)
+    z = found.predict(X[:, :3])
+    assert np.mean(z) == pytest.approx(np.mean(X[:, 3]))  # the best bias of squares
+    with pytest.raises(rrmbench.RrmbenchError, match="found 4 columns, the model has 3"):
+        numbers.predict(X)
+
+
+def test_solutions_and_problems_have_a_short_repr(fitted):
+    problem = fitted[0].problem
+    assert repr(problem) == "Problem(Logistic, Zero, n=569, w=(30,), l2=0.001)"
+    text = repr(fitted[1])
+    assert text.startswith("Solution(method: gd(step_scale=0.5), status: done (passes) after 30.5 passes")
+    assert len(text) < 200
+    assert "gd(step_scale=0.5)" in fitted[1]._repr_html_()
+    assert "<table>" in fitted[0]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[1.0, 2.0]] * 4, [0, 1, 0, 1], None),
+        (pd.DataFrame(np.eye(4)), pd.Series([0, 1, 0, 1]), None),
+        (np.eye(4).astype(str), [0, 1, 0, 1], "X: found <U32 of the shape"),
+        (np.arange(4.0), [0, 1, 0, 1], r"X: found float64 of the shape \(4,\)"),
+        (np.eye(3), [0, 1, 0, 1], "y has 4 entries, X has 3 rows"),
+        (np.eye(4), ["a", "b", "c", "a"], "a binary loss needs two label values"),
+        (np.eye(4), ["a", "b", None, "a"], "y: found an array of object"),
+        (None, [0, 1], "X: found object of the shape"),
+    ],
+)
+def test_input_is_taken_as_by_scikit_learn_or_refused_clearly(X, y, message):
+    if message is None:
+        assert rrmbench.Problem(X, y, "hinge", L2).n == 4
+        return
+    with pytest.raises(rrmbench.RrmbenchError, match=message):
+        rrmbench.Problem(X, y, "hinge", L2)
+
+
+def test_solve_wants_a_problem(cancer):
+    with pytest.raises(rrmbench.RrmbenchError, match=r"found tuple, needed is rrmbench\.Problem"):
+        rrmbench.solve(cancer, "fista")
+
+
+# figures
+
+
+def test_solutions_are_drawn_in_one_figure(fitted):
+    figure = rrmbench.plot(fitted, y="gap")
+    (axes,) = figure.axes
+    drawn = [line for line in axes.lines if len(line.get_xdata()) > 2]
+    assert len(drawn) == 2
+    np.testing.assert_allclose(drawn[0].get_ydata(), fitted[0].trace["gap"])
+    named = rrmbench.plot({"ours": fitted[0], "theirs": fitted[1]}, x="seconds")
+    texts = {text.get_text() for legend in named.legends for text in legend.get_texts()}
+    assert {"ours", "theirs"} <= texts
+    assert len(rrmbench.plot(fitted[0]).axes) == 1
+
+
+def test_solutions_of_several_problems_have_a_panel_each(cancer, fitted):
+    X, y = cancer
+    other = rrmbench.solve(rrmbench.Problem(X, y, "squared_hinge", L2), "fista", passes=5)
+    assert len([axes for axes in rrmbench.plot([*fitted, other]).axes if axes.lines]) == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "message"),
+    [
+        ([], {}, "found no Solution"),
+        (3, {}, "found int, allowed is a folder of results, or Solutions"),
+        (["x"], {}, "found str"),
+        (None, {"y": "gapp"}, "did you mean 'gap'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(fitted, what, options, message):
+    with pytest.raises(rrmbench.RrmbenchError, match=message):
+        rrmbench.plot(fitted if what is None else what, **options)
+
+
+# whole experiments
+
+
+def test_run_takes_a_dict_and_gives_the_folder_of_results(lab, monkeypatch):
+    monkeypatch.chdir(lab.folder)
+    config = TOY | {"solver": ["agd", "gd"]}
+    folder = rrmbench.run(config, lab.out, quiet=True)
+    assert folder == lab.out / "toy"
+    assert set(rrmbench.load_results(folder)["solver"]) == {"agd", "gd"}
+    before = lab.files()
+    assert rrmbench.run(config, lab.out, only=["solver=gd"], quiet=True) == folder and lab.files() == before
+    assert rrmbench.plot(folder, y="gap").axes
+    with pytest.raises(rrmbench.RrmbenchError, match=r"configuration: solver.*; did you mean"):
+        rrmbench.run(TOY | {"solver": "agdd"}, lab.out)
+    with pytest.raises(rrmbench.RrmbenchError, match="allowed are texts, numbers"):
+        rrmbench.run(TOY | {"solver": object()}, lab.out)
+
+
+# progress
+
+
+def test_a_bar_shows_after_a_while_only_and_never_where_nobody_looks(monkeypatch):
+    made = []
+
+    class Bar:
+        def __getattr__(self, name):
+            return lambda *args, **keys: made.append((name, keys)) or 0
+
+    monkeypatch.setattr(notebook, "_bar", Bar)
+    rows = [{"passes": float(p), "gap": 1.0} for p in range(3)]
+    stop = StopRule(passes=2.0)
+    assert list(notebook._shown(rows, "s", stop, True)) == rows and not made
+    monkeypatch.setattr(notebook, "PATIENCE", -1.0)
+    assert list(notebook._shown(rows, "s", stop, None)) == rows and not made  # stderr is no terminal here
+    assert list(notebook._shown(rows, "s", stop, True)) == rows
+    assert [name for name, _ in made] == ["add_task", "start", *["update"] * 3, "stop"]
+    assert made[-2][1]["completed"] == 2.0 and made[0][1]["total"] == 2.0
