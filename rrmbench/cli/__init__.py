@@ -1,6 +1,6 @@
 """The command line: every command a thin adapter over one function. Heavy imports are inside the commands.
 
-A module per family of commands.
+A module per family of commands, which it adds to the app when it is imported.
 """
 
 import sys
@@ -16,8 +16,10 @@ from rrmbench.cli import (
     reporting,
     running,
     upkeep,
-)  # noqa: F401 - each adds its commands to the app
-from rrmbench.cli.app import app
+)
+from rrmbench.cli.app import PANELS, app
+
+app.registered_commands.sort(key=lambda command: PANELS.index(command.rich_help_panel))
 
 
 def run_app():

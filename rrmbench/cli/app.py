@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+PANELS = RUN, READ, FIND, EXTEND, UPKEEP = "Run", "Read results", "Find", "Extend", "Look after"  # of --help
+
 app = typer.Typer(
     name="rrmbench",
     no_args_is_help=True,

@@ -6,17 +6,17 @@ from typing import Annotated
 import typer
 
 from rrmbench.cli import completion
-from rrmbench.cli.app import app, console
+from rrmbench.cli.app import FIND, app, console
 
 data_app = typer.Typer(no_args_is_help=True, help="Find, describe and register data sets.")
-app.add_typer(data_app, name="data")
+app.add_typer(data_app, name="data", rich_help_panel=FIND)
 
 Format = Annotated[
     str | None, typer.Option(help="of a file: libsvm, csv, npz, npy, parquet, ratings [default: by suffix]")
 ]
 
 
-@app.command("list")
+@app.command("list", rich_help_panel=FIND)
 def list_(
     kind: Annotated[
         str | None,

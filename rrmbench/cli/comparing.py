@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import LevelTexts, Only, Quantity, Relative, app, console, levels_of
+from rrmbench.cli.app import READ, LevelTexts, Only, Quantity, Relative, app, console, levels_of
 
 
-@app.command()
+@app.command(rich_help_panel=READ)
 def compare(
     results: Annotated[Path, typer.Argument(metavar="A", help="a folder of results")],
     other: Annotated[Path | None, typer.Argument(metavar="[B]", help="another one; default: the same")] = None,

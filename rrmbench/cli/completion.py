@@ -5,7 +5,7 @@ def kinds(incomplete: str):
     """What `list` lists."""
     from rrmbench.kinds import KINDS
 
-    return _starting(incomplete, ["datasets", *KINDS.values()])
+    return _starting(incomplete, ["datasets", *KINDS.values(), "configs"])
 
 
 def datasets(incomplete: str):

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import app
+from rrmbench.cli.app import FIND, app
 
 
-@app.command()
+@app.command(rich_help_panel=FIND)
 def config(name: Annotated[str, typer.Argument(metavar="NAME", help="as 'rrmbench list configs' shows it")]):
     """Print a shipped configuration as it is, with its comments, to start from."""
     from rrmbench.config import shipped

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import app, console
+from rrmbench.cli.app import EXTEND, app, console
 
 
-@app.command()
+@app.command(rich_help_panel=EXTEND)
 def new(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="solver, loss, regularizer, reduction or dataset")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="the name for configurations, a Python identifier")],
@@ -22,7 +22,7 @@ def new(
     extending.new(kind, name, output, stochastic, console())
 
 
-@app.command()
+@app.command(rich_help_panel=EXTEND)
 def test(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a Python file with components; it runs as code")],
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="name every check, show tracebacks")] = False,

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import Results, app, console
+from rrmbench.cli.app import READ, Results, app, console
 
 
-@app.command()
+@app.command(rich_help_panel=READ)
 def check(
     results: Results,
     baseline: Annotated[Path, typer.Option(help="JSON file of passes to each gap")],

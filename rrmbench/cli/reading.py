@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from rrmbench.cli.app import (
+    READ,
     LevelTexts,
     Only,
     Quantity,
@@ -20,7 +21,7 @@ from rrmbench.cli.app import (
 )
 
 
-@app.command()
+@app.command(rich_help_panel=READ)
 def plot(
     results: Results,
     x: Annotated[str | None, typer.Option("--x", help="passes, work, seconds or cpu_seconds")] = None,
@@ -53,7 +54,7 @@ def _tell(line):
     print(f"rrmbench: {printable(line)}", file=sys.stderr)
 
 
-@app.command()
+@app.command(rich_help_panel=READ)
 def show(
     results: Results,
     levels: LevelTexts = None,
@@ -84,7 +85,7 @@ def show(
     print_standings(results, levels_of(levels, y, relative), only or (), sort, runs, forms, console())
 
 
-@app.command()
+@app.command(rich_help_panel=READ)
 def export(
     results: Results,
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="FILE.csv or FILE.parquet")],
@@ -96,7 +97,7 @@ def export(
     print(to)
 
 
-@app.command()
+@app.command(rich_help_panel=READ)
 def verify(results: Results, trust: Trust = False):
     """Recompute every final objective and certificate without the kernels; exit code 1 for what does not follow."""
     from rrmbench.commands.verify import verify as verdicts

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import Only, Results, Trust, app, trust_plugins_of
+from rrmbench.cli.app import READ, Only, Results, Trust, app, trust_plugins_of
 
 
-@app.command()
+@app.command(rich_help_panel=READ)
 def report(
     results: Results,
     output: Annotated[

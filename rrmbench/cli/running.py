@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from rrmbench.cli import completion
-from rrmbench.cli.app import Configs, Only, Quiet, Sets, app, console, plans
+from rrmbench.cli.app import RUN, Configs, Only, Quiet, Sets, app, console, plans
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def run(
     configs: Configs,
     output: Annotated[Path, typer.Option("-o", "--output", help="where the results go")] = Path("results"),
@@ -81,7 +81,7 @@ def run(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def validate(configs: Configs, sets: Sets = None):
     """Check configuration files without running anything."""
     from rrmbench.errors import printable

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import app, console
+from rrmbench.cli.app import UPKEEP, app, console
 
 
-@app.command()
+@app.command(rich_help_panel=UPKEEP)
 def merge(
     sources: Annotated[list[Path], typer.Argument(metavar="RESULTS", help="folders of results")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="where the joined results go")],
@@ -20,7 +20,7 @@ def merge(
     sys.exit(join(sources, output, console(), console(stderr=True)))
 
 
-@app.command()
+@app.command(rich_help_panel=UPKEEP)
 def clean(
     results: Annotated[Path | None, typer.Argument(metavar="RESULTS", help="leftovers in this folder")] = None,
     caches: Annotated[
@@ -35,7 +35,7 @@ def clean(
     sys.exit(tidy(results, caches, older, apply, console()))
 
 
-@app.command()
+@app.command(rich_help_panel=UPKEEP)
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="print the findings as JSON")] = False):
     """Examine what runs and their clocks depend on; exit code 1 for an error."""
     from rrmbench.commands.doctor import doctor as examine
