@@ -2,10 +2,8 @@
 
 import math
 
-from rrmbench.commands.dry_run import NANOSECONDS_PER_NONZERO
+from rrmbench.bench.rates import Rates
 from rrmbench.errors import printable
-
-SECONDS_PER_RUN = 0.1  # of the harness, for estimates only
 
 
 def rows():
@@ -25,12 +23,8 @@ def rows():
 def _seconds(specs):
     from rrmbench.data import sizes
 
-    total = 0.0
-    for spec in specs:
-        stop, stored = spec["stop"], sizes.stored_entries(spec["dataset"])
-        by_passes = stop["passes"] * stored * NANOSECONDS_PER_NONZERO * 1e-9 if "passes" in stop else math.inf
-        total += SECONDS_PER_RUN + min(by_passes, stop.get("seconds", math.inf))
-    return total
+    stored = [sizes.stored_entries(spec["dataset"]) for spec in specs]
+    return sum(seconds for seconds, _ in Rates.here().batch(specs, [None if math.isnan(n) else n for n in stored]))
 
 
 def print_all(console):

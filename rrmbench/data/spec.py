@@ -40,9 +40,12 @@ KEYS = {
     "zero_based": bool,
 }
 MEANING = {
-    "name": "a registered data set (`rrmbench list datasets`)",
-    "path": "a file, in place of a name",
-    "format": "of a file: `ratings` has lines `row column value`, W (rows, columns) is to be completed",
+    "name": "a registered data set, or a function that makes one with parameters of its own (`rrmbench list datasets`)",
+    "path": "a file, in place of a name; or the plug-in file (.py) of the function",
+    "format": "of a file, where its suffix does not tell: docs/data.md",
+    "label": "of CSV, Parquet and npy: the column of the labels, by name or by number from 0",
+    "header": "of CSV: whether its first line has names",
+    "y": "of npz and npy: a file of labels",
     "tasks": "a multi-task problem: W (features, tasks), the task is a row's `qid`; `split` splits each",
     "scale": "`unit_rows`; `mean_norm` divides by the mean row norm; `max_abs` by the largest entry of each column; "
     "factors come from the training part",
