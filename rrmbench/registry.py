@@ -16,7 +16,7 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, get_args
 
-from rrmbench import fingerprint
+from rrmbench import crashes, fingerprint
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.former_names import renamed
 from rrmbench.kinds import COMPONENTS, KINDS
@@ -341,7 +341,9 @@ def load_plugin(path):
     except RrmbenchError:
         raise
     except (Exception, SystemExit) as error:
-        raise RrmbenchError(f"{path}: the plug-in cannot be imported: {type(error).__name__}: {error}") from error
+        place = crashes.place_of(error, [path])
+        text = f"{place}: {crashes.text_of(error)}" if place else crashes.text_of(error)
+        raise RrmbenchError(f"{path}: the plug-in cannot be imported: {text}") from error
     _check_neighbours(path)
     fingerprint.unforeseen.update(fingerprint.imported_since(before, path) - set(fingerprint.sources_of(path)))
     _plugins.add(path)

@@ -154,7 +154,7 @@ def test_a_wrong_plug_in_is_exit_code_1_with_what_was_found_and_a_hint(lab):
         (None, "no such plug-in file"),
         ("x = 1\n", "it registers no component; decorate a function with one of @rrmbench.dataset"),
         ("def f(:\n", "cannot be imported: SyntaxError"),
-        ("\n\nraise ValueError('no')\n", "cannot be imported: ValueError: no"),
+        ("\n\nraise ValueError('no')\n", "cannot be imported: none_of_mine.py:3: ValueError: no"),
     ],
 )
 def test_a_file_that_is_no_plug_in_is_one_message(lab, text, words):

@@ -16,11 +16,14 @@ def test(path, verbose, console):
     states = []
     for of, checks in groupby(extending.checks(path), key=lambda check: check.of):
         console.print(f"{of}", **PLAIN)
-        before = len(states)
+        before, seen = len(states), {}
         for check in checks:
             verdict = check.verdict()
             states.append(verdict.state)
-            if verdict.state != "ok" or verbose:
+            same = seen.setdefault(verdict.text, check.name) if verdict.text else check.name
+            if verdict.state == "WRONG" and same != check.name and not verbose:
+                console.print(f"  WRONG  {check.name}: as in '{same}'", **PLAIN)
+            elif verbose or verdict.state in ("WRONG", "note"):
                 _print(check.name, verdict, verbose, console)
         good = states[before:].count("ok")
         if not verbose and good:

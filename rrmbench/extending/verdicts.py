@@ -1,14 +1,19 @@
 """What a check says: nothing where a promise holds, Broken where it does not, Doubt where it may be better kept."""
 
+import re
 import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 from unittest import SkipTest
 
 from rrmbench import crashes
 from rrmbench.errors import RrmbenchError, printable
+
+# how the lines of a message of numba begin that say what is wrong
+SAID = re.compile(r"\w+Error: |Unknown|Unsupported|No implementation|Untyped|Use of|Cannot|Invalid|Incompatible|Can't")
 
 
 class Broken(AssertionError):
@@ -77,7 +82,7 @@ class Check:
         text = crashes.text_of(error)
         hint = ""
         if type(error).__module__.startswith("numba."):
-            text = _essence(text)
+            place, text = "", _essence(text, self.files)
             hint = "kernels compile this code: numbers and arrays, math and numpy functions, no objects, no exceptions"
         elif "read-only" in text:
             hint = "the data, labels and centres are the problem's: work on a copy"
@@ -85,8 +90,12 @@ class Check:
         return Verdict("WRONG", f"{place}: {text}" if place else text, hint, whole)
 
 
-def _essence(text):
-    """The lines of a message of numba that say what is wrong and where."""
-    lines = [line.strip() for line in text.splitlines()]
-    told = [line for line in lines if line and not line.startswith(("-", "This is", "During", "For more", "Failed in"))]
-    return "\n".join(told[:8])
+def _essence(text, files):
+    """What numba's message says of a line of one of the files: "my_loss.py:11: ...", else its first lines."""
+    names = {Path(file).name for file in files}
+    for place in re.finditer(r'File "(?:[^"]*/)?([^"/]+)", line (\d+):', text):
+        if place[1] in names:
+            before = [line.strip() for line in text[: place.start()].splitlines()]
+            said = [line for line in before if SAID.match(line) and "Failed in" not in line]
+            return f"{place[1]}:{place[2]}: {said[-1] if said else 'cannot be compiled'}"
+    return "\n".join([line.strip() for line in text.splitlines() if line.strip()][:4])
