@@ -165,9 +165,8 @@ def test_texts_that_try_to_be_markup_are_shown_letter_by_letter(browser):
     )
     assert any("<img src=x onerror=alert(2)>" in text for text in buttons)
     assert browser.js(f"document.querySelector('{ROWS} pre').textContent") == told
-    browser.js(
-        "Plotly.Fx.hover(document.querySelector('section:not([hidden]) .plot.drawn'), [{curveNumber: 0, pointNumber: 0}])"
-    )
+    plot = "document.querySelector('section:not([hidden]) .plot.drawn')"
+    browser.js(f"Plotly.Fx.hover({plot}, [{{curveNumber: 0, pointNumber: 0}}])")
     named = browser.js("document.querySelector('.hoverlayer .hovertext').textContent")
     assert "<img src=x onerror=alert(2)><b>bold</b>&amp;" in named
     browser.choose("section:not([hidden]) .words", "<script>")
