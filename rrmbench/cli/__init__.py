@@ -5,7 +5,8 @@ A module per family of commands.
 
 import sys
 
-from rrmbench.cli import catalogue, gating, reading, reporting, running  # noqa: F401 - each adds its commands to the app
+# each adds its commands to the app
+from rrmbench.cli import catalogue, comparing, gating, reading, reporting, running  # noqa: F401
 from rrmbench.cli.app import app
 
 

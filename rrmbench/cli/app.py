@@ -41,11 +41,11 @@ def console(**options):
     return made
 
 
-def levels_of(texts, quantity, relative):
-    """Return the Levels that the options --levels, --y and --relative name."""
+def levels_of(text, quantity, relative, option="--levels"):
+    """Return the Levels that the options --levels (or --level, for one), --y and --relative name."""
     from rrmbench.report.levels import parsed_levels
 
-    return parsed_levels(texts, quantity, relative)
+    return parsed_levels(text, quantity, relative, option)
 
 
 def trust_plugins_of(results):

@@ -34,6 +34,11 @@ class Levels:
         return points_to(run.column(quantity or self.quantity), values)
 
     @property
+    def name(self) -> str:
+        """What the levels are of, in words: gap, relative suboptimality."""
+        return f"relative {self.quantity}" if self.relative else self.quantity
+
+    @property
     def texts(self) -> list[str]:
         """The levels as people write them."""
         return [naming.short(value) for value in self.values]
@@ -42,9 +47,10 @@ class Levels:
 CERTIFIED_GAPS = Levels()
 
 
-def parsed_levels(text: str | None, quantity: str = "gap", relative: bool = False) -> Levels:
+def parsed_levels(text: str | None, quantity: str = "gap", relative: bool = False, option: str = "--levels") -> Levels:
     """Return the Levels of a text like "1e-2,1e-4", loosest first; None stands for 1e-2, 1e-3, ..., 1e-8.
 
+    option : what messages call the text; of `--level`, it is one number
     Raises RrmbenchError for what is no positive number, for too many levels, and for another quantity.
     """
     if quantity not in QUANTITIES:
@@ -52,14 +58,14 @@ def parsed_levels(text: str | None, quantity: str = "gap", relative: bool = Fals
         raise RrmbenchError(f"--y: found {shown(quantity)}, allowed is {allowed}{nearest(quantity, QUANTITIES)}")
     if text is None:
         return Levels(LEVELS, quantity, relative)
-    values = sorted({parsed_level("--levels", part) for part in text.split(",")}, reverse=True)
+    parts = [text] if option == "--level" else text.split(",")
+    values = sorted({_positive(option, part) for part in parts}, reverse=True)
     if len(values) > MOST:
-        raise RrmbenchError(f"--levels: found {len(values)} levels, allowed are {MOST}")
+        raise RrmbenchError(f"{option}: found {len(values)} levels, allowed are {MOST}")
     return Levels(tuple(values), quantity, relative)
 
 
-def parsed_level(option: str, text: str) -> float:
-    """Return a positive finite number; RrmbenchError names the option."""
+def _positive(option: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:

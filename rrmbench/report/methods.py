@@ -16,6 +16,7 @@ from rrmbench.errors import printable
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
 from rrmbench.report.results import StoredRun, but_seed, runs_of
+from rrmbench.report.select import select
 from rrmbench.report.spreads import Spread, spread
 from rrmbench.report.tuning import Choice, choices
 
@@ -42,12 +43,14 @@ class Method:
     """The runs of one solver with one reduction on one problem, one per seed.
 
     name : what tells the method from the others of its experiment
+    label : the same without the values that tuning chose, which are not those of another problem
     keys : the keys that the runs share (all but the seed)
     choice : the Choice of tuning, whose kept runs these are, or None
     levels : what `reached` is measured at
     """
 
     name: str
+    label: str
     keys: dict
     runs: tuple[StoredRun, ...]
     choice: Choice | None
@@ -196,27 +199,19 @@ def standings(experiment: Experiment, levels: Levels = CERTIFIED_GAPS, only: Seq
     Raises RrmbenchError if the manifest is missing or unreadable, and for texts that match no run.
     """
     stored = runs_of(experiment)
-    return standings_of(experiment, stored, _selected(stored, only), levels)
+    return standings_of(experiment, stored, select(stored, only), levels)
 
 
 def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequence[str] = ()) -> list[Standings]:
     """Return the Standings of the experiments at `path`, of those with a run that matches `only`; raises as above."""
     stored = {experiment: runs_of(experiment) for experiment in experiments(path)}
-    wanted = set(_selected([run for runs in stored.values() for run in runs], only))
+    wanted = set(select([run for runs in stored.values() for run in runs], only))
     kept = {experiment: [run for run in runs if run in wanted] for experiment, runs in stored.items()}
     return [
         standings_of(experiment, stored[experiment], runs, levels)
         for experiment, runs in kept.items()
         if runs or not only
     ]
-
-
-def _selected(runs, only):
-    if not only:
-        return runs
-    from rrmbench.report.select import select  # brings the registry with it, to know former names
-
-    return select(runs, only)
 
 
 def standings_of(
@@ -256,7 +251,9 @@ def _problems(found, tuned, levels, differ):
 
 def _method(runs, choice_of, levels, differ):
     keys = {key: value for key, value in runs[0].keys.items() if key != "seed"}
-    return Method(naming.method(keys, differ), keys, tuple(runs), choice_of.get(runs[0]), levels)
+    choice = choice_of.get(runs[0])
+    label = naming.method(keys | dict.fromkeys(choice.values if choice else (), "tuned"), differ)
+    return Method(naming.method(keys, differ), label, keys, tuple(runs), choice, levels)
 
 
 def _of_method(key):

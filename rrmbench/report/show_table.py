@@ -52,17 +52,20 @@ class _Table:
         yield from (Text(line) for line in self._legend(kept, options))
 
     def _kept(self, width):
-        """The numbers of the level columns that fit, evenly taken of those that any method reaches."""
-        levels, room = self._widths()[3:], width - self._least()
-        if sum(levels) + _BETWEEN * len(levels) <= room:
-            return list(range(len(levels)))
+        """The numbers of the level columns that fit: evenly taken of those that are reached, then of the rest."""
+        widths, room = self._widths()[3:], width - self._least()
         rows = [row for _, rows in self.sections for row in rows]
-        wanted = [k for k in range(len(levels)) if any(row.levels[k] != _NEVER for row in rows)]
-        for count in range(len(wanted), 0, -1):
-            even = [wanted[i] for i in np.linspace(len(wanted) - 1, 0, count).round().astype(int)][::-1]
-            if sum(levels[k] + _BETWEEN for k in even) <= room:
-                return even
-        return []
+        reached = [k for k in range(len(widths)) if any(row.levels[k] != _NEVER for row in rows)]
+
+        def fit(kept):
+            return sum(widths[k] + _BETWEEN for k in kept) <= room
+
+        counts = range(len(reached), 0, -1)
+        places = (np.linspace(len(reached) - 1, 0, count).round().astype(int) for count in counts)
+        kept = next((some for at in places if fit(some := [reached[i] for i in at])), [])
+        for k in sorted(set(range(len(widths))) - set(reached)) if len(kept) == len(reached) else ():
+            kept += [k] if fit([*kept, k]) else []
+        return sorted(kept)
 
     def _least(self):
         """The width of the table without columns of levels, names folded."""

@@ -1,0 +1,50 @@
+"""`rrmbench compare`: two sides, run by run; or the performance profiles of all methods."""
+
+from rrmbench.errors import RrmbenchError, nearest, printable
+
+
+def compare(path, other, a, b, only, levels, as_json, console):
+    """Print how A (`path`, of it the runs that match `a`) compares with B (`other` or `path`, and `b`)."""
+    from rich.console import Group
+
+    from rrmbench.report import compare as comparing
+    from rrmbench.report.compare import tables
+
+    if other is None and not (a and b):
+        raise RrmbenchError(
+            "compare: found one folder, allowed are two, or --a KEY=VALUE and --b KEY=VALUE for two methods of one,"
+            " such as --a solver=apcg --b solver=svrg; --profile compares all methods of one"
+        )
+    sides = comparing.Side(path, tuple(a)), comparing.Side(other or path, tuple(b))
+    found = comparing.compare(*sides, levels, only)
+    if as_json:
+        print(tables.as_text(found))
+    else:
+        console.print(Group(*tables.blocks(found)))
+
+
+def profile(path, other, filters, only, levels, cost, formats, output, as_json):
+    """Draw the performance profiles of the methods at `path`, and print where they are; or print them as JSON."""
+    from rrmbench.report.compare import profiles
+
+    if other is not None or filters:
+        raise RrmbenchError("--profile: compares all methods of one folder, without B, --a and --b; --only keeps some")
+    made = profiles.profile(path, levels, cost, only)
+    if as_json:
+        print(profiles.as_text(made))
+        return
+    from rrmbench.report.compare.draw_profile import save
+
+    for file in save(made, output or profiles.folder(path), formats_of(formats)):
+        print(printable(str(file)))
+
+
+def formats_of(text):
+    """The formats of --format; RrmbenchError for another one."""
+    from rrmbench.report.compare.draw_profile import FORMATS
+
+    kinds = [kind.strip() for kind in text.split(",")]
+    for kind in kinds:
+        if kind not in FORMATS:
+            raise RrmbenchError(f"--format: found '{kind}', allowed is {', '.join(FORMATS)}{nearest(kind, FORMATS)}")
+    return kinds

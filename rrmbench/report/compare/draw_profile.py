@@ -1,0 +1,106 @@
+"""The figure of a Profile: steps over log2 tau, in the styles of the other figures."""
+
+import textwrap
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator
+
+from rrmbench.errors import listed
+from rrmbench.files import replacing
+from rrmbench.report import naming
+from rrmbench.report.plots import style
+from rrmbench.report.plots.page import SCREEN, SMALL
+
+FORMATS = ("png", "pdf", "svg")
+SIZE = 4.8, 3.2  # inches, without legend and small print
+_DECADE = 1.15  # how far the axis goes beyond the last step
+
+
+def save(profile, folder, formats):
+    """Write the figure to files in `folder`, one per format (png, pdf, svg), and return their paths."""
+    folder, written = Path(folder), []
+    level = naming.short(profile.levels.values[0])
+    quantity = ("relative_" if profile.levels.relative else "") + profile.levels.quantity
+    figure = draw(profile)
+    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    for kind in formats:
+        file = folder / f"profile_{profile.cost}_to_{quantity}_{level}.{kind}"
+        with matplotlib.rc_context(SCREEN.rc), replacing(file) as stream:
+            figure.savefig(stream, format=kind, dpi=200, metadata=undated.get(kind))
+        written.append(file)
+    return written
+
+
+def draw(profile):
+    """Return the matplotlib Figure of a Profile."""
+    with matplotlib.rc_context(SCREEN.rc):
+        styles = style.styles(list(profile.series), list(dict.fromkeys(one.method for one in profile.series)))
+        finite = profile.ratios[np.isfinite(profile.ratios)]
+        end = max(float(finite.max(initial=1.0)) ** _DECADE, 2.0)
+        notes = [part for note in _notes(profile) for part in textwrap.wrap(note, 82)]
+        columns = max(1, min(3, 60 // max(len(label) + 8 for label in profile.labels)))
+        below = 0.14 * len(notes) + 0.05
+        height = SIZE[1] + 0.17 * -(-len(profile.labels) // columns) + below
+        figure = Figure(figsize=(SIZE[0], height), layout="constrained")
+        FigureCanvasAgg(figure)
+        figure.get_layout_engine().set(rect=(0.0, below / height, 1.0, 1.0 - below / height))
+        axes = figure.subplots()
+        for number, series in enumerate(profile.series):
+            _steps(axes, *profile.steps(number), end, styles[series], profile.labels[number], number)
+        _frame(axes, profile, end)
+        legend = axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, frameon=False, handlelength=2.8
+        )
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+        figure.text(0.02, 0.04 / height, "\n".join(notes), fontsize=SMALL, va="bottom", color="0.3", parse_math=False)
+        return figure
+
+
+def _steps(axes, taus, rho, end, looks, label, number):
+    """Draw one profile, with markers at some of its steps, so that lines that cover each other are told apart."""
+    start = [] if len(taus) and taus[0] == 1.0 else [1.0]
+    x, y = (
+        np.concatenate([start, taus, [end]]),
+        np.concatenate([np.zeros(len(start)), rho, rho[-1:] if len(rho) else [0.0]]),
+    )
+    every = max(len(x) // 8, 1)
+    axes.plot(x, y, drawstyle="steps-post", label=label, markevery=(number % every, every), clip_on=False, **looks)
+
+
+def _frame(axes, profile, end):
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(1.0, end)
+    axes.set_ylim(0.0, 1.02)
+    exponents = np.arange(0, np.floor(np.log2(end)) + 1)
+    if len(exponents) >= 3:
+        axes.xaxis.set_major_locator(FixedLocator(2.0 ** exponents[:: max(len(exponents) // 7, 1)]))
+    else:
+        axes.xaxis.set_major_locator(FixedLocator(np.unique(np.round(np.geomspace(1.0, end, 5), 1))))
+    axes.xaxis.set_minor_locator(FixedLocator([]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_locator(MultipleLocator(0.25))
+    axes.grid(True)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(f"tau: {profile.cost}, as a multiple of the least")
+    axes.set_ylabel("share of problems within tau")
+    of = f"{profile.levels.quantity} {naming.short(profile.levels.values[0])}"
+    of += " of P(0)" if profile.levels.relative else ""
+    axes.set_title(f"{len(profile.problems)} problems, {profile.cost} to {of}", parse_math=False)
+
+
+def _notes(profile):
+    if profile.unsolved:
+        yield f"{profile.unsolved} of {len(profile.problems)} problems are solved by none"
+    named = zip(profile.labels, profile.missing.tolist(), strict=True)
+    absent = [f"{label} ({count})" for label, count in named if count]
+    if absent:
+        yield f"not run on some problems, which count as never solved: {listed(absent, 5)}"
+    if profile.uncertified:
+        yield f"no certified gap, which counts as never solved: {listed(profile.uncertified, 5)}"
+    if profile.cost == "seconds" and profile.concurrent > 1:
+        yield f"timed with up to {profile.concurrent} runs at the same time"

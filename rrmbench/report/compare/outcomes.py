@@ -1,0 +1,77 @@
+"""What the pairs of a comparison say at each level: who comes there, and the ratio of the costs where both do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rrmbench.report.compare.pairs import Pair
+from rrmbench.report.compare.ratios import Ratio, basis, ratio
+from rrmbench.report.levels import Levels
+from rrmbench.report.methods import COSTS
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One level. The pairs are counted by who comes to it: both, one side only, or neither.
+
+    at_start : those of `both` where a side is there before any work, which has no ratio
+    grain : the share of the passes (else seconds) that lies between the trace point of the level and the one before, in
+        the median over pairs, of the side that is coarser
+    ratios : {"passes": Ratio, "work": Ratio, "seconds": Ratio} of the others of `both`; None where nothing is counted
+    """
+
+    level: float
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+    at_start: int
+    ratios: dict[str, Ratio | None] = field(default_factory=dict)
+    grain: float = 0.0
+
+    @property
+    def pairs(self) -> int:
+        return self.both + self.only_a + self.only_b + self.neither
+
+
+def outcomes(pairs: Sequence[Pair], levels: Levels) -> list[Outcome]:
+    """Return the Outcome of each level, the loosest first."""
+    points = [(levels.points(pair.a), levels.points(pair.b)) for pair in pairs]
+    over = basis([pair.case for pair in pairs])
+    return [_outcome(level, pairs, [(a[k], b[k]) for a, b in points], over) for k, level in enumerate(levels.values)]
+
+
+def telling(found: Sequence[Outcome]) -> Outcome | None:
+    """Return the tightest level with a ratio of half as many pairs as any level has, or None."""
+    most = max((one.both - one.at_start for one in found), default=0)
+    tight = [one for one in found if one.both - one.at_start >= max(most / 2.0, 1.0)]
+    return tight[-1] if tight else None
+
+
+def _outcome(level, pairs, at, over):
+    both = [(pair, i, j) for pair, (i, j) in zip(pairs, at, strict=True) if i is not None and j is not None]
+    only_a = sum(i is not None and j is None for i, j in at)
+    only_b = sum(i is None and j is not None for i, j in at)
+    working = [(pair, i, j) for pair, i, j in both if i > 0 and j > 0]
+    ratios = {cost: _ratio(cost, working, over) for cost in COSTS}
+    neither = len(at) - len(both) - only_a - only_b
+    at_start = len(both) - len(working)
+    return Outcome(level, len(both), only_a, only_b, neither, at_start, ratios, _grain(working))
+
+
+def _grain(working):
+    sides = [[_step(pair.a, i) for pair, i, _ in working], [_step(pair.b, j) for pair, _, j in working]]
+    return max((float(np.median(steps)) for steps in sides if steps), default=0.0)
+
+
+def _step(run, point):
+    cost = run.column("passes")
+    cost = cost if np.isfinite(cost[point]) else run.column("seconds")
+    return (cost[point] - cost[point - 1]) / cost[point] if cost[point] > 0.0 else 0.0
+
+
+def _ratio(cost, working, over):
+    costs = [(pair.a.column(cost)[i], pair.b.column(cost)[j], pair.case) for pair, i, j in working]
+    measured = [one for one in costs if all(np.isfinite(value) and value > 0.0 for value in one[:2])]
+    return ratio(*zip(*measured, strict=True), over) if measured else None

@@ -1,0 +1,139 @@
+"""Performance profiles: the share of problems that a method solves within tau times the best [Dolan and More 2002]."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rrmbench.bench.store import experiments
+from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.report import naming
+from rrmbench.report.levels import Levels
+from rrmbench.report.methods import COSTS, standings_at
+from rrmbench.report.show_json import finite
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """The costs of methods on problems, and their performance profiles.
+
+    labels : names of the methods, in order; series : the `plots.curves.Series` of each
+    problems : descriptions of the problems
+    costs : medians over seeds, (methods, problems); inf where half of the seeds or more never come to the level, and
+        where a method was not run
+    missing : how many problems each method was not run on, (methods,)
+    uncertified : labels of methods without a certified gap, where the level is one of the gap
+    concurrent : the greatest number of runs that were timed at the same time
+    """
+
+    cost: str
+    levels: Levels
+    labels: tuple[str, ...]
+    series: tuple
+    problems: tuple[str, ...]
+    costs: np.ndarray
+    missing: np.ndarray
+    uncertified: tuple[str, ...]
+    concurrent: int
+
+    @property
+    def ratios(self) -> np.ndarray:
+        """Each cost over the least of its problem, (methods, problems), inf for a method that does not come there."""
+        least = self.costs.min(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = self.costs / least
+        ratios[self.costs == least] = 1.0  # 0 work over 0 work
+        ratios[~np.isfinite(self.costs)] = np.inf
+        return ratios
+
+    def steps(self, method: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (tau, rho) where the profile of a method jumps: the share rho of problems solved within tau."""
+        taus, counts = np.unique(self.ratios[method], return_counts=True)
+        rho = np.cumsum(counts) / len(self.problems)
+        return taus[np.isfinite(taus)], rho[np.isfinite(taus)]
+
+    @property
+    def unsolved(self) -> int:
+        """How many problems no method solves."""
+        return int(np.isinf(self.costs).all(axis=0).sum())
+
+
+def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequence[str] = ()) -> Profile:
+    """Return the Profile of the methods at `path` at the one level of `levels`.
+
+    Methods that count no passes are left out where these are asked for. Raises RrmbenchError for another cost, and
+    where nothing is left.
+    """
+    if cost not in COSTS:
+        raise RrmbenchError(f"--x: found '{cost}', allowed is {', '.join(COSTS)}{nearest(cost, COSTS)}")
+    found: dict = {}
+    methods: dict = {}
+    for standing in standings_at(path, levels, only):
+        for problem in standing.problems:
+            for method in problem.methods:
+                if cost == "seconds" or method.counts_passes:
+                    column = found.setdefault(_what(standing, problem), {})
+                    methods.setdefault(method.identity, []).append(method)
+                    comes = method.quantity == levels.quantity
+                    column[method.identity] = getattr(method.reached[0], cost).median if comes else np.inf
+    if not found:
+        raise RrmbenchError(f"{path}: no method counts {cost}; --x seconds compares all")
+    costs = np.array([[column.get(one, np.inf) for column in found.values()] for one in methods])
+    missing = np.array([sum(one not in column for column in found.values()) for one in methods])
+    series, labels = _named([members[0] for members in methods.values()])
+    without = [any(m.quantity != levels.quantity for m in members) for members in methods.values()]
+    uncertified = tuple(label for label, lacks in zip(labels, without, strict=True) if lacks)
+    problems = tuple(f"{experiment}: {name}" for experiment, name in found)
+    runs = (run for members in methods.values() for method in members for run in method.runs)
+    concurrent = max(run.result.info.get("concurrent_runs") or 1 for run in runs)
+    return Profile(cost, levels, labels, series, problems, costs, missing, uncertified, concurrent)
+
+
+def _what(standing, problem):
+    return standing.experiment, naming.problem(problem.keys)
+
+
+def _named(methods):
+    """(series, labels) of the methods, told apart by the keys in which they differ."""
+    from rrmbench.report.plots.curves import STRUCTURE, Series
+
+    keys = [
+        method.own_keys | dict.fromkeys(method.choice.values if method.choice else (), "tuned") for method in methods
+    ]
+    differ = {*naming.varying(keys), *STRUCTURE}
+    series = tuple(Series(tuple((key, one[key]) for key in one if key in differ)) for one in keys)
+    return series, tuple(naming.method(one, differ) for one in keys)
+
+
+def folder(path: str | Path) -> Path:
+    """Return where figures of the results at `path` go: to those of the experiment, or beside all experiments."""
+    found = experiments(path)
+    return found[0].figures if len(found) == 1 else Path(path) / "figures"
+
+
+def as_text(made: Profile) -> str:
+    """Return the JSON text of a Profile; docs/reading.md describes the fields."""
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "cost": made.cost,
+        "level": made.levels.values[0],
+        "quantity": made.levels.quantity,
+        "relative": made.levels.relative,
+        "problems": made.problems,
+        "unsolved": made.unsolved,
+        "methods": [
+            {
+                "method": label,
+                "costs": made.costs[number].tolist(),
+                "not_run_on": int(made.missing[number]),
+                "tau": made.steps(number)[0].tolist(),
+                "rho": made.steps(number)[1].tolist(),
+            }
+            for number, label in enumerate(made.labels)
+        ],
+    }
+    return json.dumps(finite(content), indent=1, allow_nan=False)
