@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 from zipfile import ZipFile
 
 import numpy as np
@@ -25,7 +25,7 @@ STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
 TEXT_LIMIT = 64 * 2**20  # bytes of a header, a manifest or a column of a trace
 ARRAY_LIMIT = 2**30  # bytes of w or b
 _DEPTH, _DIGITS, _MEMBERS = 64, 300, 100
-_NPY_HEADER = 10_000  # bytes, as many as numpy allows
+_HEADER_LIMIT = 10_000  # bytes of the header of an array, as in numpy
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _CHUNK = 2**20
@@ -147,12 +147,13 @@ def array(archive: ZipFile, name: str, limit: int) -> np.ndarray:
     """Return an array of a zip file whose size is at most `limit` bytes, and what its own header says."""
     info = archive.getinfo(f"{name}.npy")
     _need(info.file_size <= limit, name, f"{info.file_size} bytes, more than {limit}")
-    with archive.open(info) as stream:
-        text = stream.read()  # as many bytes as the directory says at most; the checksum is compared at the end
-    (shape, order, kind), start = _layout(text)
-    size = len(text) - start
-    _need(size == math.prod(shape) * kind.itemsize, name, f"{size} bytes for the shape {shape}")
-    return np.frombuffer(text, dtype=kind, offset=start).reshape(shape, order=order).copy()
+    with archive.open(info) as member:
+        stream = BytesIO(member.read()) if info.file_size < _CHUNK else member  # small members at once: they are many
+        shape, order, kind = _layout(stream)
+        size = math.prod(shape) * kind.itemsize
+        text = stream.read(size + 1)  # with the checksum of the member at its end
+        _need(len(text) == size, name, f"{len(text)} bytes for the shape {shape}")
+    return np.frombuffer(text, dtype=kind).reshape(shape, order=order).copy()
 
 
 def sound(archive: ZipFile, name: str) -> None:
@@ -164,20 +165,19 @@ def sound(archive: ZipFile, name: str) -> None:
             pass
 
 
-_Layout = tuple[tuple[int, ...], Literal["C", "F"], np.dtype]
+def _layout(stream: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype]:
+    """(shape, order, dtype) from the start of a .npy file."""
+    start = stream.read(8)
+    width = {(1, 0): 2, (2, 0): 4}[np.lib.format.read_magic(BytesIO(start))]
+    size = stream.read(width)
+    length = int.from_bytes(size, "little")
+    _need(length <= _HEADER_LIMIT, "an array", f"a header of {length} bytes")
+    return _parsed_layout(start + size + stream.read(length))
 
 
-def _layout(text: bytes) -> tuple[_Layout, int]:
-    """(shape, order, dtype) from the start of the bytes of a .npy file, and where the numbers begin."""
-    digits = {1: 2, 2: 4}[text[6]]  # of the length of the header, by the version
-    start = 8 + digits + int.from_bytes(text[8 : 8 + digits], "little")
-    _need(start <= _NPY_HEADER, "the header of an array", f"{start} bytes")
-    return _layout_of(text[:start]), start
-
-
-@lru_cache(maxsize=256)  # thousands of columns have the same few headers, each of which numpy parses as Python
-def _layout_of(header: bytes) -> _Layout:
-    stream = BytesIO(header)
+@lru_cache(maxsize=1024)  # thousands of records have a few layouts, and numpy reads each as Python code
+def _parsed_layout(start: bytes) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype]:
+    stream = BytesIO(start)
     version = np.lib.format.read_magic(stream)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
     shape, fortran, kind = read(stream)

@@ -95,7 +95,7 @@ class Charts {
     if (this.data.theory && !about) notes.push("the proven bounds are of the suboptimality over passes");
     fillList(this.root.querySelector(".notes"), notes);
     const reasons = this.root.querySelector(".unproven");
-    reasons.hidden = unproven.every((reason) => notes.some((note) => note.endsWith(reason)));
+    reasons.hidden = unproven.length === 0;
     fillList(reasons.querySelector("ul"), unproven);
     const panels = this.view ? this.view.panels : [];
     if (this.data.theory) this.root.querySelector(".for-bounds").hidden = !about;

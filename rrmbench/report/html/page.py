@@ -42,7 +42,7 @@ def render(sections, most, only=()):
     return environment.from_string(_asset("page.html")).render(
         sections=sections,
         most=most,
-        only=list(only),
+        only=[printable(text) for text in only],
         scripts=[Markup(script) for script in scripts],
         style=Markup(_asset("page.css")),
         policy=_policy(scripts),

@@ -77,9 +77,9 @@ class RunTable {
   fill() {
     const shown = this.found.slice(0, this.most);
     this.root.querySelector("tbody").replaceChildren(...shown.map((row) => this.row(row)));
-    const all = this.data.rows.length;
-    const matching = this.found.length === all ? "" : ` of ${this.found.length} that match`;
-    this.part("shown").textContent = `${shown.length}${matching} of ${all} runs`;
+    const [all, found] = [this.data.rows.length, this.found.length];
+    const matching = found === all ? `${all} runs` : `${found} of ${all} runs match`;
+    this.part("shown").textContent = matching + (shown.length === found ? "" : `, the first ${shown.length} are shown`);
     const rest = this.found.length - shown.length;
     this.part("more").hidden = rest === 0;
     this.part("more").textContent = `show ${Math.min(rest, 5 * ROWS)} more`;

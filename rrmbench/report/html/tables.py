@@ -22,12 +22,14 @@ _CLOCK = Axes("seconds", "gap")
 def tables(experiment, stored, found):
     """Return what the page says of one experiment beside its figures, as a mapping for the template.
 
+    Its texts may have characters that nobody sees, which the template takes out; not so those of `runs`.
+
     stored : all its runs that have a result; found : those of them that the page is about
     """
     manifest = experiment.manifest()
     tuned = choices(manifest, found)
     return {
-        "name": printable(experiment.name),
+        "name": experiment.name,
         "asked": len({entry["spec_id"] for entry in manifest["runs"]}),
         "statuses": _statuses(found),
         "outstanding": _outstanding(manifest, stored),
@@ -75,7 +77,9 @@ def _runs(found, tuned):
     columns = words | last | {"run": [run.result.run for run in found]}
     texts = {}
     tracebacks = [
-        texts.setdefault(_text(run.result.info["traceback"]), len(texts)) if run.result.info.get("traceback") else None
+        texts.setdefault(printable(_text(run.result.info["traceback"])), len(texts))
+        if run.result.info.get("traceback")
+        else None
         for run in found
     ]
     return {
@@ -108,9 +112,9 @@ def _combination(spec):
     """The description of a spec that nothing has checked."""
     try:
         named = keys(spec)
-        return printable(f"{naming.problem(named)}, {naming.method(named)}")
+        return f"{naming.problem(named)}, {naming.method(named)}"
     except Exception:  # whatever a foreign file holds
-        return shortened(printable(json.dumps(spec)))
+        return shortened(json.dumps(spec))
 
 
 def _environments(manifest, found):
@@ -151,4 +155,4 @@ def _references(found):
 
 
 def _text(value):
-    return printable(value if isinstance(value, str) else json.dumps(value))
+    return value if isinstance(value, str) else json.dumps(value)
