@@ -264,7 +264,7 @@ def test_a_metric_is_framed_by_what_it_is_after_the_start(tmp_path):
 @pytest.mark.parametrize("factor", [30.0, 3000.0])
 def test_bounds_end_within_the_frame_or_the_small_print_says_so(tmp_path, monkeypatch, factor):
     monkeypatch.setattr(
-        "rrmbench.report.plots._bound_of",
+        "rrmbench.report.plots.bound_of",
         lambda experiment, trust: lambda run: (np.arange(1.0, 21.0), factor * np.linspace(9.0, 1.0, 20)),
     )
     (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], theory=True)

@@ -36,7 +36,7 @@ def charts(experiment, stored, found, most, theory=False, trust=False):
     """
     manifest = experiment.manifest()
     asked = section_of(manifest)
-    runs, rivals = plots._one_series_per_choice(found, choices(manifest, found))
+    runs, rivals = plots.one_series_per_choice(found, choices(manifest, found))
     facets = layout.facets(runs, asked)
     placed = facets["rows"] + facets["columns"]
     groups = layout.groups(runs, facets["figure"]).values()
@@ -44,12 +44,12 @@ def charts(experiment, stored, found, most, theory=False, trust=False):
     series = curves.series_of([members for each in cells for members in each.values()], placed + facets["figure"])
     methods = dict.fromkeys(curves.method_of(run, placed + facets["figure"]) for run in stored)
     styles = style.styles(list(dict.fromkeys(series.values())), methods)
-    bound = plots._bound_of(experiment, trust) if theory else None
+    bound = plots.bound_of(experiment, trust) if theory else None
     pool = Pool()
     figures = []
     for group, each in zip(groups, cells, strict=True):
         where = layout.title(group[0], facets["figure"])
-        title = asked["title"] or plots._title(printable(experiment.name), group, where, placed + facets["figure"])
+        title = asked["title"] or plots.title_of(printable(experiment.name), group, where, placed + facets["figure"])
         figure = _Figure(group, each, placed, rivals, series, styles, asked, bound, most, pool)
         figures.append({"where": where, "title": title} | figure.described())
     shown = [y for y in MEASURES if any(f"{x} {y}" in figure["views"] for figure in figures for x in X)]

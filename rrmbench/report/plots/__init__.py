@@ -112,7 +112,7 @@ def _sheets(experiment, found, chosen, options, only, empty):
     pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
     about = [f"only {', '.join(only)}"] if only else []
     about += [f"{pending} run{'s' * (pending != 1)} of this experiment not done yet"] if pending else []
-    runs, rivals = _one_series_per_choice(chosen, choices(manifest, chosen))
+    runs, rivals = one_series_per_choice(chosen, choices(manifest, chosen))
     facets = layout.facets(runs, asked)
     placed = facets["rows"] + facets["columns"]
     constant = placed + facets["figure"]
@@ -121,14 +121,14 @@ def _sheets(experiment, found, chosen, options, only, empty):
     series = curves.series_of([members for each in cells for members in each.values()], constant)
     methods = dict.fromkeys(curves.method_of(run, constant) for run in found)
     styles = style.styles(list(dict.fromkeys(series.values())), methods)
-    bound = _bound_of(experiment, options.trust) if options.theory else None
+    bound = bound_of(experiment, options.trust) if options.theory else None
     for group, each in zip(groups, cells, strict=True):
         where = layout.title(group[0], facets["figure"])
         panels = {
             at: curves.panel_of(layout.title(members[0], placed), members, rivals, series, axes, bound)
             for at, members in each.items()
         }
-        title = asked["title"] or _title(printable(experiment.name), group, where, constant)
+        title = asked["title"] or title_of(printable(experiment.name), group, where, constant)
         if any(panel.curves for panel in panels.values()):
             tuned = [rivals[run] for run in group if run in rivals]
             yield where, sheet_of(title, asked["title"] is not None, panels, group, tuned, styles, axes, about)
@@ -137,7 +137,7 @@ def _sheets(experiment, found, chosen, options, only, empty):
             empty.append(f"{title}: no figure of {axes.y} over {axes.x}: {why}")
 
 
-def _one_series_per_choice(found, tuned):
+def one_series_per_choice(found, tuned):
     """Return the runs without the trials, what was tuned called so, and {first kept run: Choice}."""
     trials = {run for choice in tuned for run in choice.trials}
     renamed = {
@@ -163,7 +163,7 @@ def sheet_of(title, titled, panels, runs, tuned, styles, axes, about):
     return Sheet(title, titled, shown, frames, rows, columns, axes, drawn, names, small_print)
 
 
-def _bound_of(experiment, trust):
+def bound_of(experiment, trust):
     """The function from a run to (passes, bound) of its theorem, or to the NoTheorem that says why there is none."""
     from rrmbench.bench import identity
     from rrmbench.problem.constants import NoTheorem
@@ -185,7 +185,7 @@ def _bound_of(experiment, trust):
     return bound
 
 
-def _title(name, runs, where, placed):
+def title_of(name, runs, where, placed):
     """Return what all panels share: the experiment, the figure's values, loss, regularizer, a lone solver."""
     differ = naming.varying(run.keys for run in runs)
     kinds = [kind for kind in (*naming.PROBLEM, "solver") if kind not in differ and kind not in placed]
