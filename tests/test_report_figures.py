@@ -292,3 +292,17 @@ def test_figures_are_given_to_notebooks_without_a_file(tmp_path):
     found = figures(tmp_path / "e", x="seconds", y="gap")
     assert [len(figure.axes) for figure in found] == [1, 1]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("section", [{}, {"xlim": [0, 5], "ylim": [0, 1]}, {"xlim": [-5, -2], "ylim": [1, 1e-5]}])
+@pytest.mark.parametrize(
+    "column", [np.geomspace(1e300, 1.7e308, 21), np.geomspace(5e-324, 1e-300, 21), np.zeros(21) + 3.0]
+)
+def test_numbers_at_the_ends_of_what_there_is_have_a_frame(tmp_path, section, column):
+    columns = stored.trace() | {"gap": column, "seconds": column}
+    runs = [stored.result(stored.spec(seed=seed), columns) for seed in range(2)]
+    (sheet,) = sheets_of(tmp_path, runs, section, x="seconds", y="gap")
+    (frame,) = sheet.frames.values()
+    for ends in frame.x, frame.y:
+        assert min(ends) > 0.0 and max(ends) <= 1e100 and ends[0] != ends[1]
+    drawn(draw(sheet))
