@@ -3,7 +3,7 @@
     way = row_steps(problem, eta)
     prefetch_row(way, order, t)        asks for the memory of the rows to come
     z = row_output(way, i, t, w)       x_i.w in step t
-    row_move(way, i, t, delta, w)      w = prox_{eta Psi}(w - eta (g + delta x_i))
+    row_move(way, i, t, delta, w)      w = prox_{eta Psi}(w - eta (g + delta x_i)), in every step, delta = 0 included
     bring_up(way, steps, w)            after the last of so many steps
 
 Where a row has few entries and psi is a multiple of |w| on an interval, the coordinates that a row does not touch wait
@@ -117,7 +117,7 @@ def _row_output(way, i, t, w):
         for e in range(rows.indptr[i], rows.indptr[i + 1]):
             j = indices[e]
             w[j] = _present(regularizer, w[j], Bs[j], threshold, t - last[j], powers)
-            last[j] = t  # also where no move follows
+            last[j] = t
             z += data[e] * w[j]
         return z
 
