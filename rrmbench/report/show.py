@@ -75,6 +75,7 @@ def _blocks(standings, levels, filtered, per_run):
     yield Text(_headline(standings, filtered), style="bold")
     if methods:
         yield table(standings, levels, per_run)
+    yield from map(Text, _timing(standings.runs))
     if any(not method.certified for method in methods):
         yield Text(
             "* no certificate: this method or problem gives no dual bound; the levels are of the"
@@ -89,6 +90,26 @@ def _blocks(standings, levels, filtered, per_run):
             reason = run.result.reason or "no reason was recorded"
             yield Text(f"{run.status}: {naming.run(run.keys)}: {reason}")
     yield Text("")
+
+
+def _timing(found):
+    """How seconds were measured, where some are those of `run --timing`."""
+    timed = [run for run in found if run.result.info.get("timing")]
+    if not timed:
+        return
+    facts = [run.result.info["timing"] for run in timed]
+    worst = max(range(len(timed)), key=lambda i: facts[i]["spread"])
+    repeats = sorted({fact["repeats"] for fact in facts})
+    times = str(repeats[0]) if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
+    which = (
+        "all runs" if len(timed) == len(found) else f"{len(timed)} of {len(found)} runs, of the others of a single one"
+    )
+    yield f"seconds: medians of {times} repeats on one core of {which}"
+    last = facts[worst].get("seconds") or [0.0]
+    yield (
+        f"greatest spread of the repeats: {100 * facts[worst]['spread']:.3g} % ({min(last):.3g} to {max(last):.3g} s), "
+        f"{naming.method(timed[worst].keys)}"
+    )
 
 
 def _headline(standings, filtered):

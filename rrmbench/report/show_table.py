@@ -151,19 +151,22 @@ class _Row:
 
 def _rows(problem, per_run):
     """The rows of one problem; those of methods have what they win marked."""
+    seeded = len({seed for method in problem.methods for seed in method.seeds}) > 1
     if per_run:
-        return [_row(replace(m, runs=(run,)), False, set(), True) for m in problem.methods for run in m.runs]
+        return [_row(replace(m, runs=(run,)), False, set(), True, seeded) for m in problem.methods for run in m.runs]
     won = problem.level_winners.items()
     return [
-        _row(method, method in problem.gap_winners, {at for at, found in won if method in found}, False)
+        _row(method, method in problem.gap_winners, {at for at, found in won if method in found}, False, seeded)
         for method in problem.methods
     ]
 
 
-def _row(method, wins_gap, wins, per_run):
+def _row(method, wins_gap, wins, per_run, seeded):
     several = len(method.runs) > 1
     name = [Line(method.name + ("" if method.certified else "*"))]
-    if per_run:
+    if method.runs[0].result.info.get("deterministic"):
+        name += [Line("  deterministic", "dim")] * seeded
+    elif per_run:
         name.append(Line(f"  seed {method.seeds[0]}", "dim"))
     elif several:
         name.append(Line(f"  {len(method.runs)} seeds", "dim"))
