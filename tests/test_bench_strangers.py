@@ -55,8 +55,9 @@ def test_links_inside_a_results_folder_are_refused(lab, what):
         "plot": ("plot", lab.out, "--format", "svg"),
         "check": ("check", lab.out, "--baseline", baseline, "--update"),
         "verify": ("verify", lab.out),
+        "compare": ("compare", lab.out, "--profile"),
     }
-    concerned = {".lock": ("run", "fresh"), "figures": ("plot",)}.get(what, commands)
+    concerned = {".lock": ("run", "fresh"), "figures": ("plot", "compare")}.get(what, commands)
     for name in concerned:
         ran = lab.cli(*commands[name])
         assert ran.code == 2, (name, ran)
@@ -106,8 +107,13 @@ def test_no_text_of_a_file_reaches_the_terminal_raw(tmp_path, capfd, lab, escape
         entry["tuned"] = ["solver.step", f"solver.{escape}"]
     experiment.write_manifest(manifest)
     baseline = lab.folder / "b.json"
+    shutil.copytree(lab.out, lab.folder / "copy")
     for command in (
         ("show", lab.out),
+        ("show", lab.out, "--json"),
+        ("show", lab.out, "--latex"),
+        ("compare", lab.out, lab.folder / "copy"),
+        ("compare", lab.out, "--profile", "--level", "1"),
         ("export", lab.out, "--to", lab.folder / "t.csv"),
         ("plot", lab.out, "--format", "svg,pdf"),
         ("check", lab.out, "--baseline", baseline, "--update"),

@@ -65,6 +65,8 @@ def read_by_all(lab, figures=False):
     """Run every reader; each must end with one message at most."""
     commands = [
         ("show", lab.out),
+        ("show", lab.out, "--json"),
+        ("compare", lab.folder / "pristine", lab.out),
         ("export", lab.out, "--to", lab.folder / "t.csv"),
         ("check", lab.out, "--baseline", lab.folder / "baseline.json"),
         ("verify", lab.out),

@@ -121,3 +121,11 @@ def test_mistakes_are_one_message(lab, options, message):
     experiment(lab.out / "e")
     ran = lab.cli("compare", lab.out, "--profile", *options)
     assert ran.code == 2 and message in ran.err
+
+
+def test_options_of_a_profile_need_one(lab):
+    experiment(lab.out / "e")
+    ran = lab.cli("compare", lab.out, "--a", "solver=apcg", "--b", "solver=svrg", "--x", "seconds", "--level", "1e-2")
+    assert ran.code == 2 and "--x, --level: of a profile; say --profile" in ran.err
+    ran = lab.cli("compare", lab.out, "--profile", "--levels", "1e-2")
+    assert ran.code == 2 and "found --levels" in ran.err

@@ -103,6 +103,20 @@ def test_runs_one_by_one_and_only_some(lab, folder):
     assert ran.code == 2 and "did you mean 'apcg'" in ran.err
 
 
+def test_deterministic_runs_and_repeated_timings_are_told(lab):
+    timing = {"repeats": 3, "pinned": 0, "spread": 0.25, "seconds": [0.2, 0.25, 0.2]}
+    once = stored.result(stored.spec(solver="fista"), deterministic=True)
+    timed = stored.result(stored.spec(solver="gd"), timing=timing)
+    stored.experiment(lab.out / "e", [*results(strengths=(1e-4,)), once, timed])
+    for options in (), ("--runs",):
+        lines = show(lab, *options).splitlines()
+        (row,) = [n for n, line in enumerate(lines) if line.startswith("fista")]
+        assert "deterministic" in lines[row + 1]
+        text = " ".join(" ".join(lines).split())
+        assert "medians of 3 repeats on one core of 1 of 11 runs" in text
+        assert "greatest spread of the repeats: 25 % (0.2 to 0.25 s), gd" in text
+
+
 def test_experiments_without_a_match_are_left_out(lab, folder):
     stored.experiment(lab.out / "f", results("other"))
     assert "e: 20 of 21 runs" in show(lab) and "f: 18 runs" in show(lab)

@@ -43,7 +43,7 @@ Only = Annotated[
 ]
 Trust = Annotated[bool, typer.Option("--trust", help="load the plug-in files that the results name; they run as code")]
 LevelTexts = Annotated[
-    str | None, typer.Option("--levels", metavar="1e-2,1e-4", help="the accuracies to reach [default: 1e-2 to 1e-8]")
+    str | None, typer.Option("--levels", metavar="1e-2,1e-4", help="the accuracies to reach (default: 1e-2 to 1e-8)")
 ]
 Relative = Annotated[bool, typer.Option("--relative", help="the levels are fractions of P(w) at the start")]
 Quantity = Annotated[str, typer.Option("--y", help="what reaches the levels: gap or suboptimality")]

@@ -23,12 +23,19 @@ def compare(path, other, a, b, only, levels, as_json, console):
         console.print(Group(*tables.blocks(found)))
 
 
-def profile(path, other, filters, only, levels, cost, formats, output, as_json):
+def check_options(profile, of_profile, of_pairs):
+    """Raise RrmbenchError for options ({name: value}) of a profile without --profile, or of two sides with it."""
+    given = [name for name, value in (of_pairs if profile else of_profile).items() if value not in (None, [])]
+    if given and profile:
+        raise RrmbenchError(f"--profile: compares all methods of one folder, found {', '.join(given)}")
+    if given:
+        raise RrmbenchError(f"{', '.join(given)}: of a profile; say --profile")
+
+
+def profile(path, only, levels, cost, formats, output, as_json):
     """Draw the performance profiles of the methods at `path`, and print where they are; or print them as JSON."""
     from rrmbench.report.compare import profiles
 
-    if other is not None or filters:
-        raise RrmbenchError("--profile: compares all methods of one folder, without B, --a and --b; --only keeps some")
     made = profiles.profile(path, levels, cost, only)
     if as_json:
         print(profiles.as_text(made))

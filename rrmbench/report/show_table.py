@@ -151,7 +151,7 @@ class _Row:
 
 def _rows(problem, per_run):
     """The rows of one problem; those of methods have what they win marked."""
-    seeded = any(len(method.runs) > 1 for method in problem.methods)
+    seeded = len({seed for method in problem.methods for seed in method.seeds}) > 1
     if per_run:
         return [_row(replace(m, runs=(run,)), False, set(), True, seeded) for m in problem.methods for run in m.runs]
     won = problem.level_winners.items()
@@ -161,20 +161,15 @@ def _rows(problem, per_run):
     ]
 
 
-def _once(method):
-    """Whether the method draws no random numbers, so that its one run is that of every seed."""
-    return all(run.result.info.get("deterministic") for run in method.runs)
-
-
 def _row(method, wins_gap, wins, per_run, seeded):
     several = len(method.runs) > 1
     name = [Line(method.name + ("" if method.certified else "*"))]
-    if per_run and not _once(method):
+    if method.runs[0].result.info.get("deterministic"):
+        name += [Line("  deterministic: once", "dim")] * seeded
+    elif per_run:
         name.append(Line(f"  seed {method.seeds[0]}", "dim"))
     elif several:
         name.append(Line(f"  {len(method.runs)} seeds", "dim"))
-    elif seeded and _once(method):
-        name.append(Line("  deterministic: once", "dim"))
     levels = [_reached(one, {cost for at, cost in wins if at == k}) for k, one in enumerate(method.reached)]
     return _Row([name, _status(method), _gap(method, wins_gap)], levels, several, wins_gap or bool(wins))
 

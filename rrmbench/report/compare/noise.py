@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.errors import printable
 from rrmbench.report.compare.pairs import Pair
 from rrmbench.report.results import StoredRun
 from rrmbench.report.spreads import spread
@@ -43,7 +44,7 @@ def noise(runs: Sequence[StoredRun], cases: Sequence) -> Noise:
         concurrent=max(together, default=None),
         alone=min(together, default=None),
         environments=frozenset(run.result.info["environment"] for run in runs if run.result.info.get("environment")),
-        codes=frozenset(run.result.code for run in runs if run.result.code),
+        codes=frozenset(printable(run.result.code) for run in runs if run.result.code),
     )
 
 

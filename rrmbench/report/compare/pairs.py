@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rrmbench.errors import RrmbenchError, listed
+from rrmbench.errors import RrmbenchError, listed, printable
 from rrmbench.report import naming
 from rrmbench.report.levels import Levels
 from rrmbench.report.methods import Method, ProblemMethods, standings_at
@@ -62,7 +62,7 @@ class Side:
 
     @property
     def name(self) -> str:
-        return " ".join([str(self.path), *self.filters])
+        return printable(" ".join([str(self.path), *self.filters]))
 
 
 def pair(a: Side, b: Side, levels: Levels, only: Sequence[str] = ()) -> Pairing:

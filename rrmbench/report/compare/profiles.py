@@ -9,6 +9,7 @@ import numpy as np
 
 from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.files import refuse_link
 from rrmbench.report import naming
 from rrmbench.report.levels import Levels
 from rrmbench.report.methods import COSTS, standings_at
@@ -112,7 +113,7 @@ def _named(methods):
 def folder(path: str | Path) -> Path:
     """Return where figures of the results at `path` go: to those of the experiment, or beside all experiments."""
     found = experiments(path)
-    return found[0].figures if len(found) == 1 else Path(path) / "figures"
+    return found[0].figures if len(found) == 1 else refuse_link(Path(path) / "figures")
 
 
 def as_text(made: Profile) -> str:

@@ -58,14 +58,16 @@ def _levels(outcomes, levels):
 
 
 def _methods(methods, levels):
+    from rich.text import Text
+
     table = _table("method", "pairs", f"to {_of(levels)}", "passes A/B", "seconds A/B")
     for label, pairs, one in methods:
         if one is None:
-            table.add_row(label, str(pairs), "none", "-", "-")
+            table.add_row(Text(label), str(pairs), "none", "-", "-")
             continue
         both = f"{one.both}/{pairs}" if one.both < pairs else str(pairs)
         ratios = _ratio(one.ratios["passes"]), _ratio(one.ratios["seconds"])
-        table.add_row(label, both, naming.short(one.level), *ratios)
+        table.add_row(Text(label), both, naming.short(one.level), *ratios)
     return table
 
 
