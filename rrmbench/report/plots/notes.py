@@ -66,8 +66,9 @@ def _timing(runs, axes):
     repeats = {(run.result.info.get("timing") or {}).get("repeats", 1) for run in runs}
     if repeats != {1}:
         least, most = min(repeats), max(repeats)
+        times = str(least) if least == most else f"{least} to {most}"
         caution = f"CAUTION: some seconds are of one run, others the median of {most} on a core of their own"
-        yield caution if least == 1 else f"seconds: the median of {least} repeats or more on a core of their own"
+        yield caution if least == 1 else f"seconds: the median of {times} repeats on a core of their own"
     machines = {run.result.info.get("environment") for run in runs} - {None}
     if len(machines) > 1:
         yield f"CAUTION: seconds from {len(machines)} different environments (machine or versions)"
