@@ -53,9 +53,8 @@ def run(
     if dry_run:
         from rrmbench.commands.dry_run import dry_run as estimates
 
-        estimates(
-            read, lambda plan: 1 if timed else jobs_of(plan, jobs), timed.repeats if timed else 1, console(), events
-        )
+        at_once = [1 if timed else jobs_of(plan, jobs) for plan in read]
+        estimates(read, at_once, timed.repeats if timed else 1, console(), events)
         return
     sys.exit(
         execute(
