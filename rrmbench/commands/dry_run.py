@@ -63,7 +63,7 @@ def _closing(plan, costs, references, jobs):
     yield f"{len(costs)} runs, about {_seconds(total)} of one core{at_once}{unknown if math.isnan(total) else ''}"
     basis = "all" if measured == len(costs) else f"{measured} of {len(costs)}" if measured else "none"
     yield f"estimates: {basis} from rates measured on this machine" + (
-        "" if measured == len(costs) else ", the others from typical ones"
+        "" if measured == len(costs) else f", {'the others' if measured else 'all'} from typical ones"
     )
     if references:
         count, seconds = references
