@@ -189,3 +189,17 @@ def test_a_dry_run_knows_what_was_measured_here(lab, monkeypatch):
     assert "estimates: 1 of 2 from rates measured" in lab.run(config, "--dry-run").out
     lab.run(config)
     assert "estimates: all from rates measured" in lab.run(config, "--dry-run", "--set", "seed=1").out
+
+
+def test_a_black_box_is_expected_to_take_what_it_took_and_says_nothing_of_other_data(tmp_path):
+    columns = stored.trace(passes=5)
+    columns["passes"] = columns["passes"] * math.nan
+    asked = stored.spec(solver="celer") | {"stop": {"passes": 60, "gap": 1e-6}}
+    done = stored.result(asked, columns, wall_seconds=2.0, load_seconds=0.5)
+    rates = Rates(tmp_path / "r.json")
+    rates.learn(asked, ENTRIES, done)
+    rates.learn(asked, ENTRIES, stored.result(asked, columns, status="timeout", wall_seconds=3600.0))
+    rates.save()
+    assert seconds(rates, asked) == (pytest.approx(2.0, rel=0.01), True)
+    other = asked | {"dataset": {"name": "other"}}
+    assert seconds(rates, other, entries=100 * ENTRIES)[1] is False

@@ -141,6 +141,8 @@ def test_options_that_contradict_timing_are_refused(lab):
     ran = lab.run(lab.config(), "--timing", "-j", 2)
     assert ran.code == 2
     assert "--timing: runs are timed one at a time, found --jobs 2, allowed is 1" in ran.err
+    ran = lab.run(lab.config(), "--repeats", 2)
+    assert (ran.code, "--repeats: found 2 without --timing" in ran.err) == (2, True)
 
 
 def test_what_makes_seconds_doubtful_is_said(monkeypatch):
@@ -204,6 +206,12 @@ def test_the_gate_of_seconds_by_the_command_line(lab):
     assert lab.cli("check", lab.out, "--baseline", baseline).code == 0
     lab.cli("check", lab.out, "--baseline", baseline, "--update", "--seconds")
     assert lab.cli("check", lab.out, "--baseline", baseline, "--seconds").code == 0
+    for options, words in (
+        (("--tolerance", 2), "without --seconds"),
+        (("--seconds", "--tolerance", "nan"), "at least 1"),
+    ):
+        ran = lab.cli("check", lab.out, "--baseline", baseline, *options)
+        assert (ran.code, words in ran.err) == (2, True)
     content = json.loads(baseline.read_text())
     for record in content["experiments"]["toy"].values():
         record["seconds"] = {level: ratio / 1e6 for level, ratio in record["seconds"].items()}

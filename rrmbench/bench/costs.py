@@ -21,6 +21,7 @@ class Cost:
     """The averages of one key, None where nothing was measured.
 
     share : of the passes that were allowed; passes : where none were given
+    A black box has no passes: its whole work is one `step`.
     """
 
     count: int
@@ -29,7 +30,7 @@ class Cost:
     step: float
     look: float
     share: float
-    passes: float
+    passes: float | None
 
     def joined(self, new):
         """The average after one more run, geometric for what varies by factors."""
@@ -55,9 +56,11 @@ def cost_of(spec, entries, result, cold):
         return None
     passes = float(trace["passes"][-1])
     looks = result.info.get("evaluation_seconds", 0.0)
-    if math.isnan(passes) or passes <= 0.0:  # a black box: whatever it takes, in proportion to the data
+    if math.isnan(passes):
+        if result.status == "timeout":  # nobody knows how much more it would have taken
+            return None
         fixed = min(result.info.get("load_seconds", 0.0) + result.info.get("warmup_seconds", 0.0), wall)
-        passes, work = 1.0, wall - fixed - looks
+        work, looks = wall - fixed, 0.0
     else:
         work = float(trace["seconds"][-1] - trace["seconds"][0])
         fixed = wall - work - looks
@@ -66,10 +69,10 @@ def cost_of(spec, entries, result, cold):
         count=1,
         fixed=None if cold else fixed,
         cold=fixed if cold else None,
-        step=work / (passes * entries),
+        step=work / (entries if math.isnan(passes) else max(passes, 1.0) * entries),
         look=looks / (result.points * entries),
-        share=min(passes / spec["stop"].get("passes", passes), 1.0),
-        passes=passes,
+        share=1.0 if math.isnan(passes) else min(passes / spec["stop"].get("passes", passes or 1.0), 1.0),
+        passes=None if math.isnan(passes) else passes,
     )
 
 

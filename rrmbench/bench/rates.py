@@ -20,7 +20,9 @@ from rrmbench.folders import cache_root
 from rrmbench.numerics import kernel_folder
 
 MOST = 5000  # averages that the file keeps, the last used
-VERSION = 1
+ALIKE = 3  # of the keys of a run: the same method on data of the same size; a black box says nothing of others
+SEVERAL = 4.0
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -86,12 +88,15 @@ class Rates:
         cost = self.costs[keys[level]] if level < len(keys) else TYPICAL
         measured = level < len(keys) - 1
         passes = stop["passes"] * cost.share if "passes" in stop else cost.passes
+        allowed = stop.get("seconds", math.inf)
+        if cost.passes is None:  # a black box, whose calls together take several times its last one
+            passes, allowed = 1.0, SEVERAL * allowed
         name = "cold" if cold else "fixed"
         fixed = getattr(cost, name)
         fixed = getattr(TYPICAL, name) if fixed is None else fixed
         if "passes" not in stop and not measured:
             return fixed + stop.get("seconds", math.nan), False
-        work = min(cost.step * passes * entries, stop.get("seconds", math.inf))
+        work = min(cost.step * passes * entries, allowed)
         return fixed + work + cost.look * points(passes, **spec["trace"]) * entries, measured
 
     def expected(self, runs, jobs, extra=(), repeats=1):
@@ -114,7 +119,8 @@ class Rates:
         kernels = _kernels(spec)
         cost = cost_of(spec, entries, result, self._is_cold(kernels))
         if cost is not None:
-            self._new.append((_keys(spec, entries), cost))
+            keys = _keys(spec, entries)
+            self._new.append((keys[:ALIKE] if cost.passes is None else keys, cost))
             self.compiled[kernels] = self._compiled[kernels] = None
 
     def learn_reference(self, spec, needed):

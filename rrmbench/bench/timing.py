@@ -17,6 +17,7 @@ from rrmbench.bench.pinning import quiet_core
 from rrmbench.bench.store import UnreadableFile
 
 CLOCKS = ("seconds", "cpu_seconds")
+REPEATS = 3
 BUSY = 0.3  # a load average per core above which other work disturbs the clock
 
 

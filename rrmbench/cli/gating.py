@@ -17,15 +17,19 @@ def check(
     seconds: Annotated[
         bool, typer.Option("--seconds", help="times to each gap too, in units of the reference kernel of each run")
     ] = False,
-    tolerance: Annotated[float, typer.Option(min=1.0, help="the factor by which a time may grow")] = 1.5,
+    tolerance: Annotated[
+        float | None, typer.Option(help="with --seconds: the factor by which a time may grow [default: 1.5]")
+    ] = None,
 ):
     """Compare the results with a baseline; exit code 1 if a run needs more passes (or time) or is missing."""
     from rrmbench.report import check as checks
+    from rrmbench.report.check_seconds import tolerated
 
+    allowed = tolerated(seconds, tolerance)
     if update:
         checks.update(results, baseline, seconds)
         print(f"{baseline} written")
         return
-    report = checks.check(results, baseline, tolerance if seconds else None)
+    report = checks.check(results, baseline, allowed)
     console().print(report)
     sys.exit(int(report.regressed))

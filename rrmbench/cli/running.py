@@ -38,7 +38,9 @@ def run(
             "--timing", help="seconds for publication: runs alone on one core, repeated, medians of the seconds"
         ),
     ] = False,
-    repeats: Annotated[int, typer.Option(min=2, max=1000, help="of each run, with --timing")] = 3,
+    repeats: Annotated[
+        int | None, typer.Option(min=2, max=1000, help="of each run, with --timing [default: 3]")
+    ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="print what happens as JSON lines on stdout, and nothing else there")
     ] = False,
@@ -56,11 +58,12 @@ def run(
         from rrmbench.report.events import Events
 
         events = Events(sys.stdout)
-    timed = timing_of(repeats, jobs, backend) if timing else None
+    timed = timing_of(timing, repeats, jobs, backend)
     if dry_run:
         from rrmbench.commands.dry_run import dry_run as estimates
 
-        estimates(read, lambda plan: 1 if timed else jobs_of(plan, jobs), repeats if timed else 1, console(), events)
+        at_once = [1 if timed else jobs_of(plan, jobs) for plan in read]
+        estimates(read, at_once, timed.repeats if timed else 1, console(), events)
         return
     sys.exit(
         execute(

@@ -8,7 +8,7 @@ from rrmbench.bench.rates import Rates, entries_of
 def dry_run(plans, jobs, repeats, console, events=None):
     """Print the runs, the skipped combinations with reasons, and an estimate of the cost; or give them to `events`.
 
-    jobs : function of a plan, the runs at a time
+    jobs : of each plan, the runs at a time
     repeats : of each run
     """
     from rrmbench.commands import PLAIN
@@ -17,7 +17,7 @@ def dry_run(plans, jobs, repeats, console, events=None):
     from rrmbench.report.results import keys
 
     estimates = _Estimates()
-    for plan in plans:
+    for plan, at_once in zip(plans, jobs, strict=True):
         costs = [(repeats * seconds, here) for seconds, here in estimates.of(plan.runs)]
         if events:
             for spec, (seconds, _) in zip(plan.runs, costs, strict=True):
@@ -29,7 +29,7 @@ def dry_run(plans, jobs, repeats, console, events=None):
         for spec, reason in plan.skipped:
             names = keys(spec)
             console.print(printable(f"skipped {naming.problem(names)}, {naming.method(names)}: {reason}"), **PLAIN)
-        for line in _closing(plan, costs, estimates.references(plan), jobs(plan)):
+        for line in _closing(plan, costs, estimates.references(plan), at_once):
             console.print(line, **PLAIN)
 
 
@@ -62,7 +62,7 @@ def _closing(plan, costs, references, jobs):
     yield f"{len(costs)} runs, about {_seconds(total)} of one core{at_once}{unknown if math.isnan(total) else ''}"
     basis = "all" if measured == len(costs) else f"{measured} of {len(costs)}" if measured else "none"
     yield f"estimates: {basis} from rates measured on this machine" + (
-        "" if measured == len(costs) else ", the others from typical ones"
+        "" if measured == len(costs) else f", {'the others' if measured else 'all'} from typical ones"
     )
     if references:
         count, seconds = references

@@ -22,15 +22,19 @@ def jobs_of(plan, jobs, threads=None):
     return min(jobs or (1 if plan.serial else threads or cpu_count(only_physical_cores=True)), len(plan.runs))
 
 
-def timing_of(repeats, jobs, backend):
-    """The Timing of `--timing`; RrmbenchError for options that contradict it."""
-    from rrmbench.bench.timing import Timing
+def timing_of(wanted, repeats, jobs, backend):
+    """The Timing of `--timing`, None where it is not `wanted`; RrmbenchError for options that contradict it."""
+    from rrmbench.bench.timing import REPEATS, Timing
 
+    if not wanted:
+        if repeats is not None:
+            raise RrmbenchError(f"--repeats: found {repeats} without --timing, which repeats runs")
+        return None
     if (jobs or 1) > 1:
         raise RrmbenchError(f"--timing: runs are timed one at a time, found --jobs {jobs}, allowed is 1")
     if backend != "local":
         raise RrmbenchError(f"--timing: runs are timed on this machine, found --backend {backend}, allowed is local")
-    return Timing.of(repeats)
+    return Timing.of(repeats or REPEATS)
 
 
 def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary, quiet, timing=None, events=None):

@@ -16,6 +16,18 @@ TOLERANCE = 1.5  # the factor by which a time may grow
 FLOOR = 20.0  # units: what is less than this apart is noise
 
 
+def tolerated(wanted, tolerance):
+    """The factor by which times may grow, None where they are not `wanted`; RrmbenchError for what is no factor."""
+    if not wanted:
+        if tolerance is not None:
+            raise RrmbenchError(f"--tolerance: found {tolerance:g} without --seconds, whose factor it is")
+        return None
+    tolerance = TOLERANCE if tolerance is None else tolerance
+    if not 1.0 <= tolerance < np.inf:
+        raise RrmbenchError(f"--tolerance: found {tolerance:g}, allowed is a number of at least 1")
+    return tolerance
+
+
 def ratios(run):
     """{gap: CPU seconds to it in units of the kernel} of a StoredRun; RrmbenchError where no kernel was measured."""
     units = run.result.info.get("yardstick_cpu_seconds")
