@@ -10,6 +10,7 @@ comment on the line before it may say
 
 import ast
 import gzip
+import io
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ import tokenize
 from collections import namedtuple
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from lab import rows
@@ -31,7 +33,14 @@ FENCE = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```(\w*)\n(.*?)^```$", re.MULTILI
 MARK = re.compile(r"<!-- (file|setup|not run): (.+) -->")
 # What completes a block that is part of a configuration.
 REST = {"dataset": "breast_cancer_sklearn", "loss": "absolute", "regularizer": "none", "solver": "pdprox_dual"}
-DATA = {"my.libsvm.gz": gzip.compress(rows().encode()), "u.data": b"1 1 3\n1 2 4\n2 1 5\n2 2 1\n"}
+ARCHIVE = io.BytesIO()
+np.savez(ARCHIVE, X=np.eye(8) + 1.0, y=["yes", "no"] * 4)
+DATA = {
+    "my.libsvm.gz": gzip.compress(rows().encode()),
+    "u.data": b"1 1 3\n1 2 4\n2 1 5\n2 2 1\n",
+    "mine.csv": b"a,y\n1,2\n3,4\n",
+    "mine.npz": ARCHIVE.getvalue(),
+}
 
 
 def lines(page):
