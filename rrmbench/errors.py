@@ -20,6 +20,8 @@ def printable(text):
 
     Texts from data, results and plug-ins may hold escape sequences and lone surrogates.
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 

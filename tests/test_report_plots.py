@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 import pytest
 import stored
+from lab import make_lab  # noqa: F401
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.report.plots import plot, sheets
@@ -182,18 +183,26 @@ def test_curves_end_at_the_certified_width_which_is_shaded(tmp_path):
     assert any("certified accuracy of the reference" in note for note in sheet.notes)
 
 
-def test_a_panel_without_a_certificate_says_so(tmp_path):
-    runs = [stored.result(stored.spec(dataset=d), stored.trace(certified=d == "a")) for d in ("a", "b")]
+def test_a_panel_with_nothing_to_show_is_left_out_with_the_reason(tmp_path):
+    runs = [stored.result(stored.spec(dataset=d), stored.trace(certified=d != "b")) for d in ("a", "b", "c")]
     (sheet,) = sheets_of(tmp_path, runs, y="gap")
-    assert [panel.remark for panel in sheet.panels.values()] == ["", "no certificate"]
-    text = [t.get_text() for axes in draw(sheet).axes for t in axes.texts]
-    assert text == ["no certificate"]
+    assert titles(sheet) == {(0, 0): "a", (0, 1): "c"}
+    assert (sheet.rows, sheet.columns) == (1, 2)
+    assert "left out: b: no certificate" in sheet.notes
+    assert len(draw(sheet).axes) == 2
 
 
-def test_a_panel_whose_start_is_optimal_says_so(tmp_path):
+def test_a_figure_with_nothing_to_show_is_not_drawn_and_its_reason_told(tmp_path):
     solved = stored.trace() | {"gap": np.append(np.full(20, -1e-16), 0.0)}
-    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec(), solved)], y="gap")
-    assert [panel.remark for panel in sheet.panels.values()] == ["0 from the start"]
+    stored.experiment(tmp_path / "a", [stored.result(stored.spec(), solved)])
+    with pytest.raises(RrmbenchError, match=r"a, toy, .*: no figure of gap over passes: 0 from the start"):
+        plot(tmp_path, y="gap")
+    stored.experiment(tmp_path / "b", [stored.result(stored.spec())])
+    told = []
+    assert [path.parent.parent.name for path in plot(tmp_path, y="gap", formats=["svg"], tell=told.append)] == ["b"]
+    assert len(told) == 1 and "0 from the start" in told[0]
+    with pytest.raises(RrmbenchError, match="no figure of test_rmse over passes: test_rmse not measured"):
+        plot(tmp_path, y="test_rmse")
 
 
 def test_what_is_not_shown_is_in_the_small_print(tmp_path):
@@ -215,7 +224,7 @@ def test_what_is_not_shown_is_in_the_small_print(tmp_path):
 @pytest.mark.parametrize(
     ("together", "note"),
     [
-        ([1, 1], None),
+        ([1, 1], "timed once, one run at a time"),
         ([2, 2], "timed with up to 2 runs at the same time"),
         ([1, 3], "CAUTION: some runs were timed"),
     ],
@@ -225,56 +234,10 @@ def test_timings_taken_side_by_side_are_marked(tmp_path, together, note):
         stored.result(stored.spec(solver=s), concurrent_runs=c) for s, c in zip(("gd", "agd"), together, strict=True)
     ]
     (sheet,) = sheets_of(tmp_path, runs, x="seconds")
-    assert len(sheet.notes) == (note is not None)
-    assert note is None or sheet.notes[0].startswith(note)
+    assert sheet.notes[0].startswith(note)
+    assert "timed" not in "".join(sheet.notes[1:])
     (sheet,) = sheets_of(tmp_path, runs, x="passes")
     assert sheet.notes == []
-
-
-def boxes(figure):
-    """The extents of all texts outside the axes, the legend, and the axes with their labels."""
-    renderer = figure.canvas.get_renderer()
-    figure.draw(renderer)
-    print_boxes = [text.get_window_extent(renderer) for text in figure.texts]
-    return (
-        [box.get_tightbbox(renderer) for box in figure.axes],
-        print_boxes,
-        [figure.legends[0].get_window_extent()],
-    )
-
-
-@pytest.mark.parametrize("panels", [1, 3])
-def test_legend_small_print_and_panels_do_not_overlap_and_stay_on_the_page(tmp_path, panels):
-    runs = [
-        stored.result(stored.spec(dataset=d, solver=s, step_scale=c))
-        for d in "abc"[:panels]
-        for s in ("accelerated_prox_sdca", "agd_adaptive", "pdprox_dual")
-        for c in (0.25, 1, 4)
-    ]
-    runs += [
-        stored.result(stored.spec(solver="svrg", seed=k), {}, status="failed", reason=f"{k}: " + "long " * 30)
-        for k in range(4)
-    ]
-    (sheet,) = sheets_of(tmp_path, runs, {"columns": "dataset"})
-    figure = draw(sheet)
-    axes, texts, legend = boxes(figure)
-    everything = axes + texts + legend
-    assert all(box.x0 >= -1 and box.y0 >= -1 for box in everything)
-    assert all(box.x1 <= figure.bbox.width + 1 and box.y1 <= figure.bbox.height + 1 for box in everything)
-    for i, first in enumerate(everything):
-        for second in everything[i + 1 :]:
-            assert not first.overlaps(second), (first, second)
-
-
-@pytest.mark.parametrize("rate", [0.001, 0.02, 0.1, 1.5])
-def test_a_logarithmic_axis_always_has_labelled_ticks(tmp_path, rate):
-    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec(), stored.trace(rate=rate))], y="gap")
-    figure = draw(sheet)
-    figure.draw(figure.canvas.get_renderer())
-    (axes,) = figure.axes
-    low, high = axes.get_ylim()
-    seen = [t for t in axes.yaxis.get_major_ticks() if low <= t.get_loc() <= high and t.label1.get_text()]
-    assert 2 <= len(seen) <= 8
 
 
 @pytest.mark.parametrize("y", ["gap", "objective"])
@@ -308,6 +271,47 @@ def test_bounds_end_within_the_frame_or_the_small_print_says_so(tmp_path, monkey
     _, top = draw(sheet).axes[0].get_ylim()
     above = [note for note in sheet.notes if note.startswith("1 bound lies above the panels")]
     assert (top >= factor, len(above)) == ((True, 0) if factor < 100.0 else (False, 1))
+
+
+@pytest.mark.parametrize(
+    ("records", "first"),
+    [
+        (
+            [{"repeats": 3, "pinned": 0, "spread": 0.021}, {"repeats": 3, "pinned": 1, "spread": 0.1}],
+            "timed alone, pinned to one core, the median of 3 repeats, which differ by up to 10%",
+        ),
+        (
+            [{"repeats": 2, "pinned": None, "spread": 0.5}, {"repeats": 5, "pinned": 1, "spread": 0.0}],
+            "timed alone, the median of 2 to 5 repeats, which differ by up to 50%",
+        ),
+        ([{"repeats": 1, "pinned": 3, "spread": 0.0}, {"repeats": "many"}], "timed once, one run at a time"),
+        ([{"repeats": 3, "pinned": 3, "spread": 0.0}, None], "timed alone, pinned to one core, the median of 3"),
+    ],
+)
+def test_repeated_timings_are_told_from_single_ones(tmp_path, records, first):
+    solvers = ("gd", "agd")
+    runs = [stored.result(stored.spec(solver=s), timing=record) for s, record in zip(solvers, records, strict=True)]
+    (sheet,) = sheets_of(tmp_path, runs, x="seconds")
+    assert sheet.notes[0].startswith(first)
+    caution = "CAUTION: 1 of 2 runs were timed once, without repeats"
+    assert (caution in sheet.notes) == (records[-1] is None)
+
+
+def test_a_bound_that_is_missing_has_its_reason_in_the_small_print(tmp_path):
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], theory=True)
+    (note,) = [note for note in sheet.notes if note.startswith("no bound for")]
+    assert note.startswith("no bound for apcg: ") and len(note) > len("no bound for apcg: ")
+
+
+def test_the_command_takes_the_options_of_figures(lab):
+    stored.experiment(lab.out / "e", [stored.result(stored.spec(solver=s)) for s in ("gd", "agd")])
+    ran = lab.cli("plot", lab.out, "--only", "solver=gd", "--xscale", "log", "--style", "paper", "--format", "svg")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [str(lab.out / "e" / "figures" / "e_suboptimality_over_passes.svg")]
+    refused = lab.cli("plot", lab.out, "--only", "solver=ag")
+    assert refused.code == 2 and "--only solver=ag: no run matches; did you mean 'agd'?" in refused.err
+    refused = lab.cli("plot", lab.out, "--only", "regularizer.strngth=1e-4")
+    assert "no run sets that key; did you mean 'regularizer.strength'?" in refused.err
 
 
 def test_limits_and_title_of_the_plot_section_are_obeyed(tmp_path):

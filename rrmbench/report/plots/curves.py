@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.report import naming
+from rrmbench.report.plots.section import LARGEST
 
 FALLING = ("suboptimality", "gap", "objective")  # of these less is better
 TIMED = ("seconds", "cpu_seconds")
@@ -193,7 +194,7 @@ def _points(run, axes):
     shown = np.isfinite(x) & np.isfinite(y)
     if axes.logarithmic:
         shown &= y > 0
-    return x[shown], y[shown]
+    return np.clip(x[shown], -LARGEST, LARGEST), np.clip(y[shown], -LARGEST, LARGEST)
 
 
 def _width(reference):

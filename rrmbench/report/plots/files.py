@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from io import BytesIO
 
 import matplotlib
 from matplotlib.text import Text
@@ -63,12 +64,15 @@ def _save_pgf(sheet, page, path):
     figure = draw(sheet, page)
     for text in figure.findobj(Text):
         text.set_text(escaped(text.get_text()))
+    written = BytesIO()
     try:
-        with matplotlib.rc_context(page.rc), replacing(path) as stream:
-            figure.savefig(stream, format="pgf")
-    except (LatexError, RuntimeError) as error:
+        with matplotlib.rc_context(page.rc):
+            figure.savefig(written, format="pgf")
+    except (LatexError, RuntimeError, ValueError, OSError) as error:  # its pipe breaks
         reason = str(error).strip().splitlines() or [""]
         raise RrmbenchError(f"--format pgf: {found} stopped: {shortened(reason[0])}") from error
+    with replacing(path) as stream:
+        stream.write(written.getvalue())
 
 
 def escaped(text):

@@ -47,10 +47,11 @@ def _theory(panels, views):
     above = sum(frame.bounds_beyond for _, frame in views)
     if above:
         yield f"{above} bound{'s lie' if above > 1 else ' lies'} above the panels, beyond {FAR:g} times the start"
-    reasons = list(dict.fromkeys(reason for panel in panels for reason in panel.unproven))
-    yield from (f"no bound for {printable(reason)}" for reason in reasons[:LONGEST])
-    if len(reasons) > LONGEST:
-        yield f"no bound for {len(reasons) - LONGEST} more"
+    methods = {}
+    for text in dict.fromkeys(text for panel in panels for text in panel.unproven):
+        method, _, reason = text.partition(": ")
+        methods.setdefault(reason, []).append(method)
+    yield from _first([f"no bound for {printable(', '.join(them))}: {printable(why)}" for why, them in methods.items()])
 
 
 def _tuning(tuned):
@@ -70,7 +71,7 @@ def _floor(views):
     if any(panel.optimum is not None for panel, _ in views):
         yield "dashed: the least objective known"
     if any(frame.loose for _, frame in views):
-        yield "a loose reference: more seconds for `reference:` of the configuration may narrow it"
+        yield "loose reference: more seconds for the key `reference` may narrow it"
 
 
 def _beyond(views, names):
@@ -90,7 +91,7 @@ def _beyond(views, names):
 
 def _how_far(most):
     above = [value for value in most if np.isfinite(value)]
-    return f" (up to {max(above):.1g})" if above else ""
+    return f" (up to {max(above):.2g})" if above else ""
 
 
 def _start(views):

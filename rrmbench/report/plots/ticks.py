@@ -67,8 +67,11 @@ def labels(values):
     powers = np.allclose(exponents, np.round(exponents), rtol=0.0, atol=1e-9)
     if powers and (np.min(values) < 0.02 or np.max(values) > 1000.0):
         return [f"$\\mathdefault{{10^{{{round(exponent)}}}}}$" for exponent in exponents]
+    plain = np.min(values) >= 1e-3 and np.max(values) < 1e5
     for digits in range(2, 16):
-        texts = [short(float(f"{value:.{digits}g}")) if digits < 5 else f"{value:.{digits}g}" for value in values]
+        rounded = [f"{value:.{digits}g}" for value in values]
+        texts = [f"{float(text):g}" if plain and digits < 6 else short(float(text)) for text in rounded]
+        texts = rounded if digits >= 6 else texts
         close = np.allclose([float(text) for text in texts], values, rtol=1e-3, atol=0.0)
         if close and len(set(texts)) == len(texts):
             break

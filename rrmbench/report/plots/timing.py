@@ -13,12 +13,10 @@ def timing(runs, axes):
     records = [_record(run) for run in runs]
     timed = [record for record in records if record]
     if timed:
-        repeats = sorted({record["repeats"] for record in timed})
-        pinned = all(record["pinned"] for record in timed)
-        most = max(record["spread"] for record in timed)
-        spread = f", which differ by up to {most:.0%}" if math.isfinite(most) else ""
-        each = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
-        yield f"timed alone, {'pinned to one core, ' if pinned else ''}the median of {each} repeats{spread}"
+        repeats, pins, spreads = zip(*timed, strict=True)
+        each = f"{min(repeats)}" if min(repeats) == max(repeats) else f"{min(repeats)} to {max(repeats)}"
+        differ = f", which differ by up to {max(spreads):.0%}" if max(spreads) < math.inf else ""
+        yield f"timed alone, {'pinned to one core, ' * all(pins)}the median of {each} repeats{differ}"
     if timed and len(timed) < len(runs):
         yield f"CAUTION: {len(runs) - len(timed)} of {len(runs)} runs were timed once, without repeats"
     together = sorted({_together(run) for run, record in zip(runs, records, strict=True) if not record})
@@ -38,23 +36,14 @@ def _together(run):
 
 
 def _record(run):
-    """The record of repeated timings of a run, checked, or None."""
+    """(repeats, whether pinned to a core, spread) of a run that was timed repeatedly, or None.
+
+    The spread is (max - min) / median of the repeats; inf where the record has none.
+    """
     found = run.result.info.get("timing")
     repeats = found.get("repeats") if isinstance(found, dict) else None
     if type(repeats) is not int or repeats < 2:
         return None
-    pinned = found.get("pinned") not in (None, False)  # the number of a core, which may be 0
-    return {"repeats": repeats, "pinned": pinned, "spread": _spread(found.get("spread"))}
-
-
-def _spread(found):
-    """(max - min) / median of the repeats: as it is, or from these three; -inf for anything else."""
-    if isinstance(found, dict):
-        least, middle, most = (_number(found.get(name)) for name in ("min", "median", "max"))
-        return (most - least) / middle if middle > 0.0 else -math.inf
-    return _number(found)
-
-
-def _number(found):
-    plain = isinstance(found, (int, float)) and not isinstance(found, bool) and found >= 0.0
-    return float(found) if plain else -math.inf
+    spread = found.get("spread")
+    known = type(spread) in (int, float) and 0.0 <= spread
+    return repeats, found.get("pinned") is not None, float(spread) if known else math.inf

@@ -1,0 +1,308 @@
+"""How figures look: ticks, frames, styles, labels, pages. What is tested is what matplotlib would draw."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import stored
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.report.plots import figures, plot, sheets
+from rrmbench.report.plots.curves import Curve, Series
+from rrmbench.report.plots.draw import draw
+from rrmbench.report.plots.frame import on_log_axis
+from rrmbench.report.plots.legend import spread
+from rrmbench.report.plots.page import page_of
+from rrmbench.report.plots.style import PALETTE, luminance, shades, styles
+from rrmbench.report.plots.ticks import labels, log_ticks
+
+SOLVERS = ("gd", "agd", "fista", "svrg", "saga", "sag", "prox_sdca", "apcg", "pdprox_dual", "pdprox_primal")
+
+
+def sheets_of(tmp_path, results, plot=None, width=1e-6, **options):
+    return [sheet for _, sheet in sheets(stored.experiment(tmp_path / "e", results, plot, width=width), **options)]
+
+
+def many(scales=(1, 2, 4), solvers=SOLVERS, datasets=("toy",)):
+    return [
+        stored.result(stored.spec(dataset=d, solver=s, step_scale=c), stored.trace(rate=0.03 * (i + 1) / c))
+        for d in datasets
+        for i, s in enumerate(solvers)
+        for c in scales
+    ]
+
+
+def drawn(figure):
+    figure.draw(figure.canvas.get_renderer())
+    return figure
+
+
+def ticks_of(axis, ends):
+    low, high = sorted(ends)
+    slack = 1e-9 * abs(high)
+    seen = [tick for tick in axis.get_major_ticks() if low - slack <= tick.get_loc() <= high + slack]
+    return [tick for tick in seen if tick.label1.get_text()]
+
+
+def assert_apart(boxes):
+    """No two of the extents overlap by more than a pixel."""
+    for i, first in enumerate(boxes):
+        for second in boxes[i + 1 :]:
+            wide = min(first.x1, second.x1) - max(first.x0, second.x0)
+            high = min(first.y1, second.y1) - max(first.y0, second.y0)
+            assert min(wide, high) <= 1.0, (first, second)
+
+
+def assert_on_page(figure):
+    """Axes with their labels, legend, title and small print are on the page and apart."""
+    renderer = figure.canvas.get_renderer()
+    parts = [axes.get_tightbbox(renderer) for axes in figure.axes if axes.axison]
+    parts += [part.get_window_extent(renderer) for part in (*figure.texts, *figure.legends)]
+    for part in parts:
+        assert part.x0 >= -1 and part.x1 <= figure.bbox.width + 1
+        assert part.y0 >= -1 and part.y1 <= figure.bbox.height + 1
+    assert_apart(parts)
+
+
+@given(st.floats(-90, 90), st.floats(1e-9, 60), st.integers(3, 9))
+def test_every_logarithmic_range_has_three_ticks_or_more_inside_with_labels_of_their_own(start, decades, most):
+    low, high = 10.0**start, 10.0 ** (start + decades)
+    if not high > low * (1 + 1e-9):
+        return
+    found = log_ticks(low, high, most)
+    assert 3 <= len(found) <= max(most, 6)
+    assert (found >= low * (1 - 1e-8)).all() and (found <= high * (1 + 1e-8)).all()
+    assert len(set(labels(found))) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0.01, 0.02, 0.05], ["0.01", "0.02", "0.05"]),
+        ([0.1, 1.0, 10.0], ["0.1", "1", "10"]),
+        ([2e-5, 3e-5], ["2e-5", "3e-5"]),
+        ([1e-4, 1e-2], [r"$\mathdefault{10^{-4}}$", r"$\mathdefault{10^{-2}}$"]),
+        ([1.00001, 1.00002], ["1.00001", "1.00002"]),
+    ],
+)
+def test_ticks_say_numbers_as_people_write_them(values, texts):
+    assert labels(np.array(values)) == texts
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.05, 0.3, 1.5])
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_labels_of_ticks_are_three_at_least_and_apart_on_both_axes(tmp_path, rate, style):
+    runs = [stored.result(stored.spec(dataset=d), stored.trace(rate=rate, seconds_per_pass=0.013)) for d in "ab"]
+    (sheet,) = sheets_of(tmp_path, runs, x="seconds", y="gap")
+    figure = drawn(draw(sheet, page_of(style, "column" if style == "paper" else None, 2)))
+    for axes in figure.axes:
+        assert axes.get_xscale() == axes.get_yscale() == "log"
+        for axis, ends in (axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim()):
+            seen = ticks_of(axis, ends)
+            assert len(seen) >= 3
+            assert_apart([tick.label1.get_window_extent() for tick in seen])
+
+
+def test_seconds_are_logarithmic_unless_the_section_or_the_option_says_otherwise(tmp_path):
+    def scale(section=None, **options):
+        (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], section, **options)
+        return draw(sheet).axes[0].get_xscale()
+
+    assert scale(x="seconds") == scale(x="cpu_seconds") == scale(xscale="log") == "log"
+    assert scale() == scale(x="seconds", xscale="linear") == scale({"xscale": "linear"}, x="seconds") == "linear"
+    assert scale({"xscale": "linear", "x": "seconds"}, xscale="log") == "log"
+    with pytest.raises(RrmbenchError, match="--xscale: found 'lin', allowed is log, linear; did you mean 'linear'"):
+        scale(xscale="lin")
+
+
+def test_the_start_at_0_seconds_enters_a_logarithmic_axis_along_the_line_of_a_linear_one():
+    curve = Curve(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.01, 0.001]))
+    shown = on_log_axis(curve, 0.1, log_y=True)
+    assert shown.x[0] == pytest.approx(0.1) and shown.x[-1] == 2.0
+    np.testing.assert_allclose(shown.y[shown.x <= 1.0], 0.01 ** shown.x[shown.x <= 1.0])
+    assert on_log_axis(Curve(np.zeros(1), np.ones(1)), 0.1, log_y=True).x == [0.1]
+
+
+def test_a_run_that_never_left_0_seconds_is_drawn_on_a_linear_axis(tmp_path):
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec(), stored.trace(seconds_per_pass=0.0))], x="seconds")
+    assert drawn(draw(sheet)).axes[0].get_xscale() == "linear"
+
+
+def test_trials_that_go_on_for_longer_or_diverge_leave_the_axes_and_this_is_said(tmp_path):
+    slow, wild = stored.trace(rate=0.01, seconds_per_pass=9.0), stored.trace()
+    wild["primal"] = stored.OPTIMUM + np.exp(2.0 * wild["passes"])
+    scales = {1: stored.trace(), 2: slow, 4: wild}
+    runs = [stored.result(stored.spec(solver="gd", step_scale=c), columns) for c, columns in scales.items()]
+    experiment = stored.experiment(tmp_path / "e", [*runs, stored.result(stored.spec(), stored.trace(rate=0.1))])
+    manifest = experiment.manifest()
+    for entry in manifest["runs"][:3]:
+        entry["tuned"] = ["solver.step_scale"]
+    experiment.write_manifest(manifest)
+    ((_, sheet),) = sheets(experiment, x="seconds")
+    axes = draw(sheet).axes[0]
+    assert axes.get_xlim()[1] < 1.0 and axes.get_ylim()[1] < 10.0
+    assert "2 of 2 faint curves leave the axes" in sheet.notes
+
+
+def test_a_weak_setting_does_not_stretch_the_axis_and_is_named(tmp_path):
+    wild = stored.trace()
+    wild["gap"] = np.exp(3.0 * wild["passes"])
+    runs = [stored.result(stored.spec(solver="gd", step_scale=1)), stored.result(stored.spec(solver="agd"))]
+    (sheet,) = sheets_of(tmp_path, [*runs, stored.result(stored.spec(solver="gd", step_scale=9), wild)], y="gap")
+    assert draw(sheet).axes[0].get_ylim()[1] < 20.0
+    assert "beyond the axes: gd step_scale=9 (up to 1.1e+26)" in sheet.notes
+
+
+def test_a_loose_reference_is_said_in_words_on_the_panel(tmp_path):
+    for width, words in ((0.05, "loose reference: P(w*) known to 0.05 only"), (1e-4, "P(w*) known to 1e-4 only")):
+        (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], width=width)
+        assert [text.get_text() for text in draw(sheet).axes[0].texts] == [words]
+    (sheet,) = sheets_of(tmp_path / "objective", [stored.result(stored.spec())], width=0.2, y="objective")
+    (text,) = draw(sheet).axes[0].texts
+    assert text.get_text() == "loose reference: P(w*) may be lower by 0.2"
+
+
+def series(solver, **parameters):
+    keys = {"solver": solver, "reduction": "none"} | {f"solver.{key}": value for key, value in parameters.items()}
+    return Series(tuple(keys.items()))
+
+
+def looks(style):
+    return style["color"], style["linestyle"], style["marker"]
+
+
+@pytest.mark.parametrize(("methods", "settings"), [(30, 1), (10, 3), (6, 20), (120, 4), (400, 1), (1, 60)])
+def test_no_two_series_look_the_same(methods, settings):
+    found = [series(f"m{i}", step=j) for i in range(methods) for j in range(settings)]
+    chosen = styles(found, dict.fromkeys(one.method for one in found))
+    assert len({looks(style) for style in chosen.values()}) == methods * settings
+    if settings == 1:  # without the colours, as a printer without them has it, 52 methods still differ
+        grey = [looks(style)[1:] for style in chosen.values()]
+        assert len(set(grey)) >= min(methods, 52)
+
+
+@pytest.mark.parametrize("kinds", [("regularize", 12), ("adapt_reg", 12), ("none", 12)])
+def test_no_two_series_of_a_study_of_reductions_look_the_same(kinds):
+    name, count = kinds
+    both = [("regularize", 1.0), ("adapt_reg", "auto"), *((name, 2.0 + i) for i in range(count))]
+    found = [Series((("solver", "apcg"), ("reduction", name), ("reduction.sigma", sigma))) for name, sigma in both]
+    assert len({looks(style) for style in styles(found, {}).values()}) == len(found)
+
+
+@pytest.mark.parametrize("colour", PALETTE)
+def test_shades_are_dark_enough_for_paper_and_differ_in_grey(colour):
+    lights = [luminance(shade) for shade in shades(colour, 5)]
+    assert lights == sorted(lights) and max(lights) <= 0.55
+    assert min(np.diff(lights)) > 0.0
+
+
+def test_a_method_has_its_colour_in_all_figures_and_under_only(tmp_path):
+    runs = many(datasets=("a",)) + many(solvers=SOLVERS[5:], datasets=("b",))
+    experiment = stored.experiment(tmp_path / "e", runs, {"figure": "dataset"})
+
+    def colours(**options):
+        found = [sheet for _, sheet in sheets(experiment, **options)]
+        return [{label: looks(sheet.styles[one]) for one, label in sheet.labels.items()} for sheet in found]
+
+    first, second = colours()
+    assert len(first) == 30 and len(second) == 15 and second.items() <= first.items()
+    (only,) = colours(only=["solver=svrg", "dataset=a"])
+    assert only.items() <= first.items() and len(only) == 3
+
+
+def test_only_says_what_it_left_out_and_refuses_what_is_not_there(tmp_path):
+    stored.experiment(tmp_path / "a", many(solvers=("gd", "agd")))
+    stored.experiment(tmp_path / "b", many(solvers=("apcg",)))
+    (figure,) = figures(tmp_path, only=["solver=apcg"])
+    assert "only solver=apcg" in figure.texts[-1].get_text()
+    with pytest.raises(RrmbenchError, match=r"solver=agg: no run matches; did you mean 'agd'\? .*gd, agd, apcg"):
+        figures(tmp_path, only=["solver=agg"])
+
+
+@pytest.mark.parametrize(
+    ("datasets", "style", "width"), [("ab", "screen", None), ("a", "paper", "column"), ("abc", "paper", "page")]
+)
+def test_thirty_series_are_told_apart_and_nothing_overlaps(tmp_path, datasets, style, width):
+    failed = [
+        stored.result(stored.spec(solver="odd", seed=k), {}, status="failed", reason=f"{k}: " + "long " * 30)
+        for k in range(4)
+    ]
+    (sheet,) = sheets_of(tmp_path, many(datasets=datasets) + failed, {"columns": "dataset"})
+    figure = drawn(draw(sheet, page_of(style, width, sheet.columns)))
+    assert_on_page(figure)
+    if style == "paper":
+        assert figure.get_figwidth() == {"column": 3.3, "page": 6.9}[width]
+        assert len(figure.legends[0].get_texts()) == 30
+    else:
+        for axes in figure.axes:
+            named = [text for text in axes.texts if text.get_text() in sheet.labels.values()]
+            assert len(named) == 30 and not figure.legends
+            assert_apart([text.get_window_extent() for text in named])
+
+
+def test_up_to_eight_series_share_a_legend_below(tmp_path):
+    (sheet,) = sheets_of(tmp_path, many(scales=(1,), solvers=SOLVERS[:8], datasets="abc"), {"columns": "dataset"})
+    figure = drawn(draw(sheet))
+    assert_on_page(figure)
+    assert len(figure.legends[0].get_texts()) == 8
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.floats(0.001, 0.1))
+def test_labels_keep_their_order_and_distance(wanted, gap):
+    wanted = sorted(wanted)
+    places = spread(wanted, gap)
+    assert all(second - first >= gap - 1e-9 for first, second in pairwise(places))
+    if (len(wanted) - 1) * gap <= 1.0:
+        assert min(places) >= -1e-9 and max(places) <= 1.0 + 1e-9
+    if np.diff(wanted).min(initial=1.0) >= gap:
+        assert places == pytest.approx(wanted)
+
+
+def test_paper_has_small_type_embedded_fonts_and_no_title_that_was_not_asked_for(tmp_path):
+    stored.experiment(tmp_path / "e", many(scales=(1,)))
+    (figure,) = figures(tmp_path, style="paper")
+    texts = [text for text in figure.findobj(lambda one: hasattr(one, "get_fontsize")) if text.get_text()]
+    assert len(texts) > 10 and all(7 <= text.get_fontsize() <= 9 for text in texts)
+    assert figure.get_suptitle() == "" and figure.get_figwidth() == 3.3
+    (path,) = plot(tmp_path, style="paper", width="page", formats=["pdf"])
+    written = path.read_bytes()
+    assert b"/Type3" not in written and b"/FontFile2" in written
+    stored.experiment(tmp_path / "e", many(scales=(1,)), {"title": "Mine"})
+    assert figures(tmp_path, style="paper")[0].get_suptitle() == "Mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"style": "papre"}, "--style: found 'papre', allowed is screen, paper; did you mean 'paper'"),
+        ({"style": "paper", "width": "wide"}, "--width: found 'wide', allowed is column, page"),
+        ({"width": "page"}, "--width page: a figure for the screen takes what it needs; say --style paper"),
+    ],
+)
+def test_unknown_pages_are_refused(tmp_path, options, message):
+    with pytest.raises(RrmbenchError, match=message):
+        figures(tmp_path, **options)
+
+
+def test_figures_are_given_to_notebooks_without_a_file(tmp_path):
+    stored.experiment(tmp_path / "e", many(datasets="ab"), {"figure": "dataset"})
+    before = sorted(tmp_path.rglob("*"))
+    found = figures(tmp_path / "e", x="seconds", y="gap")
+    assert [len(figure.axes) for figure in found] == [1, 1]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("section", [{}, {"xlim": [0, 5], "ylim": [0, 1]}, {"xlim": [-5, -2], "ylim": [1, 1e-5]}])
+@pytest.mark.parametrize(
+    "column", [np.geomspace(1e300, 1.7e308, 21), np.geomspace(5e-324, 1e-300, 21), np.zeros(21) + 3.0]
+)
+def test_numbers_at_the_ends_of_what_there_is_have_a_frame(tmp_path, section, column):
+    columns = stored.trace() | {"gap": column, "seconds": column}
+    runs = [stored.result(stored.spec(seed=seed), columns) for seed in range(2)]
+    (sheet,) = sheets_of(tmp_path, runs, section, x="seconds", y="gap")
+    (frame,) = sheet.frames.values()
+    for ends in frame.x, frame.y:
+        assert min(ends) > 0.0 and max(ends) <= 1e100 and ends[0] != ends[1]
+    drawn(draw(sheet))
