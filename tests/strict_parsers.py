@@ -65,12 +65,12 @@ def reference_ratings(raw):
     """[(row, column, value)] of valid text of ratings."""
     found, separator = [], None
     lines = [line.split("#")[0].strip(" \t\r\v\f") for line in raw.decode("latin-1").split("\n")]
-    for number, line in enumerate(line for line in lines if line):
-        if number == 0:
+    for place, line in enumerate(line for line in lines if line):
+        if place == 0:
             separator = next((sign for sign in ("::", ",") if sign in line), None)
         cells = re.split(r"[ \t\r\v\f]+", line) if separator is None else line.split(separator)
         tokens = [cell.strip(" \t\r\v\f") for cell in cells]
-        if number == 0 and separator == "," and re.match(r"[A-Za-z_]+,[A-Za-z_]+,[A-Za-z_]+", line):
+        if place == 0 and separator == "," and re.match(r"[A-Za-z_]+,[A-Za-z_]+,[A-Za-z_]+", line):
             continue
         need(len(tokens) >= 3)
         found.append((whole(tokens[0], 2**63 - 1), whole(tokens[1], 2**63 - 1), number(tokens[2])))

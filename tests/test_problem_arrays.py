@@ -51,7 +51,7 @@ def test_the_objective_is_that_of_the_mapped_labels():
         (SIGN[:, None], "squared", r"found the shape \(60, 1\), needed is \(n,\)"),
         (np.where(SIGN > 0, SIGN, np.nan), "squared", "found nan, needed are finite numbers"),
         (np.where(SIGN > 0, SIGN, np.inf), "hinge", "found inf, needed are finite numbers"),
-        (np.where(SIGN > 0, "spam", "ham"), "hinge", "needed are numbers"),
+        (np.where(SIGN > 0, "spam", "ham"), "squared", "needed are numbers"),
         (SIGN.astype(complex), "squared", "needed are numbers"),
         (SIGN[:59], "squared", "y has 59 entries, X has 60 rows"),
         (np.ones(60), "max_of_hinge", "needs two classes at least, found 1"),
