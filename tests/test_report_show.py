@@ -113,8 +113,8 @@ def test_deterministic_runs_and_repeated_timings_are_told(lab):
         (row,) = [n for n, line in enumerate(lines) if line.startswith("fista")]
         assert "deterministic" in lines[row + 1]
         text = " ".join(" ".join(lines).split())
-        assert "medians of 3 repeats on one core of 1 of 11 runs" in text
-        assert "greatest spread of the repeats: 25 % (0.2 to 0.25 s), gd" in text
+        assert "seconds: medians of 3 repeats; CAUTION: 10 of 11 runs were timed once" in text
+        assert "the repeats differ by up to 25.0%: gd" in text
 
 
 def test_experiments_without_a_match_are_left_out(lab, folder):
