@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RESULTS ?= results
+# Test processes: half as many again as there are cores, since tests of the command line wait for other processes.
+TESTERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-exhaustive lint check docs fuzz bench reproduction clean
@@ -15,10 +17,10 @@ demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no
 	$(BIN)/rrmbench plot $(RESULTS)/quickstart
 
 test: lint check  ## lint, regression check and the whole test suite
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile
 
 test-exhaustive: $(VENV)/.test  ## what `make test` leaves out of its grids of tests
-	$(BIN)/python -m pytest -n auto --dist worksteal -m exhaustive
+	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -m exhaustive
 
 lint: $(VENV)/.test  ## errors, layout, which wing imports which, types of the public names
 	$(BIN)/ruff check .

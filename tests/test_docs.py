@@ -69,7 +69,11 @@ def of(language):
 
 
 def parts(page):
-    """The blocks of a page by its second-level headings: those below one share a folder."""
+    """The blocks of a page by its second-level headings: those below one share a folder.
+
+    What the front page and the way of a first solver say is tested always, the rest with the exhaustive tests.
+    """
+    marks = [] if page.name in ("README.md", "tutorial.md", "adding_a_solver.md") else [pytest.mark.exhaustive]
     sections = {}
     headings = {n: line for n, line in enumerate(lines(page), 1) if line.startswith("## ")}
     for block in blocks(page):
@@ -77,7 +81,7 @@ def parts(page):
         sections.setdefault(headings.get(above, page.name), []).append(block)
     for heading, inside in sections.items():
         if any(block.language in ("bash", "python") for block in inside):
-            yield pytest.param(inside, id=f"{page.name}: {heading.lstrip('# ')}")
+            yield pytest.param(inside, id=f"{page.name}: {heading.lstrip('# ')}", marks=marks)
 
 
 @pytest.fixture(name="folder")
