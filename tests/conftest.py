@@ -1,7 +1,23 @@
 """Settings for all tests."""
 
+import pytest
 from hypothesis import settings
 
 # Kernels compile inside of a first example; the same examples in each run.
 settings.register_profile("rrmbench", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("rrmbench")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """`@pytest.mark.core(k)`: k cases of a parametrized test, evenly spread, run by default; the rest is exhaustive."""
+    grids = {}
+    for item in items:
+        if item.get_closest_marker("core"):
+            grids.setdefault((item.path, item.originalname), []).append(item)
+    for cases in grids.values():
+        (wanted,) = cases[0].get_closest_marker("core").args
+        kept = {round(k * (len(cases) - 1) / max(wanted - 1, 1)) for k in range(wanted)}
+        for number, item in enumerate(cases):
+            if number not in kept:
+                item.add_marker("exhaustive")

@@ -39,6 +39,7 @@ print(json.dumps([f for f in files if f]))
     return set(json.loads(ran.stdout))
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize("module", sorted({m for kind in KINDS for m in modules_of(kind).values()}))
 def test_the_digest_covers_every_file_that_a_fresh_process_loads(module):
     kind, name = next((k, n) for k in KINDS for n, m in modules_of(k).items() if m == module)
@@ -127,6 +128,7 @@ def write_helpers(folder, factor):
 USUAL = ("import", "compiled", "relative in package")
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("form", oracles.core([(form,) for form in FORMS], lambda form: form in USUAL))
 def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(lab, form):
     imports, factor = FORMS[form]

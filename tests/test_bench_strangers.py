@@ -40,6 +40,7 @@ def content(path):
     return {file: (file.read_bytes() if file.is_file() else None) for file in files}
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("what", LINKS)
 def test_links_inside_a_results_folder_are_refused(lab, what):
     config = lab.config()
@@ -93,6 +94,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(lab):
 ESCAPES = "\x1b]0;owned\x07\x1b[2J", "\x9b31m", "\ud800", "\u202e", "\r", "a\x00b"
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("escape", ESCAPES)
 def test_no_text_of_a_file_reaches_the_terminal_raw(tmp_path, capfd, lab, escape):
     asked = [
@@ -144,7 +146,7 @@ def test_an_exception_of_a_solver_is_recorded_fit_for_a_terminal(lab, name, esca
     assert ran.code == 1
     assert escape not in ran.out + ran.err
     failed = next(result for result in lab.results() if result.status == "failed")
-    assert failed.reason == f"ValueError: {escape.encode('unicode_escape').decode()}"
+    assert failed.reason == f"{name}.py:6 in {name}: ValueError: {escape.encode('unicode_escape').decode()}"
     for command in ("show", lab.out), ("export", lab.out, "--to", lab.folder / "t.csv"), ("plot", lab.out):
         assert lab.cli(*command).code == 0, command
 

@@ -171,6 +171,7 @@ def test_the_package_ships_every_folder_and_the_registry():
         pytest.skip("not a source checkout")
     setup = tomllib.loads((project / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {file.parent.relative_to(project) for file in (project / "rrmbench").rglob("*.py")}
+    folders -= {Path("rrmbench/extending/templates")}  # data of its package
     assert set(setup["packages"]) == {".".join(folder.parts) for folder in folders} | {
         "rrmbench.configs",
         "rrmbench.datasets",

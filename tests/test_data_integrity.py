@@ -73,6 +73,7 @@ def numbers(lab):
     return [*(result.trace[name].tolist() for name in ("passes", "primal", "dual", "gap")), result.w.tolist()]
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(("name", "place"), [*((n, -1 - i) for i, n in enumerate(PARTS)), ("data", 20), ("header", 90)])
 def test_a_run_on_a_damaged_cache_is_that_on_a_sound_one(lab, caplog, name, place):
     config = lab.config(dataset={"path": "toy.txt", "split": 0.75})
@@ -98,6 +99,7 @@ def test_a_damaged_cache_is_told_of_in_one_line(lab):
     assert (ran.out + ran.err).count("data are damaged") == 1
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", [*PARTS, "header"])
 def test_every_byte_of_the_cache_is_covered(folder, caplog, name):
     block = {"path": "four.svm", "test": "four.svm"}

@@ -258,6 +258,7 @@ def config_of(lab, **keys):
     )
 
 
+@pytest.mark.exhaustive
 def test_sequences_run_are_verified_and_plotted(lab):
     config = config_of(lab)
     assert lab.run(config).code == 0

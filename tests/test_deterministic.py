@@ -92,6 +92,8 @@ def test_deterministic_runs_are_made_once_and_said_to_be(lab):
     assert lab.run(config).code == 0
     shown = lab.cli("show", lab.out).out
     assert shown.count("deterministic: once") == 1
+    assert "2 seeds" in shown
+    shown = lab.cli("show", lab.out, "--runs").out
     assert "seed 3" in shown and "seed 4" in shown
     found = {(r.spec["solver"]["name"], r.spec["seed"], r.info.get("deterministic", False)) for r in lab.results()}
     assert found == {("agd", 0, True), ("prox_sdca", 3, False), ("prox_sdca", 4, False)}

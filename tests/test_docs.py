@@ -73,7 +73,7 @@ def parts(page):
 
     What the front page and the way of a first solver say is tested always, the rest with the exhaustive tests.
     """
-    marks = [] if page.name in ("README.md", "tutorial.md", "adding_a_solver.md") else [pytest.mark.exhaustive]
+    marks = [] if page.name in ("README.md", "adding_a_solver.md") else [pytest.mark.exhaustive]
     sections = {}
     headings = {n: line for n, line in enumerate(lines(page), 1) if line.startswith("## ")}
     for block in blocks(page):

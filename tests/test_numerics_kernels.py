@@ -91,6 +91,7 @@ def damage(content, how):
 DAMAGES = ["truncated", "empty", "checksum", "first", "last"]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("how", oracles.core([(how,) for how in DAMAGES], lambda how: how in ("truncated", "checksum")))
 def test_a_damaged_file_of_the_cache_is_dropped_and_made_again(tmp_path, how):
     cache = tmp_path / "cache"

@@ -119,6 +119,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_runs_is_verified_and_plotted(lab, layout):
     write_ratings(lab), write_tasks(lab)

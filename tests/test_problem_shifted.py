@@ -42,6 +42,7 @@ def scale(losses, z):
     return 1e-12 * (1.0 + np.abs(z).max() ** 2 + np.abs(losses.y).max() ** 2)
 
 
+@pytest.mark.core(5)
 @each_loss
 @pytest.mark.parametrize("mu", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(2))

@@ -28,6 +28,7 @@ def weighted(name, mu=0.7, seed=0, **numbers):
     return p, p.smoothed(mu, omega), omega
 
 
+@pytest.mark.core(4)
 @each_loss
 @given(seed=seeds)
 def test_every_sample_is_smoothed_by_its_own_strength(name, seed):

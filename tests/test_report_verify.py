@@ -210,6 +210,7 @@ def stranger({parameters}):
 """
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("kind", ["loss", "regularizer", "solver", "reduction"])
 def test_no_reader_runs_the_code_that_a_result_names(lab, kind):
     lab.run(lab.config(solver="agd", loss="squared"))

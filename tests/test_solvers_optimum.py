@@ -86,6 +86,7 @@ def test_the_lasso_by_solvers_that_need_no_strong_convexity(solver):
     assert p.primal(found.w) == pytest.approx(p.primal(w), rel=1e-8)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("solver", ["apcg", "prox_sdca", "agd"])
 def test_the_lasso_by_adapt_reg(solver):
     w, p = lasso()

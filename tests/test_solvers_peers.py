@@ -183,7 +183,7 @@ def test_results_of_a_black_box_are_read_over_seconds(lab):
 @pytest.mark.parametrize(
     ("loss", "psi", "solver", "words"),
     [
-        ("squared", "l1", "liblinear", "liblinear is for Hinge or SquaredHinge or Logistic only"),
+        ("squared", "l1", "liblinear", "liblinear is for (Hinge or SquaredHinge or Logistic) and Zero only"),
         ("smoothed_hinge", "l2", "liblinear", "not for smoothed_hinge with l2"),
         ("hinge", "l1", "sklearn_cd", "sklearn_cd is for Squared only, and not for hinge with l1"),
     ],

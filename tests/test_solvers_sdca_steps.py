@@ -66,6 +66,7 @@ def test_option_1_maximizes_its_bound(loss, regularizer):
     assert increased > 0
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", MULTICLASS)
 def test_option_1_maximizes_the_dual_over_all_rows(loss):
     p = multiclass(loss)
@@ -146,6 +147,7 @@ def test_line_search_without_smoothness(loss):
         assert one_step(p, b, i, "II")[i] == pytest.approx(-paper_step(loss, "II", p, b, i), abs=1e-7)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("loss", "option"),
     oracles.core(
@@ -186,6 +188,7 @@ def test_options_are_figure_1_for_rows(loss, option):
         np.testing.assert_allclose(new, b[i] + share * h, atol=1e-6 if option == "II" else 1e-12)
 
 
+@pytest.mark.core(10)
 @each_option
 @pytest.mark.parametrize("loss", [*SMOOTH, "smoothed_max_of_hinge", "soft_max_of_hinge"])
 def test_no_step_lowers_the_dual(option, loss):

@@ -272,7 +272,7 @@ def test_a_library_that_is_not_installed_is_listed_and_its_runs_skipped(lab, mon
 
 
 def test_the_library_of_a_plug_in_is_looked_for_too(lab):
-    plugin = lab.folder / "absent.py"
+    plugin = lab.folder / "uninstalled.py"
     plugin.write_text(
         "import rrmbench\n@rrmbench.solver(library='no_such_library')\ndef absent(problem, start, rng):\n    yield\n"
     )

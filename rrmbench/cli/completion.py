@@ -12,7 +12,7 @@ def datasets(incomplete: str):
     """The names of the registered data sets."""
     from rrmbench.data import places
 
-    folders = (places.own_registry(), places.shipped_registry())
+    folders = (places.own_registry(), places.shipped("datasets"))
     return _starting(incomplete, sorted({file.stem for folder in folders for file in folder.glob("*.yaml")}))
 
 

@@ -39,7 +39,8 @@ def find(text):
         return places.shipped("configs") / own
     if is_folder:
         return path
-    hint = nearest(text.removeprefix("configs/").removesuffix(SUFFIX), known)
+    bare = text.removeprefix("configs/").removesuffix(SUFFIX)
+    hint = f"; did you mean '{bare}'?" if bare in known else nearest(bare, known)
     raise RrmbenchError(
         f"{quoted(text)}: no such file, and no shipped configuration of this name{hint} "
         "('rrmbench list configs' shows them)"

@@ -84,7 +84,8 @@ def _sentence(missing, spec, has):
     classes = sorted(trait for trait in rest if trait[:1].isupper())  # of losses or of regularizers
     if classes:
         found = f"{_owner('loss', spec)} with {_owner('regularizer', spec)}"
-        clauses.append(f"is for {' and '.join(classes)} only, and not for {found}")
+        wanted = [f"({name})" if " or " in name and len(classes) > 1 else name for name in classes]
+        clauses.append(f"is for {' and '.join(wanted)} only, and not for {found}")
     for trait in sorted(rest.difference(classes)):
         needed, part, said = _words(trait)
         clauses.append(f"needs {needed}; {_owner(part, spec)} is not {said}")
