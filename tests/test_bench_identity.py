@@ -128,7 +128,7 @@ def write_helpers(folder, factor):
 USUAL = ("import", "compiled", "relative in package")
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("form", oracles.core([(form,) for form in FORMS], lambda form: form in USUAL))
 def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(lab, form):
     imports, factor = FORMS[form]

@@ -71,9 +71,9 @@ def of(language):
 def parts(page):
     """The blocks of a page by its second-level headings: those below one share a folder.
 
-    What the front page and the way of a first solver say is tested always, the rest with the exhaustive tests.
+    What the front page says is tested always, the rest with the exhaustive tests.
     """
-    marks = [] if page.name in ("README.md", "adding_a_solver.md") else [pytest.mark.exhaustive]
+    marks = [] if page.name == "README.md" else [pytest.mark.exhaustive]
     sections = {}
     headings = {n: line for n, line in enumerate(lines(page), 1) if line.startswith("## ")}
     for block in blocks(page):
