@@ -152,7 +152,7 @@ def test_plug_ins_are_sent_with_what_they_import_and_limits_hold(lab, cluster):
         "mine": "done", "sleep": "timeout", "kill": "killed", "raise": "failed"
     }  # fmt: skip
     assert results["mine"].w[:2].tolist() == [0.5, 1.0]  # what is beside it, and that it came from a cache
-    assert results["raise"].reason == "ValueError: gone wrong"
+    assert results["raise"].reason.endswith(" in act: ValueError: gone wrong")
     assert [results[how].points for how in ("sleep", "kill", "raise")] == [2, 2, 2]
     shipped = [p.name for p in (cluster.cache("one") / "plugins").rglob("*.py")]
     assert sorted(shipped) == ["__init__.py", "beside.py", "mine.py", "misbehaving.py"]

@@ -274,7 +274,8 @@ def test_a_library_that_is_not_installed_is_listed_and_its_runs_skipped(lab, mon
 def test_the_library_of_a_plug_in_is_looked_for_too(lab):
     plugin = lab.folder / "uninstalled.py"
     plugin.write_text(
-        "import rrmbench\n@rrmbench.solver(library='no_such_library')\ndef uninstalled(problem, start, rng):\n    yield\n"
+        "import rrmbench\n\n\n@rrmbench.solver(library='no_such_library')\n"
+        "def uninstalled(problem, start, rng):\n    yield\n"
     )
     ran = lab.run(lab.config(solver=["agd", {"path": str(plugin), "name": "uninstalled"}], stop={"passes": 3}))
     assert ran.code == 0

@@ -29,11 +29,11 @@ def suspects(loss, regularizer):
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
-    The first candidate of a sum over samples is b = 0, with D(0) = min phi + min Psi. The others are the solver's own b
-    where there is one. Where the problem is not strongly convex, they are also the losses' derivatives at X w, which
-    need less scaling than the b of a regularized problem. For solvers without b they are the losses' derivatives at
-    X w, smoothed by a geometric grid of mu around the best mu so far, and the average of past candidates, weighted by
-    passes, which converges for subgradient methods.
+    The first candidate of a regularized sum over samples is b = 0, with D(0) = min phi + min Psi. The others are
+    the solver's own b where there is one. Where the problem is not strongly convex, they are also the losses'
+    derivatives at X w, which need less scaling than the b of a regularized problem. For solvers without b they are
+    the losses' derivatives at X w, smoothed by a geometric grid of mu around the best mu so far, and the average of
+    past candidates, weighted by passes, which converges for subgradient methods.
     """
 
     def __init__(self, problem):
@@ -46,7 +46,7 @@ class Certifier:
 
     def update(self, x, z):
         """Take the Iterate `x` with z = X w into account."""
-        if self.b is None and "separable" in self.problem.traits:
+        if self.b is None and "separable" in self.problem.traits and not self._is_free():
             self._offer(np.zeros(self.problem.output_shape))
         if x.b is None:
             self._construct(x, z)
@@ -54,6 +54,10 @@ class Certifier:
             self._offer(x.b)
             if self.problem.strong_convexity == 0.0:
                 self._offer(self.problem.loss_dual(z))
+
+    def _is_free(self):
+        """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
+        return "Zero" in self.problem.traits and self.problem.strong_convexity == 0.0
 
     def _offer(self, b):
         self._keep(*self.problem.certificate(b))
