@@ -157,6 +157,7 @@ def test_a_run_missing_from_the_results_is_a_regression(lab):
     assert "missing" in ran.out
 
 
+@pytest.mark.exhaustive
 def test_verify_recomputes_multiclass_results_too(lab):
     (lab.folder / "three.txt").write_text(rows(labels=(1, 2, 3)))
     losses = ["max_of_hinge", {"name": "smoothed_max_of_hinge", "gamma": 0.1}, "soft_max_of_hinge"]

@@ -107,6 +107,7 @@ def test_a_damaged_file_of_the_cache_is_dropped_and_made_again(tmp_path, how):
     assert python(REPORT, cache)[3:] == [misses, "0"]
 
 
+@pytest.mark.exhaustive
 def test_a_file_of_another_kernel_is_not_taken_for_this_one(tmp_path):
     """As after a file system mixed two files up: each is whole, and of another key."""
     cache = tmp_path / "cache"
@@ -180,6 +181,7 @@ def test_plugin_loss_is_compiled_cached_and_harmless_when_gone(tmp_path):
     assert python(REPORT, cache)[3:] == [misses, "0"]
 
 
+@pytest.mark.exhaustive
 def test_class_of_an_unknown_file_stays_out_of_the_cache(tmp_path):
     # as in a notebook: the class is in __main__, and the cache's directory is that of the shipped components
     script = """
@@ -219,6 +221,7 @@ print(sorted({f.name.split("-")[0] for f in (fingerprint.cache_root() / "kernels
     assert "".join(names) == "['random.below','random.draw_integers','random.splitmix64']"
 
 
+@pytest.mark.exhaustive
 def test_a_plugin_in_memory_before_the_folder_was_chosen_is_compiled_again(tmp_path):
     cache, plugin = tmp_path / "cache", tmp_path / "mine.py"
     plugin.write_text(PLUGIN)

@@ -119,6 +119,7 @@ def test_every_single_forgery_of_a_result_is_found(lab):
     assert not missed
 
 
+@pytest.mark.exhaustive
 def test_what_a_lifted_dual_variable_says_is_checked_and_what_is_left_is_said(lab):
     lab.run(lab.config(loss="f1", solver="fista", reduction={"name": "smooth", "mu": 1e-3}, stop={"passes": 20}))
     ran = lab.cli("verify", lab.out)
@@ -243,6 +244,7 @@ def test_no_reader_runs_the_code_that_a_result_names(lab, kind):
     assert marker.exists()
 
 
+@pytest.mark.exhaustive
 def test_the_figure_says_why_a_bound_is_missing(lab):
     plugin = lab.folder / "bounded.py"
     plugin.write_text(PLUGIN)
