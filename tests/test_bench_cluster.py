@@ -156,7 +156,7 @@ def test_plug_ins_are_sent_with_what_they_import_and_limits_hold(lab, cluster):
     assert [results[how].points for how in ("sleep", "kill", "raise")] == [2, 2, 2]
     shipped = [p.name for p in (cluster.cache("one") / "plugins").rglob("*.py")]
     assert sorted(shipped) == ["__init__.py", "beside.py", "mine.py", "misbehaving.py"]
-    assert {r.info["concurrent_runs"] for r in results.values()} <= {1, 2}
+    assert {r.info["concurrent_runs"] for r in results.values()} <= {1, 2, 3}  # the look at the code is a child, too
 
 
 MINE = """
