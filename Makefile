@@ -16,10 +16,9 @@ demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no
 	$(BIN)/rrmbench run configs/quickstart.yaml -o $(RESULTS)
 	$(BIN)/rrmbench plot $(RESULTS)/quickstart
 
-# Files in the order of their names: those with few and long tests would otherwise come last, and be waited for.
 test: $(VENV)/.test  ## lint, regression check and the whole test suite
 	$(MAKE) -j2 lint check
-	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile
 
 test-exhaustive: $(VENV)/.test  ## what `make test` leaves out of its grids of tests
 	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -m exhaustive
