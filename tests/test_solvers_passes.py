@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from rrmbench import registry
 from rrmbench.data.layout import kernelized
+from rrmbench.extending.problems import dense, sparse
 from rrmbench.extending.touched import Touched, kernels_in_memory
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -25,18 +26,6 @@ def _no_cache_on_disk():
 
 
 N = 24
-
-
-def dense():
-    return np.random.default_rng(0).standard_normal((N, 5))
-
-
-def sparse():
-    """Four entries in each row of 40, so that a step reads as much as any other."""
-    rng, X = np.random.default_rng(1), np.zeros((N, 40))
-    for row in X:
-        row[rng.permutation(40)[:4]] = rng.standard_normal(4)
-    return X
 
 
 def kernel():

@@ -19,15 +19,19 @@ def record(run):
     return repeats, found.get("pinned") is not None, float(spread) if known else math.inf
 
 
+def how_many(repeats):
+    """The numbers of repeats in words: "3", or "3 to 5"."""
+    return f"{min(repeats)}" if min(repeats) == max(repeats) else f"{min(repeats)} to {max(repeats)}"
+
+
 def told(runs):
     """Yield how the seconds of StoredRuns were measured, where some are medians of repeats."""
     records = {run: one for run in runs if (one := record(run))}
     if not records:
         return
     repeats, _, spreads = zip(*records.values(), strict=True)
-    each = f"{min(repeats)}" if min(repeats) == max(repeats) else f"{min(repeats)} to {max(repeats)}"
     once = len(runs) - len(records)
-    yield f"seconds: medians of {each} repeats" + (
+    yield f"seconds: medians of {how_many(repeats)} repeats" + (
         f"; CAUTION: {once} of {len(runs)} runs were timed once" * (once > 0)
     )
     worst = max(records, key=lambda run: records[run][2])

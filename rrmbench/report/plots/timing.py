@@ -3,7 +3,7 @@
 import math
 
 from rrmbench.report.plots.curves import TIMED
-from rrmbench.report.timing import record
+from rrmbench.report.timing import how_many, record
 
 
 def timing(runs, axes):
@@ -15,9 +15,8 @@ def timing(runs, axes):
     timed = [one for one in records if one]
     if timed:
         repeats, pins, spreads = zip(*timed, strict=True)
-        each = f"{min(repeats)}" if min(repeats) == max(repeats) else f"{min(repeats)} to {max(repeats)}"
         differ = f", which differ by up to {max(spreads):.0%}" if max(spreads) < math.inf else ""
-        yield f"timed alone, {'pinned to one core, ' * all(pins)}the median of {each} repeats{differ}"
+        yield f"timed alone, {'pinned to one core, ' * all(pins)}the median of {how_many(repeats)} repeats{differ}"
     if timed and len(timed) < len(runs):
         yield f"CAUTION: {len(runs) - len(timed)} of {len(runs)} runs were timed once, without repeats"
     together = sorted({_together(run) for run, one in zip(runs, records, strict=True) if not one})
