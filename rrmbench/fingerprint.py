@@ -27,7 +27,7 @@ from rrmbench.numerics import kernel_folder
 PACKAGE = Path(__file__).resolve().parent
 EVERY_RUN = (PACKAGE / "bench" / "worker.py", PACKAGE / "data" / "prepare.py")
 EVERY_PROBLEM = (PACKAGE / "problem" / "problem.py", PACKAGE / "data" / "prepare.py")
-FOLDERS = ("losses", "regularizers", "solvers", "reductions")
+FOLDERS = ("losses", "regularizers", "solvers", "reductions", "numerics")
 
 unforeseen = set()  # files that plug-ins have imported though their text does not say so
 

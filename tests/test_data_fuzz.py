@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strict_parsers import Refused, parsed_libsvm, parsed_ratings, reference_libsvm, reference_ratings
 
-from rrmbench.data import prepare, spec
+from rrmbench.data import libsvm, libsvm_blocks, prepare, spec
 from rrmbench.errors import RrmbenchError
 
 FACTOR = int(os.environ.get("RRMBENCH_FUZZ", 1))
@@ -156,11 +156,22 @@ def damaged(draw, raw):
     return bytes(raw)
 
 
+def check_both_readers(kind, raw, monkeypatch):
+    """The readers of small and of large files give what the strict parser gives; the latter reads all that is right."""
+    Path("rows.svm").write_bytes(raw)
+    expected = reference(reference_libsvm, raw)
+    assert outcome(kind, parsed_libsvm, "rows.svm") == expected
+    with monkeypatch.context() as patch:
+        patch.setattr(libsvm, "LARGE", 0)
+        patch.setattr(libsvm_blocks, "BLOCK", 8)
+        assert outcome(f"{kind} in blocks", parsed_libsvm, "rows.svm") == expected
+        assert expected is None or libsvm_blocks.read("rows.svm") is not None
+
+
 @fuzz
 @given(raw=damaged(libsvm_lines()))
-def test_libsvm_text_is_read_as_by_a_strict_parser_or_refused(raw):
-    Path("rows.svm").write_bytes(raw)
-    assert outcome("libsvm", parsed_libsvm, "rows.svm") == reference(reference_libsvm, raw)
+def test_libsvm_text_is_read_as_by_a_strict_parser_or_refused(raw, monkeypatch):
+    check_both_readers("libsvm", raw, monkeypatch)
 
 
 LABELS = st.sampled_from(["1", "1", "-1", "+2", "2,3", " -1", "qid:1", "1:1", "# 1"])
@@ -171,10 +182,8 @@ WORDS = ["qid:1", "qid:+1", "qid3:5", "qid", "1:1", "2:-1", "3:1e1", "+3:1", "-0
 @given(
     lines=st.lists(st.tuples(LABELS, st.lists(st.sampled_from(WORDS), max_size=2)), min_size=1, max_size=2), gap=gaps
 )
-def test_words_in_any_order_are_read_as_by_a_strict_parser_or_refused(lines, gap):
-    raw = "\n".join(gap.join([label, *words]) for label, words in lines).encode()
-    Path("rows.svm").write_bytes(raw)
-    assert outcome("words", parsed_libsvm, "rows.svm") == reference(reference_libsvm, raw)
+def test_words_in_any_order_are_read_as_by_a_strict_parser_or_refused(lines, gap, monkeypatch):
+    check_both_readers("words", "\n".join(gap.join([label, *words]) for label, words in lines).encode(), monkeypatch)
 
 
 @fuzz
@@ -330,7 +339,8 @@ def test_prepared_data_are_finite_or_refused(raw, block, labels):
 
 def test_every_kind_of_outcome_came_up():
     """A fuzzer that only ever finds errors, or never one, tests nothing; `pytest -s` shows the counts."""
-    kinds = {"libsvm", "words", "ratings", "compressed", "block", "prepared"}
+    libsvm_kinds = {"libsvm", "libsvm in blocks", "words", "words in blocks"}
+    kinds = libsvm_kinds | {"ratings", "compressed", "block", "prepared"}
     if not {kind for kind, _ in outcomes} >= kinds:
         pytest.skip("not all tests of this file ran in this process")
     print(dict(outcomes))

@@ -1,15 +1,15 @@
 """The LibSVM text format: one row per line, `label [qid:q] index:value ... [# comment]`.
 
-scikit-learn parses. It lets NaN, infinities, digits with underscores, indices with signs and whatever begins with
+scikit-learn parses small files. It lets NaN, infinities, digits with underscores, indices with signs and whatever begins with
 `qid` through, and its errors name no line; so text and arrays are checked, and when anything is wrong our own reading
-finds the first bad token.
+finds the first bad token. Large files are read by `libsvm_blocks`, if every line of them is right.
 """
 
 import re
 from pathlib import Path
 
 from rrmbench.data.parsed import Parsed
-from rrmbench.data.streams import open_text
+from rrmbench.data.streams import COMPRESSED, open_text
 from rrmbench.errors import RrmbenchError, printable
 
 LARGEST_INDEX = 2**31 - 1
@@ -19,6 +19,7 @@ NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WRONG_QID = re.compile(rb"qid(?!:[0-9]+(?:[\s#]|$))")
 SPACES = (b" ", b"\t", b"\v", b"\f", b"\r")
 CHUNK = 1 << 18
+LARGE = 1 << 24  # bytes of text, which scikit-learn reads in about the time that the parser of blocks compiles in
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -27,10 +28,7 @@ def read(path, zero_based=None):
 
     Raises RrmbenchError 'FILE:LINE: found 'TOKEN': ...' at the first bad token.
     """
-    try:
-        X, labels, qid = _parse(path, multilabel=False)
-    except (ValueError, OverflowError):
-        X, labels, qid = _parse_lists(path, zero_based)
+    X, labels, qid = (_parse_blocks(path) if _is_large(path) else None) or _parse_lines(path, zero_based)
     if X.shape[0] == 0:
         raise RrmbenchError(f"{path}: no data row in the file")
     if X.nnz == 0:
@@ -96,6 +94,25 @@ def _suspicious(text):
     )
 
 
+def _is_large(path):
+    path = Path(path)
+    ratio = 4 if path.suffix in COMPRESSED else 1  # of compressed text
+    return path.is_file() and ratio * path.stat().st_size >= LARGE
+
+
+def _parse_blocks(path):
+    from rrmbench.data import libsvm_blocks
+
+    return libsvm_blocks.read(path)
+
+
+def _parse_lines(path, zero_based):
+    try:
+        return _parse(path, multilabel=False)
+    except (ValueError, OverflowError):
+        return _parse_lists(path, zero_based)
+
+
 def _parse(path, multilabel):
     from sklearn.datasets import load_svmlight_file
 
@@ -129,7 +146,8 @@ def _label_lists(path):
 def _from_zero(X):
     from scipy.sparse import csr_array
 
-    return csr_array((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], X.shape[1] - 1))
+    X.indices -= 1  # in place: X is large, and nobody else has it
+    return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], X.shape[1] - 1))
 
 
 def _check_finite(path, X, labels, zero_based):
