@@ -93,10 +93,12 @@ def test_norms_are_right_where_squares_are_out_of_range(folder):
     np.testing.assert_allclose(X(load(path="tiny.svm", scale="mean_norm")), [[0.6, 0.8]] * 2, rtol=1e-15)
 
 
-def test_norms_are_those_of_the_plain_formula_to_the_last_bit():
+@pytest.mark.parametrize("piece", [1, 97, 1 << 20])
+def test_norms_are_those_of_the_plain_formula_to_the_last_bit(monkeypatch, piece):
     from scipy.sparse import csr_array, random_array
 
     rows = csr_array(random_array((200, 50), density=0.3, rng=np.random.default_rng(0), format="csr"))
+    monkeypatch.setattr(transform, "PIECE", piece)
     rows.data *= np.random.default_rng(1).choice([1e-5, 1.0, 7.0, 1e9], size=rows.nnz)
     plain = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     assert (transform.row_norms(rows) == plain).all()

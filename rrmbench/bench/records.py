@@ -67,6 +67,7 @@ def header(content: dict, run: str) -> dict:
         f"{units!r}",
     )
     _timing(timing)
+    _memory(content.get("memory", {}))
     _need(content.get("deterministic") in (None, True, False), "deterministic", f"{content.get('deterministic')!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
     _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")
@@ -84,6 +85,13 @@ def _timing(timing: Any) -> None:
     seconds = timing.get("seconds", [])
     _need(isinstance(seconds, list) and all(map(_is_number, seconds)), "timing.seconds", f"{seconds!r}")
     _need(_is_number(spread) and 0 <= spread < math.inf, "timing.spread", f"{spread!r}")
+
+
+def _memory(memory: Any) -> None:
+    """Check what a run says of the memory that it took."""
+    _need(isinstance(memory, dict), "memory", "no mapping")
+    for name in ("peak_bytes", "own_bytes"):
+        _need(type(memory.get(name, 0)) is int and 0 <= memory.get(name, 0) < 2**63, f"memory.{name}", "no size")
 
 
 def manifest(content: dict) -> dict:

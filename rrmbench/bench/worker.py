@@ -20,7 +20,7 @@ from textwrap import shorten
 import numpy as np
 
 from rrmbench import crashes, fingerprint, registry
-from rrmbench.bench import yardstick
+from rrmbench.bench import memory, yardstick
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.pinning import pin
 from rrmbench.bench.problems import problem_of
@@ -136,6 +136,7 @@ def _run(task, connection, held):
     for row in trace:
         connection.send(("row", row))
     facts["yardstick_cpu_seconds"].append(yardstick.measure())
+    facts["memory"] = memory.of_this_process()
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
     if trace.b is not None:
         facts["b"] = trace.b

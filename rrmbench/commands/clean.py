@@ -1,7 +1,7 @@
 """`rrmbench clean`: what would go, or went, and how much that is."""
 
 from rrmbench.commands import PLAIN
-from rrmbench.commands.sizes import megabytes
+from rrmbench.report.sizes import megabytes
 from rrmbench.errors import RrmbenchError
 
 

@@ -13,7 +13,7 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
-from rrmbench.commands.sizes import megabytes
+from rrmbench.report.sizes import megabytes
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in
 from rrmbench.folders import cache_root

@@ -211,7 +211,7 @@ def _arrays(X, y):
     pointers = np.int32 if X.nnz < 2**31 else np.int64
     return {
         "data": X.data.astype(np.float64, copy=False),
-        "indices": X.indices.astype(np.uint32),
+        "indices": X.indices.view(np.uint32) if X.indices.dtype == np.int32 else X.indices.astype(np.uint32),
         "indptr": X.indptr.astype(pointers),
         "y": y.astype(np.float64, copy=False),
     }

@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench.data.streams import open_text
 from rrmbench.numerics.libsvm_rows import parse
 
-BLOCK = 1 << 23  # bytes
+BLOCK = 1 << 20  # bytes
 THREADS = 4  # at most: one more reads the file and joins what they have read
 GROWTH = 1.125
 

@@ -1,11 +1,16 @@
 """The steps of preparation on CSR rows and labels. Each returns new values and changes nothing."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from rrmbench.data import folds
 from rrmbench.data.draws import ordering
 from rrmbench.errors import RrmbenchError
+
+
+PIECE = 1 << 20  # stored entries
 
 
 def subset_rows(n, size, seed, where, kind="rows"):
@@ -72,6 +77,13 @@ def flipped(y, fraction, seed, where):
 
 def row_norms(X):
     """The Euclidean norms of the rows, also of those whose squares are beyond the range of floats."""
+    # some rows at a time: the steps need several times the memory of what they are applied to
+    places = np.searchsorted(X.indptr, np.arange(PIECE, X.nnz, PIECE))
+    bounds = np.unique([0, *places, X.shape[0]])
+    return np.concatenate([_norms_of(X[a:b]) for a, b in pairwise(bounds)])
+
+
+def _norms_of(X):
     # powers of two change no digit: wherever the squares can be summed as they are, the result is the same
     _, exponents = np.frexp(abs(X).max(axis=1).toarray().ravel())
     Y = csr_array((np.ldexp(X.data, -np.repeat(exponents, np.diff(X.indptr))), X.indices, X.indptr), shape=X.shape)
@@ -93,7 +105,9 @@ def scaler(X, scale, where):
 
     def scaled(part):
         with np.errstate(over="ignore", invalid="ignore"):
-            X = csr_array((part.data * factors(part), part.indices, part.indptr), shape=part.shape)
+            f = factors(part)
+            values = np.multiply(f, part.data, out=f if f.shape == part.data.shape else None)
+            X = csr_array((values, part.indices, part.indptr), shape=part.shape)
         return finite(X, f"scale: {scale}", where)
 
     return scaled

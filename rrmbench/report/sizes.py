@@ -1,4 +1,4 @@
-"""Sizes in words."""
+"""Sizes of files and of memory in words."""
 
 
 def megabytes(size):
