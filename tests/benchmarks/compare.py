@@ -3,11 +3,16 @@
     python tests/benchmarks/compare.py [results]
 
 runs what is missing of configs/bench.yaml, one run at a time, on the data sets that are here (others are named and
-left out), and prints the CPU seconds of the fastest solver of this package next to the fastest other library. Two
-tables: until P(w) - D* is small, D* the greatest certified dual value of all runs, which judges the models alone; and
-until the run's own certificate says so, P(w) - D(b), where a library without b has one made from its w. Within 20 % is
-a tie. A dash: nobody got there in the time of the configuration. A library's time has the check and conversion of its
-input in it, see `rrmbench.solvers.peers.black_box`. "7: 6" says among how many settings each side's best was found.
+left out), and prints cell by cell the CPU seconds of the fastest solver of this package, those of the fastest other
+library, and their ratio, below 1 where ours is faster. Two tables: until P(w) - D* is small beside P(0), D* the
+greatest certified dual value of all runs, which judges the models alone; and until the run's own certificate says so,
+P(w) - D(b), where a library without b has one made from its w. Within 20 % is a tie. A dash: nobody got there in the
+time of the configuration. A library's time has the check and conversion of its input in it, see
+`rrmbench.solvers.peers.black_box`. "7:6" says among how many settings each side's best was found. A star marks a cell
+of a data set that this package was not tuned to.
+
+Below each table are the geometric means of the ratios, a block for each kind of problem and level, over the cells that
+both sides reach; cells that one side alone reaches have no ratio, and are counted beside the mean.
 """
 
 import subprocess
@@ -23,8 +28,9 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.report.results import points_to
 
 CONFIG = Path(__file__).parents[2] / "configs" / "bench.yaml"
-LEVELS = (1e-3, 1e-6)
+LEVELS = (1e-3, 1e-6)  # of P(0)
 TIE = 1.2
+TUNED_TO = {"rcv1_subsets", "covtype_sample20k_scale", "tall_table"}  # on which solvers of this package were tried out
 MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}
 PROBLEM = ["dataset", "loss", "l1", "l2"]
 
@@ -68,10 +74,10 @@ def is_peer(solver):
 def best(runs, measure, level):
     """(CPU seconds, solver) of the run whose `measure` is first at or below `level`; (inf, "-") if none is."""
     times = [(np.inf, "-")]
-    for (_, solver), points in runs.groupby(["run", "solver"], sort=False):
+    for (_, method), points in runs.groupby(["run", "method"], sort=False):
         (point,) = points_to(points[measure], [level])
         if point is not None:
-            times.append((points["cpu_seconds"].iloc[point], solver))
+            times.append((points["cpu_seconds"].iloc[point], method))
     return min(times)
 
 
@@ -85,41 +91,79 @@ def verdict(ours, theirs):
 
 def described(problem):
     dataset, loss, l1, l2 = problem
-    return f"{dataset:24s} {loss:14s} l1 {l1:5.0e} l2 {l2:7.1e} "
+    star = " " if dataset in TUNED_TO else "*"
+    return f"{dataset:.16s}{star:{max(1, 17 - len(dataset))}s} {loss:14s} {l1:6.1e} {l2:6.1e}"
+
+
+def block(problem):
+    """The kind of problem, over which a mean is taken."""
+    _, loss, l1, l2 = problem
+    return f"{loss} with {'elastic net' if l1 and l2 else 'l1' if l1 else 'l2'}"
 
 
 def tidy(table):
-    """The results with the columns l1, l2, peer and accuracy = P(w) - D*, D* read off the suboptimality."""
-    parameters = table.reindex(columns=["regularizer.l1", "regularizer.l2", "regularizer.strength"])
-    l1, l2, strength = (column for _, column in parameters.items())
+    """The results with the columns l1, l2, peer, method, and accuracy = P(w) - D* and gap relative to P(0).
+
+    D* is read off the suboptimality, P(0) off the starts: P of a start is that of w = 0.
+    """
+    parameters = table.reindex(columns=[f"regularizer.{key}" for key in ("l1", "l2", "strength")])
+    l1, l2, strength = (column.astype(float) for _, column in parameters.items())
+    name = table["regularizer"]
+    l1, l2 = l1.fillna(strength.where(name == "l1", 0.0)), l2.fillna(strength.where(name == "l2", 0.0))
     peer = table["solver"].map({name: is_peer(name) for name in table["solver"].unique()})
-    table = table.assign(l1=l1.fillna(0.0), l2=l2.fillna(strength), peer=peer)
+    reduction = table["reduction"].where(table["reduction"] != "none", "")
+    method = (reduction + " " + table["solver"]).str.strip()
+    table = table.assign(l1=l1, l2=l2, peer=peer, method=method)
     table["D*"] = table["primal"] - table["suboptimality"]  # empty below the width of the reference
-    table["D*"] = table.groupby(PROBLEM)["D*"].transform("max")
-    return table.assign(accuracy=table["primal"] - table["D*"])
+    problems = table.groupby(PROBLEM)
+    start = table["primal"].where(table["point"] == 0).groupby([table[key] for key in PROBLEM]).transform("max")
+    return table.assign(accuracy=(table["primal"] - problems["D*"].transform("max")) / start, gap=table["gap"] / start)
 
 
 def report(results):
-    """Print both tables, and what failed."""
+    """Print both tables with their means, and what failed."""
     table = tidy(load_results(results))
     for measure in ("accuracy", "gap"):
-        print(f"\nCPU seconds until {MEASURES[measure]} is at most ...")
+        print(f"\nCPU seconds until {MEASURES[measure]}, over P(0), is at most ...")
+        print(f"{'data':17s} {'loss':14s} {'l1':>7s} {'l2':>7s}   level  ours{'':28s}library{'':18s}ratio")
+        ratios = {}
         for problem, runs in table.groupby(PROBLEM, sort=False):
             for level in LEVELS:
-                print(described(problem), line(runs, measure, level))
+                said, ratio = line(runs, measure, level)
+                print(described(problem), said)
+                if runs["peer"].any():
+                    ratios.setdefault((block(problem), level), []).append(ratio)
+        means(ratios)
+    print(f"\n* not tuned to: {', '.join(sorted(set(table['dataset']) - TUNED_TO))}")
     failed = table[table["status"] == "failed"].drop_duplicates(["solver", "reason"])
     for solver, reason in failed[["solver", "reason"]].itertuples(index=False):
         print(f"failed: {solver}: {reason}")
 
 
 def line(runs, measure, level):
-    """Level, ours, theirs, the numbers of settings of both, and the verdict."""
+    """(level, ours, theirs, their ratio, the numbers of settings of both, and the verdict; the ratio)."""
     ours, mine = best(runs[~runs["peer"]], measure, level)
     theirs, library = best(runs[runs["peer"]], measure, level)
+    both = np.isfinite(ours) and np.isfinite(theirs)
+    ratio = ours / theirs if both else np.nan
     said = verdict(ours, theirs) if runs["peer"].any() else "no other library"
-    shown = f"{_seconds(ours):>8s} {mine:22s} {_seconds(theirs):>8s} {library:16s}"
+    shown = f"{_seconds(ours):>6s} {mine:24.24s} {_seconds(theirs):>6s} {library:16s} {f'{ratio:5.2f}' if both else '':5s}"
     many = runs.groupby("peer")["run"].nunique()  # settings that each side may choose from
-    return f"{level:6.0e} {shown} {many.get(False, 0):2d}:{many.get(True, 0):2d} {said}".rstrip()
+    settings = f"{many.get(False, 0)}:{many.get(True, 0)}"
+    return f"{level:7.0e} {shown} {settings:5s} {said}".rstrip(), (ratio if both else (ours, theirs))
+
+
+def means(ratios):
+    """Print the geometric mean of each block and level, and of all; `ratios` has a number, or a pair for a dash."""
+    everything = {("all", level): [r for (_, at), some in ratios.items() if at == level for r in some] for level in LEVELS}
+    print("geometric mean of the ratios")
+    for (name, level), some in (ratios | everything).items():
+        known = [r for r in some if not isinstance(r, tuple)]
+        mean = f"{np.exp(np.mean(np.log(known))):5.2f}" if known else "    -"
+        alone = [pair for pair in some if isinstance(pair, tuple)]
+        ours, theirs = (sum(pair[side] < np.inf for pair in alone) for side in (0, 1))
+        behind = sum(r > TIE for r in known) + theirs
+        print(f"  {name:28s} {level:5.0e} {mean} of {len(known):2d}; behind in {behind}; ours alone {ours}, theirs {theirs}")
 
 
 def _seconds(seconds):

@@ -36,7 +36,7 @@ def simulated(
     """
     if task == "multiclass" and n < classes:
         raise RrmbenchError(f"found n: {n} rows for {classes} classes")
-    X = _correlated_columns(n, d, rho, seed)
+    X = correlated_columns(n, d, rho, seed)
     if X_density < 1:
         X *= uniforms(seed, "kept", n * d).reshape(n, d) < X_density
     k = classes if task == "multiclass" else 1
@@ -46,7 +46,7 @@ def simulated(
     for column, row in zip(support, W, strict=True):  # one by one: how a matrix product sums depends on the machine
         outputs += X[:, column, None] * row
     noise = normals(seed, "noise", n * k).reshape(n, k)
-    outputs += noise * (_norm(outputs) / (snr * _norm(noise)))
+    outputs += noise * (norm(outputs) / (snr * norm(noise)))
     if task == "multiclass":
         return {"X": csr_array(X), "y": outputs.argmax(axis=1), "task": "multiclass"}
     y = outputs[:, 0]
@@ -55,7 +55,8 @@ def simulated(
     return {"X": csr_array(X), "y": y, "task": "regression"}
 
 
-def _correlated_columns(n, d, rho, seed):
+def correlated_columns(n, d, rho, seed):
+    """(n, d) standard normal columns with cov(x_j, x_k) = rho^|j-k|."""
     X = np.empty((n, d))
     innovation = math.sqrt(1 - rho * rho)
     for j in range(d):
@@ -64,5 +65,6 @@ def _correlated_columns(n, d, rho, seed):
     return X
 
 
-def _norm(values):
+def norm(values):
+    """||values||, summed exactly, so that it is the same on every machine."""
     return math.sqrt(math.fsum((values * values).ravel().tolist()))

@@ -1,0 +1,119 @@
+"""The second derivatives of the losses, and their products with models."""
+
+import numpy as np
+
+from rrmbench.numerics import whole_arrays
+from rrmbench.numerics.jit import kernel
+
+WIDTH = 1e-6  # of the differences, relative to 1 + |z|
+
+
+def curvatures(problem, z):
+    """(phi^mu)''(z_i) >= 0 (n,), by central differences of the derivatives b, so for every loss.
+
+    The error is about 1e-10, that of the quotient's rounding. Where the derivative has a kink within 1e-6 of z, it is
+    a number between the curvatures of the two sides, of which semismooth Newton methods may take any. Of a problem that
+    minimizes a bias, it is that at z + beta.
+    """
+    width = WIDTH * (1.0 + np.abs(z))
+    if problem.minimized_bias:
+        z = z + problem.beta(z)
+    up, down = z + width, z - width
+    slope = (_derivatives(problem, up) - _derivatives(problem, down)) / (up - down)
+    return np.clip(slope, 0.0, problem.smoothness)
+
+
+def _derivatives(problem, z):
+    if not problem.minimized_bias:
+        return problem.loss_dual(z)
+    b = np.empty(z.shape)
+    whole_arrays.loss_dual(problem.loss, problem.mu, z, problem.y, b)
+    return b
+
+
+class Curvature:
+    """The second derivative H = (1/n) X^T D X + S of P, D that of the losses, S = diag(l2 + kappa), kappa for a bias.
+
+    With a minimized bias D is diag(c) - c c^T / sum(c), c the curvatures.
+
+    problem : with a counting view of X, whose passes grow. Where there are rows, those with no curvature are not read
+    z : (n,) X w
+    """
+
+    def __init__(self, problem, z):
+        self.problem, self.c = problem, curvatures(problem, z)
+        self.squares = np.full(problem.shape, problem.l2 + problem.kappa)
+        if problem.free_bias:
+            self.squares[-1] = problem.kappa
+        self.by_rows = hasattr(problem.X, "rows") and not problem.minimized_bias
+        if self.by_rows:
+            self.seen, self.unseen = np.flatnonzero(self.c > 0.0), np.flatnonzero(self.c == 0.0)
+            lengths = np.diff(problem.X.rows.indptr)
+            self.share = float(lengths[self.seen].sum()) / max(problem.X.nnz, 1)
+
+    def diagonal(self):
+        """The diagonal of H shaped like w, half a pass; None where there are no rows to read it from."""
+        if not self.by_rows:
+            return None
+        diagonal = np.zeros(self.problem.shape)
+        add_squares(self.problem.X.rows, self.seen, self.c, diagonal)
+        self.problem.X.passes += 0.5 * self.share
+        diagonal /= self.problem.n
+        diagonal += self.squares
+        return diagonal
+
+    def product(self, p):
+        """(H p, X p), X p for rows with curvature; a pass or, with rows, that share of it that they hold."""
+        X, n = self.problem.X, self.problem.n
+        if self.by_rows:
+            product, outputs = np.zeros(self.problem.shape), np.zeros(n)
+            add_products(X.rows, self.seen, self.c, p, product, outputs)
+            X.passes += self.share
+        else:
+            outputs = X.forward(p)
+            bent = self.c * outputs
+            if self.problem.minimized_bias and bent.any():
+                bent -= self.c * (bent.sum() / self.c.sum())
+            product = X.adjoint(bent)
+        product /= n
+        product += self.squares * p
+        return product, outputs
+
+    def complete(self, p, outputs):
+        """Write X p into `outputs` for the rows that `product` has left out."""
+        if self.by_rows and self.unseen.size:
+            write_outputs(self.problem.X.rows, self.unseen, p, outputs)
+            self.problem.X.passes += 0.5 * (1.0 - self.share)
+
+
+@kernel
+def add_squares(rows, seen, c, diagonal):
+    """Add sum_i c_i x_ij^2 over the rows of `seen` (m,) to diagonal (d,)."""
+    for i in seen:
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            x = rows.data[k]
+            diagonal[rows.indices[k]] += c[i] * x * x
+
+
+@kernel
+def add_products(rows, seen, c, p, product, outputs):
+    """Write x_i.p to outputs (n,) and add sum_i c_i (x_i.p) x_i to product (d,) over the rows of `seen` (m,)."""
+    for i in seen:
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        z = 0.0
+        for k in range(begin, end):
+            z += rows.data[k] * p[rows.indices[k]]
+        outputs[i] = z
+        z *= c[i]
+        for k in range(begin, end):
+            product[rows.indices[k]] += z * rows.data[k]
+
+
+@kernel
+def write_outputs(rows, unseen, p, outputs):
+    """Write x_i.p to outputs (n,) for the rows of `unseen` (m,)."""
+    for i in unseen:
+        z = 0.0
+        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+            z += rows.data[k] * p[rows.indices[k]]
+        outputs[i] = z

@@ -1,0 +1,115 @@
+"""The exact solution of ridge regression."""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.second_order.gram import add_gram
+
+LARGEST = 3000  # min(n, d), of which n is the number of samples and d the number of entries of w
+
+
+def fits(n, d):
+    """Whether `direct` takes data of n samples for models of d entries."""
+    return min(n, d) <= LARGEST
+
+
+@solver(needs={"Squared", "Zero", "strongly_convex or free_bias"}, deterministic=True)
+def direct(problem, start, rng):
+    """Squared loss and squared norm: a linear system, by Cholesky's factors of the smaller of X^T X and X X^T.
+
+    For d <= n it is the system of Newton's step, (X^T X/n + S) step = -gradient, with S = diag(l2 + kappa), kappa for a
+    free bias; else that of the dual, (X X^T/(s n) + I) b = X shift - y, with w = (kappa center - X^T b/n)/s. A bias that
+    nothing bounds is one more unknown. Each further iterate is a step of iterative refinement and takes a pass.
+    Products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m: a dense matrix counts
+    about d/4 passes for X^T X. The factors of the matrix touch no data; the clock includes them.
+
+    Raises RrmbenchError for min(n, d) > 3000.
+    """
+    n, d = problem.n, int(np.prod(problem.shape))
+    if not fits(n, d):
+        raise RrmbenchError(f"direct: found {n} samples of {d} features, allowed are at most {LARGEST} of either")
+    problem = problem.counted()
+    at = Iterate(problem.start(start))
+    yield at
+    of_columns = d <= n or problem.l2 + problem.kappa == 0.0
+    size = d if of_columns else n
+    G = np.zeros((size, size))
+    for _ in add_gram(problem.X, of_columns, G):
+        yield at._replace(passes=problem.X.passes)
+    yield from (_primal if of_columns else _dual)(problem, at.w, G)
+
+
+def _primal(problem, w, G):
+    """Newton's steps from w; G = X^T X."""
+    n = problem.n
+    G /= n
+    G.flat[:: G.shape[0] + 1] += _squares(problem).reshape(-1)
+    if problem.minimized_bias:
+        mean = problem.X.adjoint(np.ones(n)).reshape(-1, 1) / n
+        G = np.block([[G, mean], [mean.T, np.ones((1, 1))]])
+    solve = solver_of(G)
+    b = problem.loss_dual(problem.outputs(w))
+    while True:
+        gradient = problem.X.adjoint(b) / n + _squares(problem) * w
+        if problem.center is not None:
+            gradient -= problem.kappa * problem.center
+        right = np.zeros(G.shape[0])
+        right[: w.size] = gradient.reshape(-1)
+        w = w - solve(right)[: w.size].reshape(w.shape)
+        b = problem.loss_dual(problem.X.forward(w))
+        yield Iterate(w, b, problem.X.passes)
+
+
+def _dual(problem, w, G):
+    """Newton's steps on the dual from b = 0; G = X X^T.
+
+    Where sum b = 0 is asked for, its multiplier is c times a free bias, c being the last column of X.
+    """
+    n, s, bias = problem.n, problem.l2 + problem.kappa, 0.0
+    unbounded = problem.free_bias and problem.kappa == 0.0
+    if problem.free_bias:
+        unit = np.zeros(problem.shape)
+        unit[-1] = 1.0
+        c = float(problem.X.forward(unit)[0])
+        G += c * c * ((0.0 if unbounded else s / problem.kappa) - 1.0)
+    G /= s * n
+    G.flat[:: n + 1] += 1.0
+    solve, b = solver_of(G), np.zeros(n)
+    ones = solve(np.ones(n)) if unbounded or problem.minimized_bias else None
+    w = problem.primal_point(np.zeros(problem.shape))
+    z = problem.outputs(w)
+    while True:
+        step = solve(z - problem.y - b)
+        if ones is not None:
+            multiplier = -(b.sum() + step.sum()) / ones.sum()
+            step += multiplier * ones
+        b = b + step
+        w = problem.primal_point(problem.v(b))
+        if unbounded:
+            bias += multiplier / c
+            w[-1] = bias
+        z = problem.X.forward(w)
+        yield Iterate(w, b, problem.X.passes)
+
+
+def _squares(problem):
+    """The diagonal of the second derivative of Psi, shaped like w."""
+    squares = np.full(problem.shape, problem.l2 + problem.kappa)
+    if problem.free_bias:
+        squares[-1] = problem.kappa
+    return squares
+
+
+def solver_of(G):
+    """The function r -> G^-1 r of a symmetric positive semidefinite G, of a singular one the pseudoinverse."""
+    try:
+        factors = cho_factor(G, check_finite=False)
+    except LinAlgError:
+        values, vectors = eigh(G, check_finite=False)
+        kept = values > len(G) * np.finfo(float).eps * values[-1]
+        values, vectors = values[kept], vectors[:, kept]
+        return lambda r: vectors @ ((vectors.T @ r) / values)
+    return lambda r: cho_solve(factors, r, check_finite=False)

@@ -1,0 +1,81 @@
+"""Newton's method with conjugate gradients, as in liblinear."""
+
+from math import sqrt
+
+import numpy as np
+
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.second_order.curvature import Curvature
+
+FORCING = 0.3  # the greatest residual of a step, relative to the gradient
+DECREASE = 1e-4  # of Armijo's rule
+ROUNDING = 1e-14  # of P, relative: differences below it say nothing
+HALVINGS = 60
+
+
+@solver(needs={"smooth", "scalar", "Zero"}, deterministic=True)
+def newton_cg(problem, start, rng):
+    """w+ = w + t p, where p solves H p = -grad P(w) so far that the residual is min(0.3, sqrt(|g|/|g_0|)) |g|.
+
+    H is the second derivative of P, of losses with kinks in the derivative one of the generalized ones, and t is the
+    first of 1, 1/2, 1/4 ... with P(w + t p) <= P(w) + 1e-4 t p.grad P(w). The conjugate gradients are preconditioned by
+    the diagonal of H. X p is known from the products with H, so that a trial of t touches no data. [Fan et al. 2008]
+
+    A step of conjugate gradients is a pass, or that part of it that samples with curvature hold: the rows of the others
+    are not read, and cost half of theirs once per Newton step. The gradient and the diagonal are half a pass each.
+    Yields after each step of conjugate gradients, where w waits for p.
+    """
+    problem = problem.counted()
+    w = problem.start(start)
+    yield Iterate(w)
+    z = problem.outputs(w)
+    P, b, first = problem.primal(w, z), problem.loss_dual(z), None
+    while True:
+        curvature = Curvature(problem, z)
+        g = problem.X.adjoint(b) / problem.n + curvature.squares * w
+        if problem.center is not None:
+            g -= problem.kappa * problem.center
+        norm = float(np.linalg.norm(g))
+        first = first or norm
+        goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
+        at = Iterate(w, b)
+        p, outputs = yield from conjugate_gradients(curvature, g, goal, at)
+        slope = float(np.vdot(g, p))
+        for t in 0.5 ** np.arange(HALVINGS):
+            new, z_new = w + t * p, z + t * outputs
+            P_new = problem.primal(new, z_new)
+            if P_new <= P + DECREASE * t * slope + ROUNDING * abs(P):
+                w, z, P, b = new, z_new, P_new, problem.loss_dual(z_new)
+                break
+        yield Iterate(w, b, problem.X.passes)
+
+
+def conjugate_gradients(curvature, g, goal, at):
+    """Return (p, X p) with |H p + g| <= goal, or what is left of it where H has no more curvature.
+
+    Yields the Iterate `at` after each product.
+    """
+    p, outputs, r = np.zeros(g.shape), np.zeros(curvature.c.shape), -g
+    X, diagonal = curvature.problem.X, curvature.diagonal()
+    weights = 1.0 if diagonal is None else 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
+    y = weights * r
+    q, energy = y.copy(), float(np.vdot(r, y))
+    for _ in range(2 * g.size + 1):
+        if float(np.linalg.norm(r)) <= goal:
+            break
+        product, seen = curvature.product(q)
+        yield at._replace(passes=X.passes)
+        bend = float(np.vdot(q, product))
+        if bend <= 0.0:
+            break
+        step = energy / bend
+        p += step * q
+        outputs += step * seen
+        r -= step * product
+        y = weights * r
+        energy, before = float(np.vdot(r, y)), energy
+        q *= energy / before
+        q += y
+    curvature.complete(p, outputs)
+    return p, outputs
