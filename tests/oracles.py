@@ -329,6 +329,7 @@ REDUCTIONS = {
     "auto": reduced(0.03, ("absolute", "l1")),
     "accelerate": reduced(1e-3, ("logistic", "l2"), solver="saga"),
     "proximal_point": reduced(1e-6, ("squared", "l1")),
+    "joint_proximal_point": reduced(1e-3, ("absolute", "l1")),
     "regularize": reduced(1e-3, ("squared", {"name": "l1", "strength": 0.03}), ("squared", "elastic_net"), sigma=0.1),
     "solve_dual": reduced(1e-3, ("squared", "l2"), solver="fista"),
     "smooth": reduced(1e-3, ("hinge", "l2"), ("smoothed_hinge", "l2"), mu=1.0),

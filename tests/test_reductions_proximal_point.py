@@ -1,15 +1,23 @@
 """The inexact proximal point reduction: its epochs, its inequality, its certificate."""
 
+from contextlib import suppress
+from functools import partial
 from itertools import islice, pairwise
 
 import numpy as np
 import oracles
 import pytest
+from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
+from rrmbench.bench.store import Experiment
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.constants import NoTheorem, constants
+from rrmbench.problem.iterate import Iterate
+from rrmbench.report.results import runs_of
+from rrmbench.report.theory import bound_curve
 
-ACCURACY = 0.3
+L1 = {"name": "l1", "strength": 0.05}
 
 
 def lasso():
@@ -31,11 +39,11 @@ class Stages:
 
 
 @pytest.mark.parametrize("name", ["prox_sdca", "apcg", "svrg", "fista", "agm_ef"])
-@pytest.mark.parametrize("decay", [1.0, 0.5])
-def test_every_epoch_keeps_to_the_inequality_of_the_theorem(name, decay):
+@pytest.mark.parametrize(("decay", "accuracy"), [(1.0, 0.3), (0.5, 1.0)])
+def test_every_epoch_keeps_to_the_inequality_of_the_theorem(name, decay, accuracy):
     """P(c') + (1 - a) (sigma/2) ||c' - c||^2 <= P(x) + (sigma/2) ||x - c||^2 for x = c, x = w* and points between."""
     p, stages = lasso(), Stages(name)
-    spec = {"name": "proximal_point", "sigma": 0.05, "decay": decay}
+    spec = {"name": "proximal_point", "sigma": 0.05, "decay": decay, "accuracy": accuracy}
     for x in registry.reduce_solver(stages.solver, spec)(p, None, Rng(0)):
         if len(stages.problems) > 12 or x.passes > 3000:
             break
@@ -45,7 +53,7 @@ def test_every_epoch_keeps_to_the_inequality_of_the_theorem(name, decay):
     for number, (c, after) in enumerate(pairwise(centers)):
         sigma = stages.problems[number].kappa
         assert sigma == pytest.approx(0.05 * decay**number)
-        left = p.primal(after) + (1.0 - ACCURACY) * 0.5 * sigma * np.sum((after - c) ** 2)
+        left = p.primal(after) + (1.0 - accuracy) * 0.5 * sigma * np.sum((after - c) ** 2)
         for s in (0.0, 0.3, 1.0):
             x = (1.0 - s) * c + s * best
             assert left <= p.primal(x) + 0.5 * sigma * np.sum((x - c) ** 2) + 1e-9
@@ -67,7 +75,7 @@ def test_its_certificate_is_tighter_than_that_of_a_fixed_centre():
 
 def test_without_smoothness_it_takes_a_solver_that_needs_none():
     p = oracles.problem("absolute", {"name": "l1", "strength": 0.05})
-    solve = registry.build_solver("prox_sdca", {"name": "proximal_point", "sigma": 0.1})
+    solve = registry.build_solver("prox_sdca", "proximal_point")
     _first, *_, last = islice(solve(p, None, Rng(0)), 400)
     assert p.primal(last.w) < p.primal(np.zeros(p.shape))
 
@@ -80,3 +88,129 @@ def test_objectives_are_of_the_problem_that_is_seen_or_not_there(reduction):
     assert "gap" not in solve.gives
     p = oracles.problem("smoothed_hinge", {"name": "l2", "strength": 0.1})
     assert all(x.objectives is None for x in islice(solve(p, None, Rng(0)), 50))
+
+
+class Scripted:
+    """A solver of one iterate per pass, whose k-th call is at its optimum after lasts[k] passes and never before."""
+
+    def __init__(self, lasts):
+        self.stages, self.lasts = [], lasts
+
+    def solve(self, problem, start, rng):
+        number = len(self.stages)
+        if number == len(self.lasts):
+            raise EOFError
+        self.stages.append(problem)
+        for passes in range(1, 1000):
+            gap = 0.0 if passes >= self.lasts[number] else 1e9
+            w = np.full(problem.shape, number + 1.0)
+            yield Iterate(w, np.zeros(problem.n), float(passes), objectives=partial(tuple, (gap, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("needs", "lasts", "strengths", "expected"),
+    [
+        ({"rows"}, [1, 2, 10, 1, 5], [1.0, 0.5, 0.5, 0.5, 0.25], [0, 1, 2, 3, 4]),
+        ({"rows"}, [11, 11, 3, 1, 1], [1.0, 2.0, 4.0, 4.0, 2.0], [0, 0, 0, 3, 4]),
+        ({"rows"}, [11, 1, 1], [1.0, 2.0, 2.0], [0, 0, 2]),
+        (set(), [30, 31, 300, 301, 4, 1], [1.0, 0.5, 0.5, 0.5, 1.0, 1.0], [0, 1, 2, 3, 3, 5]),
+    ],
+)
+def test_sigma_follows_the_length_of_the_epochs(needs, lasts, strengths, expected):
+    """Halved after a quick epoch, doubled around the same centre in a slow one."""
+    script = Scripted(lasts)
+    solver = registry.Solver(script.solve, "scripted", frozenset(needs), frozenset({"gap"}))
+    p = lasso()
+    reduced = registry.reduce_solver(solver, {"name": "proximal_point", "sigma": 1.0})
+    with suppress(EOFError):
+        for _ in reduced(p, None, Rng(0)):
+            pass
+    assert [stage.kappa for stage in script.stages] == strengths
+    centers = [np.max(stage.center) if stage.center is not None else 0.0 for stage in script.stages]
+    assert centers == expected
+
+
+@pytest.mark.parametrize("reduction", ["proximal_point", "joint_proximal_point"])
+@pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "agd"])
+def test_output_epoch_shows_the_centres(reduction, solver):
+    p, stages = oracles.problem("absolute" if "joint" in reduction else "squared", L1), Stages(solver)
+    shown = []
+    for x in registry.reduce_solver(stages.solver, {"name": reduction, "output": "epoch"})(p, None, Rng(0)):
+        if not shown or not np.array_equal(shown[-1], x.w):
+            shown.append(x.w.copy())
+        if x.passes > 100:
+            break
+    centers = [q.center for q in stages.problems if q.center is not None]
+    known = {c.tobytes() for c in centers} | {np.zeros(p.shape).tobytes(), shown[-1].tobytes()}
+    assert len(shown) > 2
+    assert {w.tobytes() for w in shown} <= known
+
+
+def test_the_joint_form_halves_its_smoothing_in_every_epoch():
+    p, stages = oracles.problem("absolute", L1), Stages("apcg")
+    solve = registry.reduce_solver(
+        stages.solver, {"name": "joint_proximal_point", "mu": 0.5, "decay": 1.0, "sigma": 0.1}
+    )
+    optimum, _ = oracles.cvxpy_optimum("absolute", "l1")
+    x = next(x for x in solve(p, None, Rng(0)) if x.passes > 600)
+    assert [q.mu for q in stages.problems[:5]] == [0.5, 0.25, 0.125, 0.0625, 0.03125]
+    assert {q.kappa for q in stages.problems} == {0.1}
+    assert p.primal(x.w) - optimum < 1e-3 * (p.primal(np.zeros(p.shape)) - optimum)
+
+
+# its theorem
+
+LASSO = {"loss": "squared", "regularizer": {"name": "l1", "strength": 0.01}, "stop": {"passes": 40}, "seed": 0}
+
+
+def test_the_bound_lies_above_the_models_that_close_epochs(lab):
+    """And it is not vacuous: within a few hundred times at the first epoch."""
+    given = [{"name": "proximal_point", "sigma": 0.05, "decay": d, "output": "epoch"} for d in (1.0, 0.7)]
+    ran = lab.run(lab.config(**LASSO, solver=["prox_sdca", "apcg"], reduction=given, reference={"seconds": 5}))
+    assert ran.code == 0
+    experiment = Experiment(lab.out / "toy")
+    for run in runs_of(experiment):
+        passes, bound = bound_curve(run, experiment)
+        assert len(passes) > 10 and bound[-1] < bound[0]
+        measured = np.interp(passes, run.column("passes"), np.nan_to_num(run.column("suboptimality"), nan=0.0))
+        assert np.all(measured <= bound * (1 + 1e-9) + 1e-12)
+        assert bound[0] < 1e4 * measured[0]
+
+
+OUTSIDE = [
+    ("prox_sdca", {"sigma": 0.1}, "output: epoch"),
+    ("prox_sdca", {"sigma": 0.1, "output": "epoch"}, "given values, not auto"),
+    ("prox_sdca", {"decay": 1.0, "output": "epoch"}, "given values, not auto"),
+    ("svrg", {"sigma": 0.1, "decay": 1.0, "output": "epoch"}, "whose w belongs to its b"),
+]
+
+
+def test_outside_of_its_theorem_the_reason_is_given(lab):
+    cases = [{"solver": solver, "reduction": {"name": "proximal_point", **values}} for solver, values, _ in OUTSIDE]
+    assert lab.run(lab.config(**LASSO | {"stop": {"passes": 5}}, cases=cases)).code == 0
+    experiment = Experiment(lab.out / "toy")
+    reasons = {tuple(run.result.spec["reduction"].items()): run for run in runs_of(experiment)}
+    assert len(reasons) == len(OUTSIDE)
+    for _, values, reason in OUTSIDE:
+        run = next(run for run in reasons.values() if values.items() == _given(run).items())
+        with pytest.raises(NoTheorem, match=reason):
+            bound_curve(run, experiment)
+
+
+def _given(run):
+    """The parameters of the reduction of a run that the configuration gave."""
+    asked = run.result.spec["reduction"]
+    return {key: value for key, value in asked.items() if key != "name"}
+
+
+def test_the_bound_by_hand():
+    c = constants(lasso())._replace(distance=7.0)
+    bound = registry.lookup("reduction", "proximal_point").bound
+    assert bound(c, np.array([1, 3]), sigma=0.2, decay=1.0) == pytest.approx([0.7, 0.7 / 3])
+    assert bound(c, np.array([1, 3]), sigma=0.2, decay=0.5) == pytest.approx([0.7, 0.1])
+
+
+@pytest.mark.parametrize("values", [{"decay": 0.0}, {"decay": 1.5}, {"accuracy": 0.0}, {"accuracy": 1.5}])
+def test_values_without_a_theorem_are_refused(lab, values):
+    ran = lab.cli("validate", lab.config(reduction={"name": "proximal_point", **values}))
+    assert ran.code == 2 and "allowed is" in ran.err

@@ -1,4 +1,4 @@
-"""AdaptReg, AdaptSmooth and their joint form [Reductions], and the choice among them.
+"""AdaptReg, AdaptSmooth and their joint form [Reductions].
 
 In epoch t = 0, 1, 2, ... the solver works on the problem plus (sigma_t/2) ||w - w0||^2, its losses smoothed by mu_t,
 from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
@@ -21,7 +21,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import lacking, reduction
+from rrmbench.registry import reduction
 from rrmbench.stages.progress import copy_of, progress_of
 from rrmbench.stages.starting_values import starting_values
 
@@ -114,20 +114,6 @@ def joint_adapt(
         those of [Reductions, Theorem B.2].
     """
     return _adaptive(solve, sigma, mu, epochs, inner, output)
-
-
-@reduction(gives={"strongly_convex", "smooth"}, deterministic=True)
-def auto(solve):
-    """what the solver needs and the problem lacks: nothing, AdaptReg, AdaptSmooth or both"""
-
-    def reduced(problem, start, rng):
-        missing = lacking(solve.needs, problem.traits)
-        sigma = "auto" if "strongly_convex" in missing else None
-        mu = "auto" if "smooth" in missing else None
-        chosen = solve if sigma is mu is None else _adaptive(solve, sigma, mu, "endless", "practice", "running")
-        return chosen(problem, start, rng)
-
-    return reduced
 
 
 def _adaptive(solve, sigma, mu, epochs, inner, output):

@@ -1,50 +1,129 @@
-"""The inexact proximal point method around any solver: the added square of AdaptReg, around the last point."""
+"""The inexact proximal point method around any solver: the added square of AdaptReg, around the last point.
+
+`proximal_point` is for problems without strong convexity, `joint_proximal_point` for those without smooth losses too.
+"""
+
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Gt, Le
 
-from rrmbench.parameters import Auto, Fraction, Positive
+from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
 from rrmbench.stages.progress import accuracy_of, copy_of
 from rrmbench.stages.starting_values import starting_values
 
+QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
+SLOW = 10.0  # times that: an epoch that is not over by then asks for more
+LEAST = 0.5**50  # of sigma_0 and mu_0, below which they are not lowered: what they add is below rounding
 
-@reduction(gives={"strongly_convex", "square"}, deterministic=True)
-def proximal_point(solve, *, sigma: Positive | Auto = "auto", decay: Fraction = 1.0, accuracy: Fraction = 0.3):
+Share = Annotated[float, Gt(0), Le(1)]
+Output = Literal["running", "epoch"]
+
+
+def proximal_point_bound(constants, epochs, *, sigma, decay):
+    """||w0 - w*||^2 / (2 sum_t 1/sigma_t), t = 0 .. T - 1, after T epochs with sigma_t = decay^t sigma.
+
+    Holds for every accuracy <= 1, up to rounding, around solvers whose w is the primal point of their b, for the
+    models that close epochs. Then sigma_t (c_t - w) is an e-subgradient of P at w = c_(t+1), e being the duality gap of
+    the epoch, so that with e <= (sigma_t/2) ||w - c_t||^2
+
+        P(w) - P(w*) <= e + sigma_t (c_t - w).(w - w*) <= (sigma_t/2) (||c_t - w*||^2 - ||w - w*||^2)
+
+    which is divided by sigma_t and summed; P(c_t) never rises. The exact minimizers have the same bound [Guler 1991,
+    Theorem 2.1]; the relative error is that of [Monteiro and Svaiter 2010].
+    """
+    inverses = np.maximum(decay ** np.arange(np.max(epochs), dtype=float), LEAST) ** -1.0
+    return constants.distance * sigma / (2.0 * np.cumsum(inverses)[np.asarray(epochs) - 1])
+
+
+@reduction(gives={"strongly_convex", "square"}, bound=proximal_point_bound, deterministic=True)
+def proximal_point(
+    solve,
+    *,
+    sigma: Positive | Auto = "auto",
+    decay: Share | Auto = "auto",
+    accuracy: Share = 1.0,
+    output: Output = "running",
+):
     """minimize P(w) + (sigma_t/2) ||w - c_t||^2 again and again, c_t the point that closed the epoch before
 
     Epoch t ends at the first w whose distance to its minimum is at most accuracy (sigma_t/2) ||w - c_t||^2, by the
-    duality gap or the bound by the gradient's norm; this w is c_(t+1). As the minimized function is sigma_t-strongly
-    convex, for every x
+    duality gap or the bound by the gradient's norm, looked at once per pass; this w is c_(t+1). As the minimized
+    function is sigma_t-strongly convex, for every x
 
         P(c_(t+1)) + (1 - accuracy) (sigma_t/2) ||c_(t+1) - c_t||^2 <= P(x) + (sigma_t/2) ||x - c_t||^2
 
-    so P decreases; with x on the way from c_t to w*, P(c_T) - P(w*) <= 2 sigma D^2/T for a constant sigma, D being the
-    greatest distance to w* where P <= P(c_0) [Guler 1991]. The square vanishes around c_t, so the dual variables of
-    the epochs certify P itself better and better.
+    so P never rises; with x on the way from c_t to w*, P(c_T) - P(w*) <= 2 sigma D^2/T for sigma_t <= sigma, where D is
+    the greatest distance to w* of a w with P(w) <= P(c_0). `proximal_point_bound` is better, for solvers whose w is the
+    primal point of their b. The square vanishes around c_t, so the dual variables of the epochs certify P itself better
+    and better.
 
     sigma : sigma_0; "auto" is that of `adapt_reg`, L_max/n for solvers of single samples
-    decay : sigma_t = decay^t sigma_0
+    decay : sigma_t = decay^t sigma_0, at least 2^-50 sigma_0; "auto" halves sigma after an epoch of at most one pass
+        (30 for solvers of full gradients), and doubles it, around the same c_t, after ten times as many in one epoch
+    accuracy : 1 is the greatest with a theorem, and the best of those measured: docs/reproduction.md
+    output : running, the solver's iterates as they are; epoch, the model that closed the last epoch
     """
-    measure = accuracy_of(solve)
+    return _around_the_last_point(solve, sigma, decay, None, accuracy, output)
+
+
+@reduction(gives={"strongly_convex", "square", "smooth"}, deterministic=True)
+def joint_proximal_point(
+    solve,
+    *,
+    sigma: Positive | Auto = "auto",
+    decay: Share | Auto = "auto",
+    mu: Positive | Auto = "auto",
+    accuracy: Share = 1.0,
+    output: Output = "running",
+):
+    """`proximal_point` with losses smoothed by mu_t, which every epoch halves
+
+    The inequality of `proximal_point` holds of the smoothed problems, and for P with mu_t D more on the right side.
+
+    sigma, decay, accuracy, output : as in `proximal_point`; the epochs end by the gap of the smoothed problem
+    mu : mu_t = 2^-t mu_0, at least 2^-50 mu_0; "auto" is Delta/(2 D), as in `adapt_smooth`
+    """
+    return _around_the_last_point(solve, sigma, decay, mu, accuracy, output)
+
+
+def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
+    """The solver whose epochs add (sigma_t/2) ||w - c_t||^2, and smooth by mu_t unless mu is None."""
+    measure, quick = accuracy_of(solve), QUICK["rows" in solve.needs]
 
     def reduced(problem, start, rng):
         state = Iterate(problem.start()) if start is None else copy_of(start)
         state = state._replace(passes=0.0, checks=0.0)
         yield state
-        (added, _), passes = yield from starting_values(solve, problem, state, sigma, None)
-        center, checks = state.w, 0.0
+        first, passes = yield from starting_values(solve, problem, state, sigma, mu)
+        (strength, smoothing), closed, checks = first, state, 0.0
         while True:
-            stage = problem.regularized(added, center)
-            for x in solve(stage, start, rng):
-                distance, floor, cost = measure(stage, x) if x.passes > 0.0 else (None, 0.0, 0.0)
-                checks += cost
-                yield x._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
-                allowed = 0.5 * accuracy * added * float(np.sum((x.w - center) ** 2))
-                if distance is not None and distance <= max(allowed, floor):
-                    break
-            passes, checks = passes + x.passes, checks + x.checks
-            start = copy_of(x)
-            center, added = start.w, decay * added
+            center, over, lasted = closed.w, False, 0.0
+            while not over:
+                stage, due = problem.smoothed(smoothing).regularized(strength, center), 1.0
+                for x in solve(stage, start, rng):
+                    if not x.passes < due - 1e-9:  # also where passes are NaN
+                        distance, floor, cost = measure(stage, x)
+                        checks += cost
+                        if distance is not None:
+                            due = x.passes + 1.0
+                            allowed = 0.5 * accuracy * strength * float(np.sum((x.w - center) ** 2))
+                            over = distance <= max(allowed, floor)
+                    if over:
+                        closed = copy_of(x)
+                    shown = x if output == "running" else closed
+                    yield shown._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
+                    if over or (decay == "auto" and x.passes >= SLOW * quick - 1e-9):
+                        break
+                else:  # the solver ended by itself
+                    over, closed = True, copy_of(x)
+                passes, checks, start = passes + x.passes, checks + x.checks, copy_of(x)
+                lasted += x.passes
+                strength *= 1.0 if over else 2.0
+            factor = decay if decay != "auto" else 0.5 if lasted <= quick + 1e-9 else 1.0
+            strength = max(factor * strength, LEAST * first[0])
+            smoothing = max(0.5 * smoothing, LEAST * first[1])
 
     return reduced

@@ -19,7 +19,9 @@ def bound_curve(run, experiment):
     For a solver without a reduction, its theorem at the passes of the trace. For AdaptReg, AdaptSmooth and the joint
     form with given starting values and `inner: theory`, their theorem at the ends of their epochs, which last as long
     as the solver's theorem says it takes to quarter the distance to the optimum; up to the first epoch that the
-    solver's theorem is not about. The distance ||w0 - w*||^2 is to the model of the reference.
+    solver's theorem is not about. For the proximal point method with `output: epoch`, its theorem at the points of the
+    trace, after as many epochs as the objective has changed: one that no point of the trace shows is not counted, so
+    the bound is at least that of the theorem. The distance ||w0 - w*||^2 is to the model of the reference.
 
     Raises NoTheorem where the theorem is not about this run.
     """
@@ -29,14 +31,17 @@ def bound_curve(run, experiment):
     problem, known = _constants(experiment, run.reference["primal_run"])
     solver, parameters = registry.from_mapping("solver", spec["solver"])
     reduction, values = registry.from_mapping("reduction", spec["reduction"])
-    plain = reduction.name == "none"
-    if (solver.bound if plain else reduction.bound and solver.passes_to_quarter) is None:
+    plain, quarters = reduction.name == "none", "inner" in reduction.parameters
+    if (solver.bound if plain else reduction.bound and (not quarters or solver.passes_to_quarter)) is None:
         return None
     if isinstance(spec["reduction"], dict) and "inside" in spec["reduction"]:
         raise NoTheorem(reduction.name, "no theorem is about nested reductions")
     passes = run.column("passes")
     if plain:
         return _positive(passes, proven(solver, known, passes, parameters))
+    values = {name: values.get(name, parameter.default) for name, parameter in reduction.parameters.items()}
+    if not quarters:
+        return _positive(*_after_measured_epochs(run, solver, reduction, values, known))
     start = _starting_values(reduction, values)
     ends = _epoch_ends(problem, solver, parameters, passes.max(initial=0.0), **start)
     return _positive(ends, reduction.bound(known, np.arange(1, len(ends) + 1), **start))
@@ -44,13 +49,29 @@ def bound_curve(run, experiment):
 
 def _starting_values(reduction, values):
     """sigma and mu of an adaptive reduction; NoTheorem where its theorem is not about these parameters."""
-    values = {name: values.get(name, parameter.default) for name, parameter in reduction.parameters.items()}
     if values["inner"] != "theory":
         raise NoTheorem(reduction.name, "the theorem is about inner: theory", inner=values["inner"])
-    start = {key: values[key] for key in ("sigma", "mu") if key in values}
+    return _given(reduction, {key: values[key] for key in ("sigma", "mu") if key in values})
+
+
+def _given(reduction, start):
     if "auto" in start.values():
-        raise NoTheorem(reduction.name, "the bound needs given starting values", **start)
+        raise NoTheorem(reduction.name, "the bound needs given values, not auto", **start)
     return start
+
+
+def _after_measured_epochs(run, solver, reduction, values, known):
+    """(passes, bound) where at least one epoch is over; NoTheorem where the theorem is not about the run."""
+    if "dual" not in solver.gives:
+        raise NoTheorem(reduction.name, f"the theorem needs a solver whose w belongs to its b, {solver.name} is none")
+    if values["output"] != "epoch":
+        raise NoTheorem(reduction.name, "the theorem is about output: epoch", output=values["output"])
+    given = _given(reduction, {key: values[key] for key in ("sigma", "decay")})
+    epochs = np.cumsum(np.diff(run.column("objective"), prepend=run.column("objective")[:1]) != 0.0)
+    over = epochs > 0
+    if not over.any():
+        return np.zeros(0), np.zeros(0)
+    return run.column("passes")[over], reduction.bound(known, epochs[over], **given)
 
 
 def proven(solver, constants, passes, given):
