@@ -57,7 +57,7 @@ def problem(kind, solver, l2):
     X, classes = DATA[kind](), np.arange(N) % 3
     if kind == "matrix":
         return Problem(X, classes.astype(float), "smoothed_max_of_hinge", {"name": "l2", "strength": l2})
-    loss = "hinge" if solver == "pegasos" else "logistic"  # for which every step moves
+    loss = {"pegasos": "hinge", "direct": "squared"}.get(solver, "logistic")  # for which every step moves
     return Problem(X, np.where(classes > 0, 1.0, -1.0), loss, {"name": "l2", "strength": l2})
 
 
@@ -66,7 +66,7 @@ def reductions(solver):
     for name in registry.names("reduction"):
         if solver == "pegasos" and name in ("adapt_reg", "accelerate", "proximal_point"):
             continue  # on the hinge, its only loss, they cannot see its progress
-        if name == "solve_dual" and registry.lookup("solver", solver).needs & {"rows", "isotropic"}:
+        if name == "solve_dual" and registry.lookup("solver", solver).needs & {"rows", "isotropic", "Zero"}:
             continue  # refused: no method for duals
         parameters = registry.lookup("reduction", name).parameters
         yield {"name": name} | {key: value for key, value in VALUES.items() if key in parameters}
