@@ -41,6 +41,12 @@ _expose("prox", lambda self, w, t: self.instance_class.prox)
 _expose("step", lambda self, p, b, y, q: self.instance_class.step)
 _expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
 
+# a quadratic model, `rrmbench.numerics.quadratic_descent`
+_expose("slope", lambda self, j, state: self.instance_class.slope)
+_expose("move", lambda self, j, step, state: self.instance_class.move)
+_expose("reads", lambda self, j: self.instance_class.reads)
+_expose("square", lambda self, away, state: self.instance_class.square)
+
 # the former names, for the kernels of plug-ins (`rrmbench.former_names`); a field is one under both of its names
 _expose("dual", lambda self, z, y, mu: self.instance_class.dual_point)
 _expose("dual_row", lambda self, z, y, mu, q, b: self.instance_class.dual_point_row)

@@ -1,0 +1,121 @@
+"""Some columns of a sparse matrix: their entries by rows and by columns, and the products of the columns with each other.
+
+`place` (d,) says of every column of the whole matrix which number it has among the chosen ones, -1 for the others.
+Numbers ascend with the columns, so the entries of a row stay sorted.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.numerics.jit import kernel
+
+
+class Part(NamedTuple):
+    """A sparse matrix: entries data[indptr[i]:indptr[i+1]] of line i at places indices[indptr[i]:indptr[i+1]]."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
+@kernel
+def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
+    """In one reading of X (n, d): add X^T b to g, squared norms of the columns to sqnorms, their entries to counts."""
+    for i in range(b.shape[0]):
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            j, x = rows.indices[e], rows.data[e]
+            g[j] += b[i] * x
+            sqnorms[j] += x * x
+            counts[j] += 1
+
+
+@kernel
+def chosen_rows(rows, place, part):
+    """Write the chosen columns of X (n, d) to the rows of `part`, whose arrays have the room."""
+    size = 0
+    for i in range(part.indptr.shape[0] - 1):
+        part.indptr[i] = size
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            k = place[rows.indices[e]]
+            if k >= 0:
+                part.indices[size] = k
+                part.data[size] = rows.data[e]
+                size += 1
+    part.indptr[-1] = size
+
+
+@kernel
+def weighted_columns(rows, weights, columns):
+    """Write the entries of row i times weights[i] to `columns`, whose indptr (m + 1,) knows the numbers of entries."""
+    at = columns.indptr[:-1].copy()
+    for i in range(weights.shape[0]):
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            k = rows.indices[e]
+            columns.indices[at[k]] = i
+            columns.data[at[k]] = weights[i] * rows.data[e]
+            at[k] += 1
+
+
+@kernel
+def pairs(rows, n):
+    """The number of products that all inner products of the columns of `rows` (n, m) consist of: sum m_i (m_i + 1)/2."""
+    total = 0
+    for i in range(n):
+        m = rows.indptr[i + 1] - rows.indptr[i]
+        total += m * (m + 1) // 2
+    return total
+
+
+@kernel
+def add_products(rows, weights, gram):
+    """Add sum_i weights[i] x_ij x_ik to gram[j, k] for k <= j, rows (n, m) and gram (m, m)."""
+    for i in range(weights.shape[0]):
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        for e in range(begin, end):
+            x, line = weights[i] * rows.data[e], gram[rows.indices[e]]
+            for f in range(begin, e + 1):
+                line[rows.indices[f]] += x * rows.data[f]
+
+
+@kernel
+def add_fresh_products(rows, weights, fresh, gram):
+    """As `add_products`, only where one of the two columns is `fresh` (m,); return the number of products."""
+    seen = np.empty(gram.shape[0], np.int64)
+    total = 0
+    for i in range(weights.shape[0]):
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        size = 0
+        for e in range(begin, end):
+            k = rows.indices[e]
+            x, line = weights[i] * rows.data[e], gram[k]
+            if fresh[k]:
+                seen[size] = e
+                size += 1
+                for f in range(begin, e + 1):
+                    line[rows.indices[f]] += x * rows.data[f]
+                total += e + 1 - begin
+            else:
+                for r in range(size):
+                    f = seen[r]
+                    line[rows.indices[f]] += x * rows.data[f]
+                total += size
+    return total
+
+
+@kernel
+def mirror(gram):
+    """Copy the part below the diagonal to the part above it."""
+    for j in range(gram.shape[0]):
+        for k in range(j):
+            gram[k, j] = gram[j, k]
+
+
+@kernel
+def outputs(rows, w, z):
+    """z = X w, rows (n, m)."""
+    for i in range(z.shape[0]):
+        total = 0.0
+        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+            total += rows.data[e] * w[rows.indices[e]]
+        z[i] = total
