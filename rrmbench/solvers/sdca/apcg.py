@@ -17,11 +17,11 @@ def apcg_quartering(problem):
 
     [Lin, Lu and Xiao 2014, Theorem 1, with sigma/2 times the squared distance from b* at most D(b*) - D(b)]
     """
-    return log(8.0) / _root(problem)
+    return log(8.0) / convexity_root(problem)
 
 
-def _root(problem):
-    """sqrt(sigma); a smaller sigma is true as well, and sigma = 1 and n = 1 would make r zero."""
+def convexity_root(problem):
+    """sqrt(sigma) of `apcg`; a smaller sigma is true as well, and sigma = 1 and n = 1 would make r zero."""
     own = problem.strong_convexity * (problem.loss.conjugate_convexity + problem.mu) * problem.n
     return np.sqrt(min(own / (problem.R**2 + own), 0.99))
 
@@ -49,7 +49,7 @@ def apcg(problem, start, rng):
     Yields three times per pass, where the reductions look at the gap. Checks are the product X^T b of a start that is
     not zero.
     """
-    n, s, root = problem.n, problem.strong_convexity, _root(problem)
+    n, s, root = problem.n, problem.strong_convexity, convexity_root(problem)
     b = np.zeros(n) if start is None or start.b is None else start.b.copy()
     # Pairs (u_i, v_i), and (p_j, q_j) with r p + q = (v(x) + kappa center)/s: one cache line for both.
     uv = np.column_stack((np.zeros(n), b))
@@ -59,7 +59,7 @@ def apcg(problem, start, rng):
     psi_prox(problem.regularizer, q, 1.0 / s, w)
     yield Iterate(w, b, checks=checks)
     thirds = [n * k // 3 for k in range(4)]
-    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root)
+    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, n)
     for epoch in count():
         order = rng.integers(n, n)
         for first, last in pairwise(thirds):
@@ -85,14 +85,14 @@ def rescale(r, pairs):
 
 
 @kernel
-def apcg_steps(rows, y, loss, mu, regularizer, s, root, order, r, uv, pq):
-    """One step for each coordinate of `order` (m,); root = sqrt(sigma). Return the new r.
+def apcg_steps(rows, y, loss, mu, regularizer, s, root, coordinates, order, r, uv, pq):
+    """One step for each coordinate of `order` (m,), drawn of so many `coordinates`; root = sqrt(sigma). Return the new r.
 
     rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
     y : (n,)
     uv : (n, 2) the pairs (u_i, v_i); pq : (d, 2) the pairs (p_j, q_j). Both are changed.
     """
-    scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.conjugate_convexity + mu, root / y.shape[0]
+    scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.conjugate_convexity + mu, root / coordinates
     rho = (1.0 - alpha) / (1.0 + alpha)
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)

@@ -26,14 +26,19 @@ def prox_sdca_shrinking(problem, start, rng):
     A round visits the rows that are due in random order. Passes count the rows visited, over n. Yields after at least a
     third of a pass.
     """
-    state, n = DualState(problem, Exact(problem.loss, problem.mu), start), problem.n
-    calendar = Calendar.of(state.b)
-    visits, now = 0, 0
+    state, visits = DualState(problem, Exact(problem.loss, problem.mu), start), 0
     yield Iterate(*state.point(state.b, state.u), checks=state.checks)
-    while True:
-        seen, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-n // 3))
+    for seen in thirds(state, rng):
         visits += seen
-        yield Iterate(*state.point(state.b, state.u), passes=visits / n, checks=state.checks)
+        yield Iterate(*state.point(state.b, state.u), passes=visits / problem.n, checks=state.checks)
+
+
+def thirds(state, rng):
+    """Yield the number of rows visited, a third of all or more, again and again; `state` is a `DualState`."""
+    calendar, now = Calendar.of(state.b), 0
+    while True:
+        seen, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-state.problem.n // 3))
+        yield seen
 
 
 class Calendar(NamedTuple):

@@ -1,0 +1,113 @@
+"""Accelerated coordinate ascent on the rows whose dual variable moves, between passes of Prox-SDCA over all rows."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from rrmbench.numerics.jit import kernel
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.sdca.apcg import apcg_steps, combine, convexity_root
+from rrmbench.solvers.sdca.output import INSIDE, DualState
+from rrmbench.solvers.sdca.prox_sdca_shrinking import thirds
+from rrmbench.solvers.sdca.steps import Exact
+
+FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
+FEWEST, FIRST_EPOCHS = 5, 10
+GUESS = 4.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
+
+
+@solver(needs={"strongly_convex", "separable", "scalar", "coordinate", "rows"}, gives={"dual"})
+def apcg_shrinking(problem, start, rng):
+    """Prox-SDCA and, on the rows that it still moves, restarted APCG with a guess of the strong convexity of -D.
+
+    Where phi* has a bounded domain most b_i end at a bound, and the exact step of Prox-SDCA leaves them there. On the
+    others -D is nearly quadratic, badly conditioned, and Prox-SDCA slow. After FIRST_PASSES passes of
+    `prox_sdca_shrinking` a cycle is
+
+        a pass of Prox-SDCA with option I over all rows, in random order; F are the rows i whose b_i it changed
+        so many epochs of |F| steps of APCG on the b_i with i in F, from z = x = b, with sigma = (GUESS/epochs)^2
+
+    or sigma of `apcg` where that is greater. APCG needs no true sigma for its restarts to converge: a guess that is too
+    great by a factor costs more restarts only [Fercoq and Qu 2020]. The epochs end where D does not rise from one third
+    of a pass to the next; the last b with a greater D stays, so D never falls, and as all rows have a step in every
+    cycle the method converges as Prox-SDCA does. The epochs of the next cycle are twice as many where they were all
+    made and gained more of D per row than the pass before them; half as many (at least FEWEST) where D fell early and
+    they gained less.
+
+    Passes count the rows visited, over n. D costs no product, v being kept. Yields after a third of a pass or more.
+    """
+    state, n = DualState(problem, Exact(problem.loss, problem.mu), start), problem.n
+    visits, epochs = 0, FIRST_EPOCHS
+
+    def reported():
+        return Iterate(*state.point(state.b, state.u), passes=visits / n, checks=state.checks)
+
+    yield reported()
+    for seen in thirds(state, rng):
+        visits += seen
+        yield reported()
+        if visits >= FIRST_PASSES * n:
+            break
+    cuts = [n * k // 3 for k in range(4)]
+    while True:
+        before, first, order = state.b.copy(), dual_of(state), rng.epoch(n)
+        for begin, end in pairwise(cuts):
+            state.run(order[begin:end])
+            visits += end - begin
+            yield reported()
+        moving = np.flatnonzero(state.b != before).astype(order.dtype)
+        if moving.size == 0:
+            continue
+        middle, visited, rose = dual_of(state), 0, True
+        for seen, rose in ascent(state, rng, moving, epochs):
+            visits, visited = visits + seen, visited + seen
+            yield reported()
+        better = (dual_of(state) - middle) * n > (middle - first) * visited
+        if rose and better:
+            epochs *= 2
+        elif not (rose or better):
+            epochs = max(FEWEST, epochs // 2)
+
+
+def dual_of(state):
+    """D(b) of a `DualState`, from its u."""
+    problem = state.problem
+    return problem.dual_at(problem.strong_convexity * (state.u - problem.shift()), state.b)[0]
+
+
+def ascent(state, rng, moving, epochs):
+    """APCG on the rows `moving` (m,); yield (rows visited, whether D rose) after a third of a pass or more.
+
+    `state` is changed where D rose; it ends where D did not, or after so many epochs of m steps.
+    """
+    problem, b, u, m = state.problem, state.b, state.u, moving.size
+    n, s, best, r = problem.n, problem.strong_convexity, dual_of(state), 1.0
+    root = max(convexity_root(problem), GUESS / epochs)
+    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, m)
+    uv, pq = np.column_stack((np.zeros(n), b)), np.column_stack((np.zeros(u.size), u))
+    while epochs > 0:
+        some = min(epochs, -(-n // (3 * m)))
+        r = apcg_steps(*fixed, moving[rng.integers(m, some * m)], r, uv, pq)
+        epochs -= some
+        kept = b.copy(), u.copy()
+        combine(r, uv, b)
+        combine(r, pq, u)
+        put_inside(problem.loss, problem.y, moving, b)
+        value = dual_of(state)
+        rose = value > best
+        if rose:
+            best = value
+        else:
+            b[:], u[:] = kept
+        yield some * m, rose
+        if not rose:
+            return
+
+
+@kernel
+def put_inside(loss, y, moving, b):
+    """Scale each b_i, i of `moving` (m,), that rounding has carried out of the domain of phi* by a hair."""
+    for i in moving:
+        if loss.conjugate(b[i], y[i]) == np.inf:
+            b[i] *= INSIDE
