@@ -1,0 +1,132 @@
+"""Better lower bounds of P, for which the evaluation of a run spends a few passes of its own.
+
+A method is a function f(problem, w, b, passes) that yields pairs of a vector b, which may bound P better than the given
+one, and of the passes since the last pair that are no products with `problem.X`. It gets the model w and the best b so
+far, changes neither, draws from a fixed stream of random numbers, and takes about `passes` passes at most. So a run is
+the same with and without it, but for its bounds.
+
+Prox-SDCA is the method where the data are rows. It increases the dual of
+
+    P(w) + (sigma/2) ||w - c||^2
+
+whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and the primal point of b
+after every few passes, as in the proximal point method. Newton steps come first where they are cheap:
+`rrmbench.bench.newton`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from rrmbench.bench import newton
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.certificate import Certifier
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.problem import Problem
+from rrmbench.solvers.sdca.output import DualState
+from rrmbench.solvers.sdca.steps import option_of
+
+SHARE = 0.25  # of the passes of the run, which all polishing takes at most
+ALONG = 0.5  # of this share, which it takes before the last point
+UNCOUNTED = 10.0  # passes at the last point of a solver that counts none
+STEPS = 3  # passes of Prox-SDCA around one centre
+STRENGTH = 0.1  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
+SHORTEST = 5.0  # passes, under which nothing is begun
+
+
+Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[tuple[np.ndarray, float]]]
+
+
+def methods_for(problem: Problem, passes: float) -> list[Method]:
+    """The methods for a problem of its traits that so many passes are enough for, the best first."""
+    found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
+    if {"rows", "coordinate", "separable"} <= problem.traits:
+        found.append(ascend_by_rows)
+    return found
+
+
+def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
+    """Prox-SDCA on P + (sigma/2) ||. - c||^2, c moving on after every `STEPS` passes; its b after each pass.
+
+    It starts from the better of b and phi'(X w), for this problem.
+    """
+    z, rng = problem.X.forward(w), Rng(0)
+    sigma = STRENGTH * _curvature(problem, w, z) / problem.n
+    if not 0.0 < sigma < math.inf:
+        return
+    stage = problem.regularized(sigma, w)
+    b = max(b, problem.loss_dual(z), key=lambda candidate: _finite(stage.dual_value(candidate)))
+    for done in range(int(passes)):
+        if done % STEPS == 0:
+            stage = problem.regularized(sigma, w)
+            state = DualState(stage, option_of(stage, "I"), Iterate(w, b))
+        state.run(rng.epoch(problem.n))
+        w, b = state.point(state.b, state.u)
+        yield b, 1.0
+
+
+def _curvature(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
+    """The mean smoothness of phi(x_i.w) in w; of a loss with kinks, as smoothed by P(w)/G^2."""
+    smoothness = problem.smoothness
+    if not math.isfinite(smoothness):
+        smoothness = problem.lipschitz**2 / problem.primal(w, z)
+    return smoothness * float(problem.X.sqnorms.mean())
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else -math.inf
+
+
+class Polisher:
+    """Offers a Certifier better b, at the cost of a share of the passes of the run.
+
+    passes : what it took so far, the products for the bounds included
+    """
+
+    def __init__(self, problem: Problem, certifier: Certifier) -> None:
+        self.passes = 0.0
+        self._problem, self._certifier = problem.counted(), certifier
+        self._gap = math.inf  # after the last polishing
+
+    @staticmethod
+    def may_polish(passes: float) -> bool:
+        """Whether a run of at most so many passes may leave enough for it."""
+        return SHARE * passes >= SHORTEST
+
+    def polish(self, w: np.ndarray, primal: float, work: float, target: float, last: bool) -> None:
+        """Improve the bound of P at w, where the gap does not get small by itself.
+
+        primal : P(w), finite
+        work : the passes of the run so far, checks included; NaN of a solver that counts none
+        target : the gap that is small enough
+        last : whether this is the last point of the run, at which all of the share may go; before, polishing waits
+            until the gap has not fallen to a half since the last time
+        """
+        gap, end = primal - self._certifier.dual, self._end(work, last)
+        if gap <= max(target, 0.0) or (not last and gap <= 0.5 * self._gap):
+            return
+        for method in methods_for(self._problem, end - self.passes):
+            if end - self.passes >= SHORTEST and self._certifier.dual < primal - target:
+                self._spend(method, w, primal - target, end)
+        self._gap = primal - self._certifier.dual
+
+    def _end(self, work: float, last: bool) -> float:
+        """What `passes` may come to."""
+        if math.isnan(work):
+            return UNCOUNTED if last else 0.0
+        return SHARE * work * (1.0 if last else ALONG)
+
+    def _spend(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
+        """Offer the b of a method until D(b) is `enough`, or `passes` have come to `end`."""
+        problem, known = self._problem, self._certifier.b
+        start = np.zeros(problem.output_shape) if known is None else known
+        begun, products, steps = self.passes, problem.X.passes, 0.0
+        with np.errstate(all="ignore"), suppress(Exception):  # a plug-in's loss fails at what its solver does not ask
+            for b, more in method(problem, w.copy(), start, end - begun):
+                self._certifier.offer(b, problem)
+                steps += more
+                self.passes = begun + steps + problem.X.passes - products
+                if self._certifier.dual >= enough or self.passes >= end:
+                    return
