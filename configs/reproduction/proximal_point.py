@@ -82,6 +82,8 @@ def verdicts(settings, mine, rivals):
 def means(settings, methods):
     """A table of the mean of log10(number / P(0)) over settings that have all of the methods, the least first."""
     settings = [m for m in settings if all(name in m for name in methods)]
+    if not settings:
+        return
     head("method", *(f"{name}: {budget} {clock}" for name in ("P - P*", "gap") for clock, budget in BUDGETS))
     logs = {name: np.mean([np.log10(m[name]) for m in settings], axis=0) for name in methods}
     for name in sorted(logs, key=lambda name: logs[name][:, 0].mean()):
