@@ -10,8 +10,8 @@ The rules, fixed before the runs:
   *of each level*, which is the hardest opponent, and with the median fixed strength. In one setting and level the claim
   "holds" if the tuned method needs at most as many passes as the best fixed strength, "within 2x" if at most twice as
   many, "does not hold" otherwise; a level that neither reaches is left out. "Unbiased" holds in a setting if the tuned
-  method's final suboptimality is at most that of every fixed strength. proximal_point, with its defaults, has a column of
-  its own; it is compared, level by level, with the best of all others of the setting.
+  method's final suboptimality is at most that of every fixed strength. proximal_point, with its defaults, has a column
+  of its own; it is compared, level by level, with the best of all others of the setting.
 - *Accelerated Prox-SDCA* (Figure 3). Passes to a certified gap of 1e-3 with the theory's settings. The claim holds in
   a setting if the better of its two inner rules needs at most 1.1x the passes of Prox-SDCA and of FISTA; where nobody
   gets there in 100 passes, the final objectives are compared instead.
@@ -80,7 +80,7 @@ LEVELS = (1e-2, 1e-4, 1e-6)
 
 
 def reductions(experiment, adaptive, fixed, parameter, beside=None):
-    """Rows for one experiment of the reductions paper: per solver, data set and strength; `beside` is one more column."""
+    """Rows for one experiment of the reductions paper: per solver, data set and strength; `beside` is a last column."""
     found = runs_of(experiment)
     chosen = {run for choice in choices(experiment.manifest(), found) for run in choice.kept}
     trials = {run for choice in choices(experiment.manifest(), found) for run in choice.trials}
