@@ -114,7 +114,13 @@ def test_a_study_of_reductions_is_drawn_as_in_the_paper(tmp_path):
 
 
 def test_a_study_with_a_row_per_solver_is_one_too_with_one_legend(tmp_path):
-    asked = [("regularize", 1e-2), ("regularize", 1e-3), ("adapt_reg", "auto"), ("none", None)]
+    asked = [
+        ("regularize", 1e-2),
+        ("regularize", 1e-3),
+        ("adapt_reg", "auto"),
+        ("proximal_point", None),
+        ("none", None),
+    ]
     runs = [
         stored.result(stored.spec(solver=solver, reduction=name, **({"sigma": s} if s else {})))
         for solver in ("apcg", "prox_sdca")
@@ -123,8 +129,10 @@ def test_a_study_with_a_row_per_solver_is_one_too_with_one_legend(tmp_path):
     (sheet,) = sheets_of(tmp_path, runs, {"rows": "solver"})
     assert list(titles(sheet).values()) == ["apcg", "prox_sdca"]
     styles = {sheet.labels[series]: style for series, style in sheet.styles.items()}
-    assert list(styles) == ["regularize σ=1e-2", "regularize σ=1e-3", "adapt_reg", "no reduction"]
+    assert list(styles) == ["regularize σ=1e-2", "regularize σ=1e-3", "adapt_reg", "proximal_point", "no reduction"]
     assert styles["regularize σ=1e-2"]["linestyle"] == "-"
+    assert styles["adapt_reg"]["color"] == "#CB181D"
+    assert styles["proximal_point"]["color"] == "#238B45"
     assert styles["no reduction"]["color"] == "#000000"
 
 

@@ -11,11 +11,13 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*", "d")  # 7, 13 and 4 have no common factor
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 REDS = ("#CB181D", "#FB6A4A", "#67000D", "#EF3B2C")
-RED_DASHES = ((0, (4, 1.5)), (0, (1.5, 1)), (0, (7, 1.5)), (0, (4, 1, 1, 1)))
+ADAPTIVE_DASHES = ((0, (4, 1.5)), (0, (1.5, 1)), (0, (7, 1.5)), (0, (4, 1, 1, 1)))
+GREENS = ("#238B45", "#00441B", "#41AB5D", "#006D2C")
 LIGHTEST = 0.45  # luminance of a line on white paper, of at most 1
 
 CLASSICAL = {"regularize": "reduction.sigma", "smooth": "reduction.mu"}
 ADAPTIVE = ("adapt_reg", "adapt_smooth", "joint_adapt")
+PROXIMAL = ("proximal_point", "joint_proximal_point")
 
 
 def styles(series, methods):
@@ -44,28 +46,28 @@ def _alternatives(dash):
 def is_reduction_study(series):
     """Whether one solver is shown under classical reductions of fixed strength, and maybe adaptive ones."""
     reductions = [one.reduction for one in series]
-    family = all(name in CLASSICAL or name in ADAPTIVE or name == "none" for name in reductions)
+    family = all(name in (*CLASSICAL, *ADAPTIVE, *PROXIMAL, "none") for name in reductions)
     nested = any("reduction.inside" in dict(one.keys) for one in series)
     return family and not nested and len({one.solver for one in series}) == 1 and _is_mixed(reductions)
 
 
 def _is_mixed(reductions):
     fixed = sum(name in CLASSICAL for name in reductions)
-    adaptive = sum(name in ADAPTIVE for name in reductions)
+    adaptive = sum(name in ADAPTIVE + PROXIMAL for name in reductions)
     return fixed >= 1 and fixed + adaptive >= 2
 
 
 def _reduction_study(series):
-    """Fixed strengths: solid blue, the weaker the darker. Adaptive: dashed red. Neither: black."""
+    """Fixed strengths: solid blue, the weaker the darker. Adaptive: dashed red; proximal: green. Neither: black."""
     fixed = sorted((one for one in series if one.reduction in CLASSICAL), key=_strength, reverse=True)
-    adaptive = [one for one in series if one.reduction in ADAPTIVE]
     neither = [one for one in series if one.reduction == "none"]
     result = {}
     for number, (one, shade) in enumerate(zip(fixed, _blues(len(fixed)), strict=True)):
         result[one] = _line(shade, "-", MARKERS[number % len(MARKERS)], 1.2, markersize=3.0)
-    for number, one in enumerate(adaptive):
-        colour, dash = REDS[number % len(REDS)], RED_DASHES[number % len(RED_DASHES)]
-        result[one] = _line(colour, dash, "", 1.9, zorder=3)
+    for names, colours in ((ADAPTIVE, REDS), (PROXIMAL, GREENS)):
+        for number, one in enumerate(one for one in series if one.reduction in names):
+            colour, dash = colours[number % len(colours)], ADAPTIVE_DASHES[number % len(ADAPTIVE_DASHES)]
+            result[one] = _line(colour, dash, "", 1.9, zorder=3)
     for number, one in enumerate(neither):
         result[one] = _line("#000000", DASHES[::-1][number % len(DASHES)], "", 1.2)
     return result
