@@ -9,8 +9,8 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
 
     P(w) + (sigma/2) ||w - c||^2
 
-whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and the primal point of b
-after every few passes, as in the proximal point method. Newton steps come first where they are cheap:
+whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then the primal point of
+b after each pass, as in the proximal point method. Newton steps come first where they are cheap:
 `rrmbench.bench.newton`.
 """
 
@@ -31,8 +31,7 @@ from rrmbench.solvers.sdca.steps import option_of
 SHARE = 0.25  # of the passes of the run, which all polishing takes at most
 ALONG = 0.5  # of this share, which it takes before the last point
 UNCOUNTED = 10.0  # passes at the last point of a solver that counts none
-STEPS = 3  # passes of Prox-SDCA around one centre
-STRENGTH = 0.1  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
+STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
 SHORTEST = 5.0  # passes, under which nothing is begun
 
 
@@ -48,9 +47,9 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
 
 
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Prox-SDCA on P + (sigma/2) ||. - c||^2, c moving on after every `STEPS` passes; its b after each pass.
+    """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then the primal point of b after each pass.
 
-    It starts from the better of b and phi'(X w), for this problem.
+    It starts from the better of b and phi'(X w), for this problem, and yields b after each pass.
     """
     z, rng = problem.X.forward(w), Rng(0)
     sigma = STRENGTH * _curvature(problem, w, z) / problem.n
@@ -58,13 +57,13 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
         return
     stage = problem.regularized(sigma, w)
     b = max(b, problem.loss_dual(z), key=lambda candidate: _finite(stage.dual_value(candidate)))
-    for done in range(int(passes)):
-        if done % STEPS == 0:
-            stage = problem.regularized(sigma, w)
-            state = DualState(stage, option_of(stage, "I"), Iterate(w, b))
+    state = DualState(stage, option_of(stage, "I"), Iterate(w, b))
+    while True:
         state.run(rng.epoch(problem.n))
-        w, b = state.point(state.b, state.u)
-        yield b, 1.0
+        yield state.b, 1.0
+        w, _ = state.point(state.b, state.u)
+        before, stage = stage, problem.regularized(sigma, w)
+        state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
 
 
 def _curvature(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
