@@ -1,0 +1,176 @@
+"""Better lower bounds of P for any loss and regularizer: the proximal point method on the dual.
+
+With a centre (b0, v0), v0 = v(b0), and strengths q and sigma, a stage is
+
+    max over b    -(1/n) sum (phi^mu)*(b_i) - (q/2n) ||b - b0||^2 - Psi*(v(b)) - (sigma/2) ||v(b) - v0||^2
+
+The squares make its dual a smooth function of a model w without constraints, which L-BFGS minimizes:
+
+    F(w) = (1/n) max_b  b.X w - sum (phi^mu)*(b_i) - (q/2) ||b - b0||^2
+                + max_u  u.w - Psi*(u) - (sigma/2) ||u - v0||^2
+    F'(w) = u(w) - v(b(w)),    b(w) and u(w) the maximizers
+
+so b(w) is in the domain of the conjugates, u(w) in that of Psi*, and the gradient is what they differ by: near the
+minimum b(w) needs little scaling to bound P. D(b0) <= min F <= P(w*), hence F(w) tells what the stage may still give.
+The best b is the next centre once D has come half of the way from D(b0) to F(w). [Rockafellar 1976; Liu and Nocedal
+1989]
+
+Smooth losses have q = 0. X w is known along a line, so an iteration is a pass whatever its line search tries; a new
+centre takes another one.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.numerics.lbfgs import Memory
+from rrmbench.problem.problem import Problem
+
+STRENGTH = 3.0  # of q and sigma, over those whose squares are as large as the gap
+HARDER = 4.0  # times as much where `PATIENCE` iterations of a stage were not enough
+PATIENCE = 20
+DECREASE, SLOPE = 1e-4, 0.5  # of the two conditions of Wolfe
+TRIALS = 40  # of a line search
+FLAT = 1e-14  # differences of F below this part of it are rounding
+
+
+def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[np.ndarray]:
+    """Yield vectors b (arrays of `problem.output_shape`) with greater and greater D(b), for about `passes` passes.
+
+    w : a model, the nearer to the optimum the better; b : a dual variable. Neither is changed, nothing is random.
+
+    Nothing is yielded where D is infinite at b and at the derivatives of the losses at X w, nor for losses that are not
+    smooth and whose conjugate has no Euclidean proximal step.
+    """
+    if not {"smooth", "conjugate_prox"} & problem.traits:
+        return
+    problem = problem.counted()
+    z = problem.outputs(w)
+    best, b0 = problem.certificate(b)
+    if not math.isfinite(best):
+        best, b0 = problem.certificate(problem.loss_dual(z))
+    memory, harder = Memory(), 1.0
+    while problem.X.passes < passes:
+        stage = stage_around(problem, b0, best, w, z, harder * STRENGTH)
+        if stage is None:
+            return
+        at, base, raised = stage.gradient(stage.at(w, z)), best, False
+        for _ in range(PATIENCE):
+            at = stage.stepped(at, memory)
+            if at is None:
+                return
+            value, scaled = stage.bound(at)
+            if best < value < math.inf:
+                best, b0 = value, scaled
+                yield scaled
+            raised = best - base >= 0.5 * (at.F - base)
+            if raised or problem.X.passes >= passes:
+                break
+        w, z = at.w, at.z
+        harder = max(1.0, harder / HARDER) if raised else harder * HARDER
+
+
+class At(NamedTuple):
+    """A point of a stage: the model w with z = X w, F, the maximizers b and u; v(b) and F' where they are known."""
+
+    w: np.ndarray
+    z: np.ndarray
+    F: float
+    b: np.ndarray
+    u: np.ndarray
+    v: np.ndarray | None = None
+    slope: np.ndarray | None = None
+
+
+class Stage(NamedTuple):
+    """The problem above: a counted Problem, the centre, and the strengths of its squares."""
+
+    problem: Problem
+    b0: np.ndarray
+    v0: np.ndarray
+    q: float
+    sigma: float
+    least: float  # D(b0), so at most min F
+
+    def at(self, w: np.ndarray, z: np.ndarray) -> At:
+        """F and the maximizers at w, z = X w; takes no product."""
+        problem, q, sigma = self.problem, self.q, self.sigma
+        if q > 0.0:
+            b = problem.losses.dual_point(problem.mu, z + q * self.b0, q)
+            loss = (float(np.vdot(b, z)) - 0.5 * q * _square(b - self.b0)) / problem.n - problem.mean_conjugate(b)
+        else:
+            b, loss = problem.loss_dual(z), problem.mean_loss(z)
+        # by Moreau's identity, sigma u + prox(w + sigma v0) = w + sigma v0
+        x = w + sigma * self.v0
+        prox = problem.prox(x, sigma)
+        u = (x - prox) / sigma
+        return At(w, z, loss + problem.Psi(prox) + 0.5 * sigma * (_square(u) - _square(self.v0)), b, u)
+
+    def gradient(self, at: At) -> At:
+        """The point with v and F', for a product with X^T."""
+        v = self.problem.v(at.b)
+        return at._replace(v=v, slope=at.u - v)
+
+    def bound(self, at: At) -> tuple[float, np.ndarray]:
+        """As `Problem.certificate` of b; another product where a free bias asks for another b."""
+        if self.problem.free_bias:
+            return self.problem.certificate(at.b)
+        return self.problem.dual_at(at.v, at.b)
+
+    def stepped(self, at: At, memory: Memory) -> At | None:
+        """An iteration of L-BFGS, for a pass; None where F does not fall any more."""
+        while True:
+            new = self._along(at, memory.direction(at.slope), 1.0 if memory else None)
+            if new is not None:
+                memory.take(new.w - at.w, new.slope - at.slope)
+                return new
+            if not memory:
+                return None
+            memory.forget()
+
+    def _along(self, at: At, direction: np.ndarray, t: float | None) -> At | None:
+        """The point at + t direction for a t that meets Wolfe's conditions, by bisection; F may be flat to rounding.
+
+        t : the first to be tried; None for the minimizer of the parabola from F down to D(b0)
+        """
+        down = float(np.vdot(at.slope, direction))
+        if not down < 0.0:
+            return None
+        t = 2.0 * (at.F - self.least) / -down if t is None else t
+        z, n, low, high = self.problem.X.forward(direction), self.problem.n, 0.0, math.inf
+        for _ in range(TRIALS):
+            new = self.at(at.w + t * direction, at.z + t * z)
+            along = float(np.vdot(new.u, direction)) + float(np.vdot(new.b, z)) / n
+            flat = abs(new.F - at.F) <= FLAT * abs(at.F) and abs(along) <= SLOPE * abs(down)
+            if not (new.F <= at.F + DECREASE * t * down or flat):
+                high = t
+            elif along < SLOPE * down:
+                low = t
+            else:
+                return self.gradient(new)
+            t = 0.5 * (low + high) if high < math.inf else 2.0 * t
+        return None
+
+
+def stage_around(
+    problem: Problem, b0: np.ndarray, least: float, w: np.ndarray, z: np.ndarray, strength: float
+) -> Stage | None:
+    """The stage with the centre b0, D(b0) = least, whose squares are as large as `strength` gaps P(w) - D(b0).
+
+    At the optimum u.w = Psi(w) where Psi is a norm, so Psi(w)/||w|| stands for the size of u; that of b is the bound
+    `dual_squares`. None where there is no gap, or nothing to compare it with.
+    """
+    v0, length = problem.v(b0), float(np.linalg.norm(w))
+    squares = (problem.Psi(w) / length) ** 2 if length > 0.0 else 0.0
+    wanted = 2.0 * strength * (problem.primal(w, z) - least)
+    squares = squares or _square(v0)
+    bound = math.inf if "smooth" in problem.traits else problem.dual_squares
+    if not (0.0 < wanted < math.inf and 0.0 < squares < math.inf and bound > 0.0):
+        return None
+    return Stage(problem, b0, v0, wanted * problem.n / bound, wanted / squares, least)
+
+
+def _square(x: np.ndarray) -> float:
+    return float(np.vdot(x, x))
