@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.bench.trace import Row, Schedule, StopRule, Trace, warm_up
+from rrmbench.bench.rules import Row, Schedule, StopRule
+from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -145,7 +146,7 @@ def solve(
         raise RrmbenchError(why)
     stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
     with threadpool_limits(1):
-        warm_up(problem, run)
+        warm_up(problem, run, stop)
         trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth), counted=run.counts_passes)
         rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
     return Solution(

@@ -14,7 +14,8 @@ import pytest
 from scipy.optimize import linprog
 
 from rrmbench import Iterate, Problem, registry
-from rrmbench.bench.trace import STALLED, Failure, Schedule, StopRule, Trace
+from rrmbench.bench.rules import Schedule, StopRule
+from rrmbench.bench.trace import STALLED, Failure, Trace
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 import rrmbench
 from rrmbench import notebook
-from rrmbench.bench.trace import StopRule
+from rrmbench.bench.rules import StopRule
 
 L2 = {"name": "l2", "strength": 1e-3}
 

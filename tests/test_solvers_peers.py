@@ -17,7 +17,8 @@ from rich.console import Console
 import rrmbench
 from rrmbench import Iterate, registry
 from rrmbench.bench import trace
-from rrmbench.bench.trace import Failure, Schedule, StopRule, Trace
+from rrmbench.bench.rules import Schedule, StopRule
+from rrmbench.bench.trace import Failure, Trace
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem

@@ -4,20 +4,20 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rrmbench.bench.metrics import model_of
+from rrmbench.bench.polishing import Polisher
+from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import Certifier, contradict, suspects
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 
-Row = dict[str, float]  # a trace point: column -> value
-COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use
 REST = 1e-14  # what P(w) may change by, relative to P(w): the rounding of a sum over the samples
 STALLED = 1000  # iterates without work after which a solver is given up
@@ -33,44 +33,12 @@ class Contradiction(Failure):
     """A dual bound was above an objective: nothing that was computed with these functions bounds anything."""
 
 
-@dataclass(frozen=True)
-class StopRule:
-    """When a run is done; the first rule that is met gives its name to the result."""
-
-    passes: float = math.inf
-    gap: float = -math.inf
-    relative_gap: float = -math.inf
-    seconds: float = math.inf
-
-    def reached(self, row: Row, first_primal: float) -> str | None:
-        """The name of the rule that this row of the trace meets, or None."""
-        if row["gap"] <= self.gap:
-            return "gap"
-        if row["gap"] <= self.relative_gap * abs(first_primal):
-            return "relative_gap"
-        if row["passes"] >= self.passes - 1e-9:
-            return "passes"
-        return "seconds" if row["seconds"] >= self.seconds else None
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Trace points are `every` passes apart, or a factor `growth` where that is more."""
-
-    every: float = 1.0
-    growth: float = 1.0
-
-    def after(self, passes: float) -> float:
-        """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
-        return max(passes + self.every, passes * self.growth) - 1e-9
-
-
 class Trace:
     """Measure the iterates of a solver on `problem`, whatever problem the solver itself was given.
 
     Iterating yields one row (a dict) per trace point. Afterwards `status` is "done" or "diverged", `reason` says why,
-    and `w`, `b` are the last iterate and the best certificate. Raises Failure where the solver breaks its contract, and
-    whatever the solver raises.
+    and `w`, `b` are the last iterate and the best certificate. `evaluation_passes` is what `rrmbench.bench.polishing`
+    took for the latter. Raises Failure where the solver breaks its contract, and whatever the solver raises.
 
     problem : the original Problem
     iterates : the running solver
@@ -99,6 +67,7 @@ class Trace:
         self.evaluation_seconds = 0.0
         self._iterates = iter(iterates)
         self._certifier = Certifier(problem)
+        self._polisher = Polisher(problem, self._certifier)
         self._seconds = self._cpu = 0.0
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
         self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
@@ -159,35 +128,55 @@ class Trace:
         if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
 
+    @property
+    def evaluation_passes(self) -> float:
+        """The passes that were spent on better bounds, beside those of the solver."""
+        return self._polisher.passes
+
     def _measure(self, x: Iterate) -> Row:
         started = time.perf_counter()
-        primal, extra = math.nan, {}
+        primal = math.nan
         if is_finite(x.w):
             z = self.problem.X.forward(x.w)
             primal = float(self.problem.primal(x.w, z))
             if math.isfinite(primal) and (x.b is None or is_finite(x.b)):
                 self._certifier.update(x, z)
-            known = np.zeros(self.problem.output_shape) if self._certifier.b is None else self._certifier.b
-            extra = self.metrics(model_of(self.problem.loss, x.w, known))
+        row = self._row(x, primal)
+        self._judge(row)
+        if self.status is None and x.restarted and x.w.any():  # a first call with a loose tolerance may stay at 0
+            self._look_for_rest(primal)
+        if self.status != "diverged":
+            row = self._polished(x, row)
+        self.w, self.b, self._gap = x.w.copy(), self._certifier.b, row["gap"]  # a copy: the solver may go on
+        if is_finite(x.w):
+            known = np.zeros(self.problem.output_shape) if self.b is None else self.b
+            row |= self.metrics(model_of(self.problem.loss, x.w, known))
+        self.evaluation_seconds += time.perf_counter() - started
+        return row
+
+    def _row(self, x: Iterate, primal: float) -> Row:
+        """What is known of this point, the metrics aside."""
         dual = float(self._certifier.dual)
         self._check_promise(primal, dual)
-        self.w, self.b = x.w.copy(), self._certifier.b  # a copy: the solver may go on
-        self._gap = primal - dual
-        row = {
+        return {
             "passes": float(x.passes),
             "checks": float(x.checks),
             "seconds": self._seconds,
             "cpu_seconds": self._cpu,
             "primal": primal,
             "dual": dual,
-            "gap": self._gap,
+            "gap": primal - dual,
             "nonzeros": float(np.count_nonzero(x.w)),
-            **extra,
         }
-        self._judge(row)
-        if self.status is None and x.restarted and x.w.any():  # a first call with a loose tolerance may stay at 0
-            self._look_for_rest(primal)
-        self.evaluation_seconds += time.perf_counter() - started
+
+    def _polished(self, x: Iterate, row: Row) -> Row:
+        """The row with a better bound, where the passes of evaluation find one; it may meet the rule of the gap."""
+        wanted = self.stop.wanted_gap(self._first_primal)
+        self._polisher.polish(x.w, row["primal"], x.passes + x.checks, wanted, self.status is not None)
+        if self._certifier.dual > row["dual"]:
+            row = self._row(x, row["primal"])
+            if row["gap"] <= wanted:
+                self._judge(row)
         return row
 
     def _check_promise(self, primal: float, dual: float) -> None:
@@ -226,8 +215,12 @@ def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")
 
 
-def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> Iterator[Iterate] | None:
+def warm_up(
+    problem: Problem, solve: Callable[..., Iterator[Iterate]], stop: StopRule | None = None
+) -> Iterator[Iterate] | None:
     """Compile, or load from the cache, every kernel that a run will call, by a few passes over a few rows.
+
+    stop : that of the run, which may be too short for a better bound
 
     An error here is not reported: the run itself meets it again, with its partial curve. Returns the solver that was
     run, still open, since closing it may run its code.
@@ -247,6 +240,8 @@ def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> Iterat
             if math.isnan(row["passes"]) and point > WARM_UP_PASSES:
                 break
         tiny.certificate(np.zeros(tiny.output_shape))
+        if stop is None or Polisher.may_polish(stop.passes):
+            Polisher(tiny, Certifier(tiny)).polish(np.zeros(tiny.shape), math.inf, math.nan, -math.inf, True)
     except BaseException:  # SystemExit and KeyboardInterrupt included
         pass
     return iterates

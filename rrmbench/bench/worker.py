@@ -24,7 +24,8 @@ from rrmbench.bench import yardstick
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.pinning import pin
 from rrmbench.bench.problems import problem_of
-from rrmbench.bench.trace import Contradiction, Failure, Schedule, StopRule, Trace, warm_up
+from rrmbench.bench.rules import Schedule, StopRule
+from rrmbench.bench.trace import Contradiction, Failure, Trace, warm_up
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.numerics.random import Rng
@@ -122,7 +123,8 @@ def _run(task, connection, held):
     metrics = metrics_of(prepared, getattr(problem.loss, "predict", None), beta)
     solve = registry.build_solver(spec["solver"], spec["reduction"])
     loaded = time.perf_counter()
-    held.append(warm_up(problem, solve))
+    stop = StopRule(**spec["stop"])
+    held.append(warm_up(problem, solve, stop))
     warmed = time.perf_counter()
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     if solve.deterministic:
@@ -130,13 +132,13 @@ def _run(task, connection, held):
     facts["yardstick_cpu_seconds"] = [yardstick.measure()]
     connection.send(("start", facts))
     held.append(solve(problem, None, Rng(spec["seed"])))
-    rules = StopRule(**spec["stop"]), Schedule(**spec["trace"])
     names = spec["loss"]["name"], spec["regularizer"]["name"]
-    trace = Trace(problem, held[-1], *rules, metrics, solve.counts_passes, names)
+    trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, solve.counts_passes, names)
     for row in trace:
         connection.send(("row", row))
     facts["yardstick_cpu_seconds"].append(yardstick.measure())
-    facts |= {"evaluation_seconds": trace.evaluation_seconds, "w": np.array(trace.w)}
+    facts |= {"evaluation_seconds": trace.evaluation_seconds, "evaluation_passes": trace.evaluation_passes}
+    facts["w"] = np.array(trace.w)
     if trace.b is not None:
         facts["b"] = trace.b
     return trace.status, trace.reason, facts

@@ -5,7 +5,8 @@ from itertools import islice
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.bench.trace import Contradiction, Failure, Schedule, StopRule, Trace
+from rrmbench.bench.rules import Schedule, StopRule
+from rrmbench.bench.trace import Contradiction, Failure, Trace
 from rrmbench.extending.verdicts import Broken
 from rrmbench.numerics.random import Rng
 

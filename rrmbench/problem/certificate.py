@@ -26,6 +26,11 @@ def suspects(loss, regularizer):
     )
 
 
+def has_no_bound(problem):
+    """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
+    return "Zero" in problem.traits and problem.strong_convexity == 0.0
+
+
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
@@ -46,21 +51,18 @@ class Certifier:
 
     def update(self, x, z):
         """Take the Iterate `x` with z = X w into account."""
-        if self.b is None and "separable" in self.problem.traits and not self._is_free():
-            self._offer(np.zeros(self.problem.output_shape))
+        if self.b is None and "separable" in self.problem.traits and not has_no_bound(self.problem):
+            self.offer(np.zeros(self.problem.output_shape))
         if x.b is None:
             self._construct(x, z)
         else:
-            self._offer(x.b)
+            self.offer(x.b)
             if self.problem.strong_convexity == 0.0:
-                self._offer(self.problem.loss_dual(z))
+                self.offer(self.problem.loss_dual(z))
 
-    def _is_free(self):
-        """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
-        return "Zero" in self.problem.traits and self.problem.strong_convexity == 0.0
-
-    def _offer(self, b):
-        self._keep(*self.problem.certificate(b))
+    def offer(self, b, problem=None):
+        """Keep b if it bounds P better; `problem` is a view of the problem that counts what this costs."""
+        self._keep(*(problem or self.problem).certificate(b))
 
     def _keep(self, value, b):
         if math.isfinite(value) and value > self.dual:  # an overflow proves nothing
@@ -69,7 +71,7 @@ class Certifier:
     def _construct(self, x, z):
         problem = self.problem
         subgradient = problem.loss_dual(z)
-        self._offer(subgradient)
+        self.offer(subgradient)
         if "smooth" in problem.traits:
             return
         grid = self._mu * GRID
@@ -83,4 +85,4 @@ class Certifier:
             self._average = subgradient
         elif weight > 0.0:
             self._average += (weight / x.passes) * (subgradient - self._average)
-            self._offer(self._average)
+            self.offer(self._average)

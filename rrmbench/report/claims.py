@@ -10,8 +10,8 @@ from datetime import datetime
 import numpy as np
 
 from rrmbench.bench.columns import METRICS
+from rrmbench.bench.rules import COLUMNS, StopRule
 from rrmbench.bench.store import bounds, size_of
-from rrmbench.bench.trace import COLUMNS, StopRule
 from rrmbench.problem.certificate import contradict
 
 

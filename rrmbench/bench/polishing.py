@@ -1,0 +1,154 @@
+"""Better lower bounds of P, for which the evaluation of a run spends a few passes of its own.
+
+A method is a function f(problem, w, b, passes) that yields pairs of a vector b, which may bound P better than the given
+one, and of the passes since the last pair that are no products with `problem.X`. It gets the model w and the best b so
+far, changes neither, draws from a fixed stream of random numbers, and takes about `passes` passes at most. So a run is
+the same with and without it, but for its bounds.
+
+Prox-SDCA is the method where the data are rows. It increases the dual of
+
+    P(w) + (sigma/2) ||w - c||^2
+
+whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then the primal point of
+b, as in the proximal point method. Newton steps come first where they are cheap: `rrmbench.bench.newton`. All other
+problems have `rrmbench.bench.dual_ascent`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import numpy as np
+
+from rrmbench.bench import dual_ascent, newton
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.certificate import Certifier, has_no_bound
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.problem import Problem
+from rrmbench.solvers.sdca.output import DualState
+from rrmbench.solvers.sdca.steps import option_of
+
+SHARE = 0.25  # of the passes of the run, which all polishing takes at most
+ALONG = 0.5  # of this share, which it takes before the last point
+UNCOUNTED = 10.0  # passes at the last point of a solver that counts none
+STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
+BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
+SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
+LOOKS = 1.25  # factor of the passes between two looks at the gap
+
+
+Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[tuple[np.ndarray, float]]]
+
+
+def methods_for(problem: Problem, passes: float) -> list[Method]:
+    """The methods for a problem of its traits that so many passes are enough for, the best first."""
+    if has_no_bound(problem):
+        return []
+    found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
+    by_rows = {"rows", "coordinate", "separable"} <= problem.traits
+    found.append(ascend_by_rows if by_rows else ascend_by_products)
+    return found
+
+
+def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
+    """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then the primal point of b after each pass.
+
+    It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes.
+    """
+    z, rng = problem.X.forward(w), Rng(0)
+    sigma = STRENGTH * _curvature(problem, w, z) / problem.n
+    if not 0.0 < sigma < math.inf:
+        return
+    stage, spent = problem.regularized(sigma, w), 2.0
+    b = max(b, problem.loss_dual(z), key=lambda candidate: _finite(stage.dual_value(candidate)))
+    state = DualState(stage, option_of(stage, "I"), Iterate(w, b))
+    while spent + BETWEEN + 0.5 <= passes:
+        for _ in range(BETWEEN):
+            state.run(rng.epoch(problem.n))
+            w, _ = state.point(state.b, state.u)
+            before, stage = stage, problem.regularized(sigma, w)
+            state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
+        yield state.b, float(BETWEEN)
+        spent += BETWEEN + 0.5
+
+
+def ascend_by_products(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """As `rrmbench.bench.dual_ascent.ascend`, whose passes are all products with X."""
+    return ((b, 0.0) for b in dual_ascent.ascend(problem, w, b, passes))
+
+
+def _curvature(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
+    """The mean smoothness of phi(x_i.w) in w; of a loss with kinks, as smoothed by P(w)/G^2."""
+    smoothness = problem.smoothness
+    if not math.isfinite(smoothness):
+        smoothness = problem.lipschitz**2 / problem.primal(w, z)
+    return smoothness * float(problem.X.sqnorms.mean())
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else -math.inf
+
+
+class Polisher:
+    """Offers a Certifier better b, at the cost of a share of the passes of the run.
+
+    passes : what it took so far, the products for the bounds included
+    """
+
+    def __init__(self, problem: Problem, certifier: Certifier) -> None:
+        self.passes = 0.0
+        self._problem, self._certifier = problem.counted(), certifier
+        self._look = 0.0, math.inf  # the passes and the gap at the last look
+
+    @staticmethod
+    def may_polish(passes: float) -> bool:
+        """Whether a run of at most so many passes may leave enough for it."""
+        return SHARE * passes >= SHORTEST
+
+    def polish(self, w: np.ndarray, primal: float, work: float, target: float, last: bool) -> None:
+        """Improve the bound of P at w, where the gap does not get small by itself.
+
+        primal : P(w), finite
+        work : the passes of the run so far, checks included; NaN of a solver that counts none
+        target : the gap that is small enough
+        last : whether this is the last point of the run, at which all of the share may go. Before, the gap is looked at
+            whenever the passes have grown by a quarter, and half of the share may go where it has not fallen to a half
+        """
+        gap, end = primal - self._certifier.dual, self._end(work, last)
+        if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
+            return
+        if not last and not self._is_stuck(work, gap):
+            return
+        for method in methods_for(self._problem, end - self.passes):
+            if end - self.passes >= SHORTEST and self._certifier.dual < primal - target:
+                self._spend(method, w, primal - target, end)
+        self._look = work, primal - self._certifier.dual
+
+    def _is_stuck(self, work: float, gap: float) -> bool:
+        """Whether the gap has not fallen to a half since the last look, if one is due."""
+        passes, before = self._look
+        if work < LOOKS * passes:
+            return False
+        self._look = work, gap
+        return gap > 0.5 * before
+
+    def _end(self, work: float, last: bool) -> float:
+        """What `passes` may come to."""
+        if math.isnan(work):
+            return UNCOUNTED if last else 0.0
+        return SHARE * work * (1.0 if last else ALONG)
+
+    def _spend(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
+        """Offer the b of a method until D(b) is `enough`, or `passes` have come to `end`."""
+        problem, known = self._problem, self._certifier.b
+        start = np.zeros(problem.output_shape) if known is None else known
+        begun, products, steps = self.passes, problem.X.passes, 0.0
+        with np.errstate(all="ignore"), suppress(Exception):  # a plug-in's loss fails at what its solver does not ask
+            for b, more in method(problem, w.copy(), start, end - begun):
+                self._certifier.offer(b, problem)
+                steps += more
+                if self._certifier.dual >= enough or begun + steps + problem.X.passes - products >= end:
+                    break
+        self.passes = begun + steps + problem.X.passes - products

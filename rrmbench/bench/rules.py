@@ -1,0 +1,44 @@
+"""What a trace point is, when points are due, and when a run is done."""
+
+import math
+from dataclasses import dataclass
+
+Row = dict[str, float]  # a trace point: column -> value
+COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When a run is done; the first rule that is met gives its name to the result."""
+
+    passes: float = math.inf
+    gap: float = -math.inf
+    relative_gap: float = -math.inf
+    seconds: float = math.inf
+
+    def reached(self, row: Row, first_primal: float) -> str | None:
+        """The name of the rule that this row of the trace meets, or None."""
+        if row["gap"] <= self.gap:
+            return "gap"
+        if row["gap"] <= self.relative_gap * abs(first_primal):
+            return "relative_gap"
+        if row["passes"] >= self.passes - 1e-9:
+            return "passes"
+        return "seconds" if row["seconds"] >= self.seconds else None
+
+    def wanted_gap(self, first_primal: float) -> float:
+        """The greatest gap that meets a rule, -inf without one."""
+        relative = self.relative_gap * abs(first_primal) if self.relative_gap > -math.inf else -math.inf
+        return max(self.gap, relative)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Trace points are `every` passes apart, or a factor `growth` where that is more."""
+
+    every: float = 1.0
+    growth: float = 1.0
+
+    def after(self, passes: float) -> float:
+        """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
+        return max(passes + self.every, passes * self.growth) - 1e-9
