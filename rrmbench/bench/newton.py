@@ -1,15 +1,12 @@
-"""Dual bounds by Newton steps, where the data are rows of so few features that d x d systems cost little.
+"""Dual bounds for the squared loss by Newton steps, where the features are so few that d x d systems cost little.
 
-An outer step replaces the losses by their quadratic model around w,
+With G = (1/n) X^T X and the gradient g of the losses at w, P(u) is g.(u - w) + (1/2) (u - w)^T G (u - w) + Psi(u) + a
+constant. An outer step minimizes this plus (sigma/2) ||u - w||^2 by semismooth Newton steps on
 
-    q(u) = g.(u - w) + (1/2) (u - w)^T G (u - w),    g = (1/n) X^T phi'(X w),  G = (1/n) X^T diag(phi''(X w)) X
+    F(u) = u - p(u - tau (g + (G + sigma I) (u - w))),    p the proximal step of tau Psi,  tau = 1/||G + sigma I||
 
-and solves min_u q(u) + Psi(u) + (sigma/2) ||u - w||^2 by semismooth Newton steps on
-
-    F(u) = u - p(u - tau (grad q(u) + sigma (u - w))),    p the proximal step of tau Psi,  tau = 1/||G + sigma I||
-
-whose Jacobian is I - M (I - tau (G + sigma I)), M = diag(p'). Near the optimum both converge quadratically, so that
-b = phi'(X u) needs hardly any scaling, however badly X is conditioned. sigma makes up for a singular G.
+whose Jacobian is I - M (I - tau (G + sigma I)), M = diag(p'). So b = phi'(X u) needs hardly any scaling, however badly
+X is conditioned, where steps on single samples would need thousands of passes. sigma makes up for a singular G.
 """
 
 from collections.abc import Iterator
@@ -21,21 +18,18 @@ from rrmbench.problem.problem import Problem
 LARGEST = 1000  # features, whose G takes 8 MB
 RIDGES = (1e-7, 1e-9)  # sigma of one outer step after the other, over the mean of the diagonal of G; the last stays
 INNER = 12  # steps on F in an outer step
-FULL = 5  # of them, which are taken at full length
-FEWEST = 10  # steps on F that there must be passes for
-LENGTHS = (1.0, 0.5, 0.25, 0.125, 0.03125)  # of a step on F, the one with the least ||F|| is taken
+FULL = 5  # of them, which are taken at full length: a shorter one is surer, but later
+LENGTHS = (1.0, 0.5, 0.25, 0.125, 0.03125)  # of the others, of which the one with the least ||F|| is taken
 CLOSED = 1e-13  # ||F|| over ||u||, from which on a step changes nothing
-APART = (
-    1e-4  # half the way between the points of a difference quotient, relative; rounding of p' must be far below sigma
-)
+APART = 1e-4  # half the way between the points of a difference quotient, relative: its rounding must be far below sigma
 LEAST = 1e-300
-NEEDS = frozenset({"rows", "coordinate", "separable", "scalar", "smooth"})
+NEEDS = frozenset({"rows", "coordinate", "separable", "Squared"})
 
 
 def fits(problem: Problem, passes: float) -> bool:
-    """Whether so many passes are enough for one outer step."""
+    """Whether this method is for the problem, and so many passes are enough for an outer step."""
     small = NEEDS <= problem.traits and problem.shape[0] <= LARGEST
-    return small and _gram_passes(problem) + FEWEST * _solve_passes(problem) <= passes
+    return small and _gram_passes(problem) + INNER * _solve_passes(problem) + 1.5 <= passes
 
 
 def _gram_passes(problem: Problem) -> float:
@@ -45,34 +39,29 @@ def _gram_passes(problem: Problem) -> float:
 
 
 def _solve_passes(problem: Problem) -> float:
+    """The cost of a step on F, d^3/3 multiplications."""
     return problem.shape[0] ** 3 / (6.0 * max(problem.X.nnz, 1))
 
 
 def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield (phi'(X u), the passes that its outer step took beside products with X)."""
+    """Yield (phi'(X u) of an outer step, the passes that it took beside products with X), until they are `passes`."""
     X = problem.X.columns()
-    z, spent, outer = problem.X.forward(w), 0.0, 0
-    while spent + _gram_passes(problem) + FEWEST * _solve_passes(problem) <= passes:
-        g = problem.X.adjoint(problem.loss_dual(z)) / problem.n
-        step = APART * (1.0 + np.abs(z))
-        curvatures = np.maximum((problem.loss_dual(z + step) - problem.loss_dual(z - step)) / (2.0 * step), 0.0)
-        G = (X.T @ X.multiply(curvatures[:, None])).toarray() / problem.n
-        sigma = RIDGES[min(outer, len(RIDGES) - 1)] * float(np.trace(G)) / G.shape[0]
-        if not (np.isfinite(sigma) and sigma > 0.0):
+    G = (X.T @ X).toarray() / problem.n
+    mean, step, cost = float(np.trace(G)) / G.shape[0], _solve_passes(problem), _gram_passes(problem)
+    b, spent, outer = problem.loss_dual(problem.X.forward(w)), cost, 0
+    while mean > 0.0 and spent + INNER * step + 1.5 <= passes:
+        sigma = RIDGES[min(outer, len(RIDGES) - 1)] * mean
+        u, steps = _minimized(problem, G + sigma * np.eye(w.size), problem.X.adjoint(b) / problem.n, w)
+        if np.array_equal(u, w):
             return
-        left = int((passes - spent - _gram_passes(problem)) / _solve_passes(problem))
-        w, steps = _minimized(problem, G, g, sigma, w, min(left, INNER))
-        cost = _gram_passes(problem) + steps * _solve_passes(problem)
-        spent, outer, z = spent + cost + 1.0, outer + 1, problem.X.forward(w)
-        yield problem.loss_dual(z), cost
+        w, b, cost = u, problem.loss_dual(problem.X.forward(u)), cost + steps * step
+        yield b, cost
+        spent, cost, outer = spent + steps * step + 1.5, 0.0, outer + 1
 
 
-def _minimized(
-    problem: Problem, G: np.ndarray, g: np.ndarray, sigma: float, w: np.ndarray, steps: int
-) -> tuple[np.ndarray, int]:
-    """(u, steps taken): u nearly minimizes q + Psi + (sigma/2) ||u - w||^2."""
-    curvature, one = G + sigma * np.eye(w.size), np.eye(w.size)
-    tau, u = 1.0 / float(np.linalg.norm(curvature)), w
+def _minimized(problem: Problem, curvature: np.ndarray, g: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, int]:
+    """(u, steps taken): u nearly minimizes g.(u - w) + (1/2) (u - w)^T curvature (u - w) + Psi(u)."""
+    tau, one, u = 1.0 / float(np.linalg.norm(curvature)), np.eye(w.size), w
 
     def ahead_of(u: np.ndarray) -> np.ndarray:
         return u - tau * (g + curvature @ (u - w))
@@ -80,7 +69,7 @@ def _minimized(
     def residual(u: np.ndarray) -> np.ndarray:
         return u - problem.prox(ahead_of(u), tau)
 
-    for taken in range(steps):
+    for taken in range(INNER):
         F, ahead = residual(u), ahead_of(u)
         if np.linalg.norm(F) <= CLOSED * np.linalg.norm(u):
             return u, taken
@@ -89,4 +78,4 @@ def _minimized(
         way = np.linalg.solve(one - slopes[:, None] * (one - tau * curvature), F)
         lengths = LENGTHS if taken >= FULL else LENGTHS[:1]
         u = min((u - t * way for t in lengths), key=lambda u: float(np.linalg.norm(residual(u))))
-    return u, steps
+    return u, INNER

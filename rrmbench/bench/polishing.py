@@ -9,9 +9,9 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
 
     P(w) + (sigma/2) ||w - c||^2
 
-whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and the primal point of b
-after every few passes, as in the proximal point method. Newton steps come first where they are cheap:
-`rrmbench.bench.newton`.
+whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then the primal point of
+b, as in the proximal point method. Newton steps come first where they are cheap: `rrmbench.bench.newton`. All other
+problems have `rrmbench.bench.dual_ascent`.
 """
 
 import math
@@ -20,9 +20,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from rrmbench.bench import newton
+from rrmbench.bench import dual_ascent, newton
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.certificate import Certifier
+from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca.output import DualState
@@ -31,9 +31,10 @@ from rrmbench.solvers.sdca.steps import option_of
 SHARE = 0.25  # of the passes of the run, which all polishing takes at most
 ALONG = 0.5  # of this share, which it takes before the last point
 UNCOUNTED = 10.0  # passes at the last point of a solver that counts none
-STEPS = 3  # passes of Prox-SDCA around one centre
-STRENGTH = 0.1  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
-SHORTEST = 5.0  # passes, under which nothing is begun
+STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
+BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
+SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
+LOOKS = 1.25  # factor of the passes between two looks at the gap
 
 
 Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[tuple[np.ndarray, float]]]
@@ -41,30 +42,41 @@ Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[tuple[np.nd
 
 def methods_for(problem: Problem, passes: float) -> list[Method]:
     """The methods for a problem of its traits that so many passes are enough for, the best first."""
+    if has_no_bound(problem):
+        return []
     found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
-    if {"rows", "coordinate", "separable"} <= problem.traits:
-        found.append(ascend_by_rows)
+    by_rows = {"rows", "coordinate", "separable"} <= problem.traits
+    found.append(ascend_by_rows if by_rows else ascend_by_products)
     return found
 
 
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Prox-SDCA on P + (sigma/2) ||. - c||^2, c moving on after every `STEPS` passes; its b after each pass.
+    """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then the primal point of b after each pass.
 
-    It starts from the better of b and phi'(X w), for this problem.
+    It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes.
     """
     z, rng = problem.X.forward(w), Rng(0)
     sigma = STRENGTH * _curvature(problem, w, z) / problem.n
     if not 0.0 < sigma < math.inf:
         return
-    stage = problem.regularized(sigma, w)
+    stage, spent = problem.regularized(sigma, w), 2.0
     b = max(b, problem.loss_dual(z), key=lambda candidate: _finite(stage.dual_value(candidate)))
-    for done in range(int(passes)):
-        if done % STEPS == 0:
-            stage = problem.regularized(sigma, w)
-            state = DualState(stage, option_of(stage, "I"), Iterate(w, b))
-        state.run(rng.epoch(problem.n))
-        w, b = state.point(state.b, state.u)
-        yield b, 1.0
+    state = DualState(stage, option_of(stage, "I"), Iterate(w, b))
+    while spent + BETWEEN + 0.5 <= passes:
+        for _ in range(BETWEEN):
+            state.run(rng.epoch(problem.n))
+            w, _ = state.point(state.b, state.u)
+            before, stage = stage, problem.regularized(sigma, w)
+            state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
+        yield state.b, float(BETWEEN)
+        spent += BETWEEN + 0.5
+
+
+def ascend_by_products(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """As `rrmbench.bench.dual_ascent.ascend`, whose passes are all products with X."""
+    return ((b, 0.0) for b in dual_ascent.ascend(problem, w, b, passes))
 
 
 def _curvature(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
@@ -88,7 +100,7 @@ class Polisher:
     def __init__(self, problem: Problem, certifier: Certifier) -> None:
         self.passes = 0.0
         self._problem, self._certifier = problem.counted(), certifier
-        self._gap = math.inf  # after the last polishing
+        self._look = 0.0, math.inf  # the passes and the gap at the last look
 
     @staticmethod
     def may_polish(passes: float) -> bool:
@@ -101,16 +113,26 @@ class Polisher:
         primal : P(w), finite
         work : the passes of the run so far, checks included; NaN of a solver that counts none
         target : the gap that is small enough
-        last : whether this is the last point of the run, at which all of the share may go; before, polishing waits
-            until the gap has not fallen to a half since the last time
+        last : whether this is the last point of the run, at which all of the share may go. Before, the gap is looked at
+            whenever the passes have grown by a quarter, and half of the share may go where it has not fallen to a half
         """
         gap, end = primal - self._certifier.dual, self._end(work, last)
-        if gap <= max(target, 0.0) or (not last and gap <= 0.5 * self._gap):
+        if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
+            return
+        if not last and not self._is_stuck(work, gap):
             return
         for method in methods_for(self._problem, end - self.passes):
             if end - self.passes >= SHORTEST and self._certifier.dual < primal - target:
                 self._spend(method, w, primal - target, end)
-        self._gap = primal - self._certifier.dual
+        self._look = work, primal - self._certifier.dual
+
+    def _is_stuck(self, work: float, gap: float) -> bool:
+        """Whether the gap has not fallen to a half since the last look, if one is due."""
+        passes, before = self._look
+        if work < LOOKS * passes:
+            return False
+        self._look = work, gap
+        return gap > 0.5 * before
 
     def _end(self, work: float, last: bool) -> float:
         """What `passes` may come to."""
@@ -127,6 +149,6 @@ class Polisher:
             for b, more in method(problem, w.copy(), start, end - begun):
                 self._certifier.offer(b, problem)
                 steps += more
-                self.passes = begun + steps + problem.X.passes - products
-                if self._certifier.dual >= enough or self.passes >= end:
-                    return
+                if self._certifier.dual >= enough or begun + steps + problem.X.passes - products >= end:
+                    break
+        self.passes = begun + steps + problem.X.passes - products

@@ -26,6 +26,11 @@ def suspects(loss, regularizer):
     )
 
 
+def has_no_bound(problem):
+    """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
+    return "Zero" in problem.traits and problem.strong_convexity == 0.0
+
+
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
@@ -46,7 +51,7 @@ class Certifier:
 
     def update(self, x, z):
         """Take the Iterate `x` with z = X w into account."""
-        if self.b is None and "separable" in self.problem.traits and not self._is_free():
+        if self.b is None and "separable" in self.problem.traits and not has_no_bound(self.problem):
             self.offer(np.zeros(self.problem.output_shape))
         if x.b is None:
             self._construct(x, z)
@@ -54,10 +59,6 @@ class Certifier:
             self.offer(x.b)
             if self.problem.strong_convexity == 0.0:
                 self.offer(self.problem.loss_dual(z))
-
-    def _is_free(self):
-        """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
-        return "Zero" in self.problem.traits and self.problem.strong_convexity == 0.0
 
     def offer(self, b, problem=None):
         """Keep b if it bounds P better; `problem` is a view of the problem that counts what this costs."""
