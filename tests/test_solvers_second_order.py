@@ -189,7 +189,7 @@ def test_rows_without_curvature_are_not_read():
     p = biased(sparse(60, 9, density=1.0), "squared_hinge", "none").counted()
     z = 2.0 * p.y * (np.arange(60) < 45)
     curvature, q = Curvature(p, z), np.linspace(-1.0, 1.0, 9)
-    product, outputs = curvature.product(q)
+    _, outputs = curvature.product(q)
     assert p.X.passes == pytest.approx(0.25)
     curvature.complete(q, outputs)
     assert p.X.passes == pytest.approx(0.25 + 0.375)
