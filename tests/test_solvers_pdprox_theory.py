@@ -31,7 +31,7 @@ from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
 from rrmbench.report.theory import proven
 from rrmbench.solvers.pdprox.pdprox_restarted import LONGEST_SHARE, NECESSARY, SUFFICIENT
-from rrmbench.solvers.pdprox.step_sizes import LANCZOS_STEPS, StepSizes, norm_bounds, normal
+from rrmbench.solvers.pdprox.step_sizes import FARTHEST, LANCZOS_STEPS, StepSizes, norm_bounds, normal
 
 # theory
 
@@ -141,6 +141,20 @@ def test_spectral_steps_are_longer_and_charged():
 # restarts
 
 
+def test_the_ratio_of_the_steps_is_bounded():
+    """Half way, on the logarithmic scale, to the ratio of the ways; but near to that of the ways from the start."""
+    for ways, ratio in [
+        ((1.0, 100.0), 10.0),
+        ((1.0, 1e8), FARTHEST * 2.0),
+        ((1e8, 1.0), 2.0 / FARTHEST),
+        ((0.0, 1.0), 1.0),
+    ]:
+        sizes = StepSizes(hinge(), 4.0, ratio=1.0)
+        sizes.rebalance(ways, (3.0, 6.0))
+        assert sqrt(sizes.sigma / sizes.tau) == pytest.approx(ratio)
+        assert sizes.tau * sizes.sigma == pytest.approx(0.25)
+
+
 def restarted(p, c):
     """The method of pdprox_restarted on stacked dense vectors, all norms by the matrix M."""
     d, n = p.shape[0], p.n
@@ -161,7 +175,9 @@ def restarted(p, c):
                 break
             x = (k + 1) / (k + 2) * (2.0 * new - x) + anchor / (k + 2)
         ways = np.linalg.norm(w - anchor[:d]), np.linalg.norm(b - anchor[d:])
-        ratio = sqrt(ratio * ways[1] / ways[0]) if min(ways) > 0.0 else ratio
+        central = np.linalg.norm(b) / np.linalg.norm(w) if w.any() and b.any() else 0.0  # from the start at 0
+        if min(ways) > 0.0 and central > 0.0:
+            ratio = np.clip(sqrt(ratio * ways[1] / ways[0]), central / FARTHEST, central * FARTHEST)
         x = new
 
 

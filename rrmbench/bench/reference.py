@@ -15,11 +15,16 @@ def pinned(bounds):
     return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(bounds["primal"])
 
 
-def spec(run_spec, seconds):
-    """The spec of the extra run for the problem of a run, with the solver that certifies such problems best."""
+def spec(run_spec, seconds, shape=None):
+    """The spec of the extra run for the problem of a run, with the solver that certifies such problems best.
+
+    shape : (n, number of entries of w) where the data are at hand; without it a direct solver is not thought of
+    """
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
     solver, reduction = "pdprox_restarted", "auto"
-    if {"rows", "coordinate", "separable", "strongly_convex"} <= has:
+    if {"Zero", "scalar", "smooth"} <= has and has & {"strongly_convex", "free_bias"}:
+        solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
+    elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
         solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca_shrinking"
     elif {"rows", "coordinate", "scalar", "smooth"} <= has:
         solver = "coordinate_descent"
@@ -33,3 +38,10 @@ def spec(run_spec, seconds):
         "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
         "trace": {"every": 1.0, "growth": 1.2},
     }
+
+
+def _is_small(shape):
+    """Whether the direct solver takes data of this shape."""
+    from rrmbench.solvers.second_order.direct import fits
+
+    return shape is not None and fits(*shape)

@@ -210,7 +210,8 @@ class Scheduler:
             return []
         problems = {run.problem: run for run in runs}
         left = [run for problem, run in problems.items() if not self._is_pinned(problem)]
-        return [(run, reference.spec(run.spec, self.plan.reference["seconds"])) for run in left]
+        seconds = self.plan.reference["seconds"]
+        return [(run, reference.spec(run.spec, seconds, run.prepared.shape)) for run in left]
 
     def _is_pinned(self, problem):
         try:

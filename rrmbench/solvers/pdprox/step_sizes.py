@@ -25,6 +25,7 @@ LANCZOS_STEPS = 20
 FAILURE = 1e-3  # the probability that ||X|| is more than the bound
 ENDED = 1e-12  # relative to s, the beta with which the Lanczos process has seen all that X does to its start
 MARGIN = 1.1  # of a c that has been found too small
+FARTHEST = 10.0  # that sqrt(sigma/tau) is from the ratio of the ways that b and w have gone, as a factor
 GREATEST = 1e300  # of 2 s tau, where more would make theta 0
 MOVE_ROUNDING = 1e-8  # moves of X w or X^T b less than this, relative to their size, prove nothing
 
@@ -72,10 +73,15 @@ class StepSizes:
         self.sigma /= theta
         return theta
 
-    def rebalance(self, way, dual_way):
-        """Move sqrt(sigma/tau) to its geometric mean with dual_way/way, tau sigma as it is."""
-        if min(way, dual_way) > 0.0:
-            geometric = sqrt(sqrt(self.sigma / self.tau) * dual_way / way)
+    def rebalance(self, ways, whole):
+        """Move omega = sqrt(sigma/tau) to its geometric mean with the ratio of `ways`, tau sigma as it is.
+
+        ways, whole : pairs (of w, of b). omega stays within a factor FARTHEST of the ratio of `whole`
+        """
+        if min(*ways, *whole) > 0.0:
+            central = whole[1] / whole[0]
+            geometric = sqrt(sqrt(self.sigma / self.tau) * ways[1] / ways[0])
+            geometric = min(max(geometric, central / FARTHEST), central * FARTHEST)
             length = sqrt(self.tau * self.sigma)
             self.tau, self.sigma = length / geometric, length * geometric
 

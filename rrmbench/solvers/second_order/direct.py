@@ -21,8 +21,8 @@ def direct(problem, start, rng):
     """Squared loss and squared norm: a linear system, by Cholesky's factors of the smaller of X^T X and X X^T.
 
     For d <= n it is the system of Newton's step, (X^T X/n + S) step = -gradient, with S = diag(l2 + kappa), kappa for a
-    free bias; else that of the dual, (X X^T/(s n) + I) b = X shift - y, with w = (kappa center - X^T b/n)/s. A bias that
-    nothing bounds is one more unknown. Each further iterate is a step of iterative refinement and takes a pass.
+    free bias; else that of the dual, (X X^T/(s n) + I) b = X shift - y, with w = (kappa center - X^T b/n)/s. A
+    bias that nothing bounds is one more unknown. Each further iterate is a step of iterative refinement, for a pass.
     Products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m: a dense matrix counts
     about d/4 passes for X^T X. The factors of the matrix touch no data; the clock includes them.
 

@@ -71,7 +71,7 @@ def _by_products(X, of_columns, G):
 
 @kernel
 def add_pairs(indptr, indices, data, begin, end, G):
-    """Add to G (d, d) the products of all pairs within each row begin <= i < end, the first one at or before the second."""
+    """Add to G (d, d) the products of all pairs a <= b of entries of each row begin <= i < end."""
     for i in range(begin, end):
         for a in range(indptr[i], indptr[i + 1]):
             j, x = indices[a], data[a]

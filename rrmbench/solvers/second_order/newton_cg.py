@@ -19,9 +19,9 @@ def newton_cg(problem, start, rng):
     """w+ = w + t p, where p solves H p = -grad P(w) so far that the residual is min(0.5, sqrt(|g|/|g_0|)) |g|.
 
     H is the second derivative of P, of losses with kinks in the derivative one of the generalized ones, and t is the
-    first of 1, 1/2, 1/4 ... with P(w + t p) <= P(w) + 1e-4 t p.grad P(w). X p is known from the products with H, so that
-    a trial of t touches no data. The preconditioner is the square root of the diagonal of H: the diagonal itself needs up
-    to 3 times as many passes where features are rare or many, none up to 5 times as many on tables. [Fan et al. 2008]
+    first of 1, 1/2, 1/4 ... with P(w + t p) <= P(w) + 1e-4 t p.grad P(w). X p is known from the products with H, so
+    that a trial of t touches no data. The preconditioner is the square root of the diagonal of H: the diagonal itself
+    needs up to 3 times as many passes where features are many, none up to 5 times as many on tables. [Fan et al. 2008]
 
     A step of conjugate gradients is a pass, or that part of it that samples with curvature hold: the rows of the others
     are not read, and cost half of theirs once per Newton step. The gradient and the diagonal are half a pass each.

@@ -1,0 +1,229 @@
+"""Newton's method with conjugate gradients, and ridge regression by a direct solver."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, random_array
+
+from rrmbench import registry, solve
+from rrmbench.bench import reference
+from rrmbench.data.layout import kernelized
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.operators import CSR, Flattened
+from rrmbench.problem.problem import Problem
+from rrmbench.solvers.second_order import gram
+from rrmbench.solvers.second_order.curvature import Curvature, curvatures
+
+L2 = {"name": "l2", "strength": 0.03}
+
+
+def sparse(n, d, seed=0, density=0.4):
+    X = random_array((n, d), density=density, rng=np.random.default_rng(seed), format="csr")
+    return csr_array(X - 0.3 * (X > 0))
+
+
+def labels(n, loss, seed=1):
+    y = np.random.default_rng(seed).normal(size=n)
+    return y if loss in ("squared", "huber") else np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
+
+
+def biased(X, loss, kind, **options):
+    if kind == "free":
+        X = csr_array(np.hstack([X.toarray(), np.full((X.shape[0], 1), 2.0)]))
+    biases = {"free_bias": kind == "free", "minimized_bias": kind == "minimized"}
+    return Problem(X, labels(X.shape[0], loss), loss, L2, **biases, **options)
+
+
+def least_gap(p, solver, passes=400, start=None):
+    its = islice(registry.build_solver(solver)(p, start, Rng(0)), 4000)
+    least = np.inf
+    for it in its:
+        if it.b is not None:
+            least = min(least, p.primal(it.w) - p.certificate(it.b)[0])
+        if it.passes > passes:
+            break
+    return least
+
+
+@pytest.mark.parametrize("bias", ["none", "free", "minimized"])
+@pytest.mark.parametrize(("n", "d"), [(60, 9), (9, 40)])
+@pytest.mark.parametrize("kappa", [0.0, 0.2])
+def test_both_certify_to_rounding(bias, n, d, kappa):
+    """Whatever the bias, the smaller dimension and what a reduction added; from 0 and from a start."""
+    p = biased(sparse(n, d), "squared", bias)
+    p = p.regularized(kappa, np.linspace(-1.0, 1.0, p.shape[0]))
+    w = np.random.default_rng(3).normal(size=p.shape)
+    P0 = p.primal(np.zeros(p.shape))
+    assert least_gap(p, "direct", 30) <= 1e-13 * P0
+    assert least_gap(p, "direct", 30, Iterate(w)) <= 1e-13 * P0
+    assert least_gap(p, "newton_cg", 400, Iterate(w)) <= 1e-13 * P0
+
+
+@pytest.mark.parametrize(
+    ("loss", "bias"),
+    [(loss, bias) for loss in ("logistic", "squared_hinge", "smoothed_hinge", "huber") for bias in ("none", "free")]
+    + [("logistic", "minimized")],
+)
+def test_newton_certifies_to_rounding(loss, bias):
+    p = biased(sparse(60, 9), loss, bias)
+    assert least_gap(p, "newton_cg") <= 1e-13 * p.primal(np.zeros(p.shape))
+
+
+def tasks():
+    rng = np.random.default_rng(0)
+    X = CSR.of(sparse(30, 12))
+    return Problem(Flattened(*(getattr(X.rows, a) for a in ("data", "indices", "indptr")), (30, 12), (4, 3)),
+                   rng.normal(size=30), "squared", L2)  # fmt: skip
+
+
+def kernel():
+    return Problem(
+        kernelized(sparse(20, 5), {"name": "rbf", "gamma": 0.3}, "here")[0], labels(20, "squared"), "squared", L2
+    )
+
+
+@pytest.mark.parametrize("make", [tasks, kernel])
+@pytest.mark.parametrize("solver", ["direct", "newton_cg"])
+def test_other_operators(make, solver):
+    p = make()
+    assert least_gap(p, solver) <= 1e-13 * p.primal(np.zeros(p.shape))
+
+
+def test_direct_without_strong_convexity():
+    """A free bias and no regularizer: of a singular Gram matrix the pseudoinverse, whose model is as good as any."""
+    X = np.ones((6, 3))
+    X[:, 0] = X[:, 1] = np.arange(6.0)
+    y = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 7.0])
+    p = Problem(X, y, "squared", "none", free_bias=True)
+    w = list(islice(registry.build_solver("direct")(p, None, Rng(0)), 8))[-1].w
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert p.primal(w) == pytest.approx(p.primal(best), rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(0, 1000), st.booleans(), st.booleans())
+def test_gram_matrices(n, d, seed, of_columns, dense):
+    """The products of pairs, of sparse rows and in dense blocks, with empty rows; counted as said."""
+    X = sparse(n, d, seed)
+    A = X.toarray() if of_columns else X.toarray().T
+    view = Problem(X, np.zeros(n), "squared", L2).counted().X
+    G = np.zeros((A.shape[1], A.shape[1]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gram, "LEAST", 1 if dense else 1000)
+        patch.setattr(gram, "DENSE", 0.0)
+        patch.setattr(gram, "BLOCK", 30)
+        before = 0.0
+        for _ in gram.add_gram(view, of_columns, G):
+            assert view.passes >= before
+            before = view.passes
+    np.testing.assert_allclose(G, A.T @ A, atol=1e-13)
+    m = np.count_nonzero(A, axis=1)
+    assert view.passes == pytest.approx(np.sum(m * (m + 3) / 2) / (2 * max(X.nnz, 1)))
+
+
+def test_a_table_is_cheap():
+    """Dense rows of d entries count (d + 3)/4 passes for X^T X, and yield about once a pass."""
+    p = Problem(np.random.default_rng(0).normal(size=(300, 20)), labels(300, "squared"), "squared", L2)
+    its = list(islice(registry.build_solver("direct")(p, None, Rng(0)), 10))
+    solved = next(i for i, it in enumerate(its) if it.w.any())
+    assert its[solved - 1].passes == pytest.approx(23 / 4) and its[solved].passes == pytest.approx(23 / 4 + 1)
+    assert np.diff([it.passes for it in its]).max() <= 1.1
+
+
+def test_direct_refuses_what_is_large(monkeypatch):
+    monkeypatch.setattr("rrmbench.solvers.second_order.direct.LARGEST", 4)
+    with pytest.raises(RrmbenchError, match="found 60 samples of 9 features, allowed are at most 4 of either"):
+        least_gap(biased(sparse(60, 9), "squared", "none"), "direct")
+
+
+CURVATURES = {
+    "squared": lambda z, y: np.ones(z.shape),
+    "logistic": lambda z, y: 0.25 / np.cosh(0.5 * z) ** 2,
+    "squared_hinge": lambda z, y: (y * z < 1.0).astype(float),
+    "smoothed_hinge": lambda z, y: ((y * z < 1.0) & (y * z > 0.0)).astype(float),
+}
+
+
+@pytest.mark.parametrize("loss", CURVATURES)
+def test_curvatures_are_second_derivatives(loss):
+    z = np.random.default_rng(5).normal(scale=3.0, size=200)
+    p = Problem(np.ones((200, 1)), labels(200, loss), loss, L2)
+    np.testing.assert_allclose(curvatures(p, z), CURVATURES[loss](z, p.y), atol=1e-9)
+    smoothed = p.smoothed(0.5)
+    point = z - 0.5 * smoothed.loss_dual(z)  # phi^mu has the derivative of phi there
+    before = CURVATURES[loss](point, p.y)
+    np.testing.assert_allclose(curvatures(smoothed, z), before / (1.0 + 0.5 * before), atol=1e-8)
+
+
+@pytest.mark.parametrize("bias", ["none", "free", "minimized"])
+def test_products_with_the_second_derivative(bias):
+    """By differences of the gradient of P, whose third derivative is bounded."""
+    p = biased(sparse(40, 7), "logistic", bias).regularized(0.1)
+
+    def gradient(w):
+        g = p.X.adjoint(p.loss_dual(p.X.forward(w))) / p.n + p.kappa * w
+        g[: 7 if bias == "free" else None] += p.l2 * w[: 7 if bias == "free" else None]
+        return g
+
+    rng = np.random.default_rng(0)
+    w, q = rng.normal(size=(2, *p.shape))
+    curvature = Curvature(p.counted(), p.X.forward(w))
+    product, outputs = curvature.product(q)
+    slope = (gradient(w + 1e-5 * q) - gradient(w - 1e-5 * q)) / 2e-5
+    np.testing.assert_allclose(product, slope, atol=1e-8)
+    np.testing.assert_allclose(outputs, p.X.forward(q), atol=1e-13)
+    if bias == "minimized":
+        assert curvature.diagonal() is None
+    else:
+        columns = [curvature.product(e)[0] for e in np.eye(p.shape[0])]
+        np.testing.assert_allclose(curvature.diagonal(), np.diag(columns), atol=1e-13)
+
+
+def test_rows_without_curvature_are_not_read():
+    """Of the squared hinge, those beyond the kink; X p is whole all the same."""
+    p = biased(sparse(60, 9, density=1.0), "squared_hinge", "none").counted()
+    z = 2.0 * p.y * (np.arange(60) < 45)
+    curvature, q = Curvature(p, z), np.linspace(-1.0, 1.0, 9)
+    _, outputs = curvature.product(q)
+    assert p.X.passes == pytest.approx(0.25)
+    curvature.complete(q, outputs)
+    assert p.X.passes == pytest.approx(0.25 + 0.375)
+    np.testing.assert_allclose(outputs, p.X.forward(q), atol=1e-13)
+
+
+def spec(loss="logistic", regularizer="l2", **data):
+    return {"dataset": {"name": "a9a", **data}, "loss": {"name": loss},
+            "regularizer": {"name": regularizer, "strength": 0.1}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("of", "shape", "solver"),
+    [
+        (spec(), (9, 9), "newton_cg"),
+        (spec(bias="free"), (9, 9), "newton_cg"),
+        (spec("squared"), (10**6, 3000), "direct"),
+        (spec("squared", bias="minimized"), (3000, 10**6), "direct"),
+        (spec("squared"), (3001, 3001), "newton_cg"),
+        (spec("squared"), None, "newton_cg"),
+        (spec("squared", "l1"), (9, 9), "coordinate_descent"),
+        (spec("hinge"), (9, 9), "prox_sdca_shrinking"),
+        (spec("hinge", bias="free"), (9, 9), "pdprox_restarted"),
+    ],
+)
+def test_the_solver_of_a_reference(of, shape, solver):
+    assert reference.spec(of, 60.0, shape)["solver"] == {"name": solver}
+
+
+def test_fewer_passes_than_first_order_methods():
+    """Where features have very different scales, to 1e-9 in a tenth of the passes of FISTA."""
+    X = csr_array(sparse(200, 30) * np.logspace(0.0, -2.0, 30))
+    p = Problem(X, labels(200, "logistic"), "logistic", {"name": "l2", "strength": 1e-6})
+    ours = solve(p, "newton_cg", relative_gap=1e-9, passes=500)
+    assert ours.reason == "relative_gap"
+    passes = 10.0 * float(ours.trace["passes"].iloc[-1])
+    assert solve(p, "fista", relative_gap=1e-9, passes=passes, growth=1.2).reason == "passes"
