@@ -11,9 +11,6 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel
 
-K = 5  # sweeps between extrapolations
-SHARE = 0.1  # of the potential of a sweep over all coordinates, at which that of the active ones is small enough
-
 
 class ByColumns(NamedTuple):
     """H = A^T A by the columns of A (n, m): data[indptr[j]:indptr[j+1]] in rows indices[indptr[j]:indptr[j+1]]."""
@@ -66,7 +63,7 @@ class ByMatrix(NamedTuple):
 
 
 @kernel
-def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved):
+def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilts):
     """A step for each coordinate of `which`; return (greatest potential, numbers read).
 
     The potential of a step is (H_jj + s) times its square: twice what it lowers Q by, or less. moved[k] says whether
@@ -77,11 +74,14 @@ def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved):
         j = which[k]
         total = curvatures[j] + s
         c = g[j] + H.slope(j, state)
-        step = regularizer.prox((curvatures[j] * w[j] - c + linear[j]) / total, 1.0 / total) - w[j]
+        x = (curvatures[j] * w[j] - c + linear[j]) / total
+        new = regularizer.prox(x, 1.0 / total)
+        tilts[j] = total * (x - new)
+        step = new - w[j]
         moved[k] = step != 0.0
         read += H.reads(j)
         if step != 0.0:
-            w[j] += step
+            w[j] = new
             greatest = max(greatest, total * step * step)
             H.move(j, step, state)
     return greatest, read
@@ -97,90 +97,40 @@ def objective(H, regularizer, s, linear, g, w0, w, state):
 
 
 @kernel
-def mixture(points, weights):
-    """Write to weights (K,) what of sum 1 makes sum_k weights[k] (points[k+1] - points[k]) least; whether there is one.
-
-    points : (K + 1, m)
-    """
-    size = weights.shape[0]
-    table = np.ones((size, size + 1))
-    for k in range(size):
-        for l in range(k + 1):
-            total = 0.0
-            for j in range(points.shape[1]):
-                total += (points[k + 1, j] - points[k, j]) * (points[l + 1, j] - points[l, j])
-            table[k, l] = table[l, k] = total
-    trace = 0.0
-    for k in range(size):
-        trace += table[k, k]
-    for k in range(size):
-        table[k, k] += 1e-14 * trace
-    for k in range(size):  # elimination without pivots: the matrix is positive definite
-        if not table[k, k] > 1e-17 * trace:
-            return False
-        for i in range(size):
-            if i != k:
-                factor = table[i, k] / table[k, k]
-                for l in range(k, size + 1):
-                    table[i, l] -= factor * table[k, l]
-    total = 0.0
-    for k in range(size):
-        weights[k] = table[k, size] / table[k, k]
-        total += weights[k]
-    for k in range(size):
-        weights[k] /= total
-    return abs(total) > 0.0
+def slopes(H, s, linear, g, tilts, active, w, state, r):
+    """Write to r the negative derivatives of Q by w_j, j in `active` (m,), with tilts[j] for that of psi_j."""
+    for k in range(active.shape[0]):
+        j = active[k]
+        r[k] = linear[j] - g[j] - H.slope(j, state) - s * w[j] - tilts[j]
 
 
 @kernel
-def mixed(points, weights, out):
-    """Write sum_k weights[k] points[k+1] to `out`."""
-    out[:] = 0.0
-    for k in range(weights.shape[0]):
-        for j in range(out.shape[0]):
-            out[j] += weights[k] * points[k + 1, j]
+def conjugate_step(H, s, curvatures, active, r, p, before, w, state):
+    """A step of conjugate gradients on Q, each psi_j affine, scaled by the curvatures; return z.r, 0 at the end.
 
-
-@kernel
-def descend(H, regularizer, s, linear, curvatures, g, w0, w, state, tolerance, most):
-    """Sweeps until no coordinate has a greater potential than `tolerance`, or `most` numbers are read.
-
-    A sweep over all coordinates is followed by sweeps over those that moved in it. K of those give an extrapolated
-    point, which is taken if Q is less there. Returns (numbers read, whether the tolerance is met).
+    active : (m,) the coordinates that move; r, p : (m,) minus the gradient there and the direction, which is made new
+    before : z.r of the step before this one, 0 for the first; w, state : changed along p
     """
-    m = w.shape[0]
-    every, moved = np.arange(m), np.empty(m, np.bool_)
-    points, states = np.empty((K + 1, m)), np.empty((K + 1, state.shape[0]))
-    ahead, ahead_state, weights = np.empty(m), np.empty(state.shape[0]), np.empty(K)
-    active = np.empty(m, np.int64)
-    read = 0
-    while True:
-        potential, more = sweep(H, regularizer, s, linear, curvatures, g, every, w, state, moved)
-        read += more
-        if potential <= tolerance:
-            return read, True
-        if read >= most:
-            return read, False
-        size = 0
-        for j in range(m):
-            if moved[j]:
-                active[size] = j
-                size += 1
-        enough = max(tolerance, SHARE * potential)
-        while True:
-            points[0, :] = w
-            states[0, :] = state
-            for k in range(K):
-                potential, more = sweep(H, regularizer, s, linear, curvatures, g, active[:size], w, state, moved)
-                read += more
-                points[k + 1, :] = w
-                states[k + 1, :] = state
-            if potential <= enough or read >= most:
-                break
-            if mixture(points, weights):
-                mixed(points, weights, ahead)
-                mixed(states, weights, ahead_state)
-                before = objective(H, regularizer, s, linear, g, w0, w, state)
-                if objective(H, regularizer, s, linear, g, w0, ahead, ahead_state) < before:
-                    w[:] = ahead
-                    state[:] = ahead_state
+    size = active.shape[0]
+    now = 0.0
+    for k in range(size):
+        now += r[k] * r[k] / (curvatures[active[k]] + s)
+    beta = now / before if before > 0.0 else 0.0
+    u = np.zeros(state.shape[0])
+    for k in range(size):
+        p[k] = r[k] / (curvatures[active[k]] + s) + beta * p[k]
+        H.move(active[k], p[k], u)
+    curvature = 0.0
+    Hp = np.empty(size)
+    for k in range(size):
+        Hp[k] = H.slope(active[k], u) + s * p[k]
+        curvature += p[k] * Hp[k]
+    if not curvature > 0.0:
+        return 0.0
+    alpha = now / curvature
+    for i in range(state.shape[0]):
+        state[i] += alpha * u[i]
+    for k in range(size):
+        w[active[k]] += alpha * p[k]
+        r[k] -= alpha * Hp[k]
+    return now

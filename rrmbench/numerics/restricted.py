@@ -11,6 +11,9 @@ import numpy as np
 from rrmbench.numerics.jit import kernel
 
 
+BLOCK = 32
+
+
 class Part(NamedTuple):
     """A sparse matrix: entries data[indptr[i]:indptr[i+1]] of line i at places indices[indptr[i]:indptr[i+1]]."""
 
@@ -46,14 +49,19 @@ def chosen_rows(rows, place, part):
 
 
 @kernel
-def weighted_columns(rows, weights, columns):
-    """Write the entries of row i times weights[i] to `columns`, whose indptr (m + 1,) knows the numbers of entries."""
+def weighted_columns(rows, weights, columns, sqnorms):
+    """Write the entries of row i times weights[i] to `columns`, whose indptr (m + 1,) knows the numbers of entries.
+
+    Their squares are added to sqnorms (m,).
+    """
     at = columns.indptr[:-1].copy()
     for i in range(weights.shape[0]):
         for e in range(rows.indptr[i], rows.indptr[i + 1]):
             k = rows.indices[e]
             columns.indices[at[k]] = i
-            columns.data[at[k]] = weights[i] * rows.data[e]
+            x = weights[i] * rows.data[e]
+            columns.data[at[k]] = x
+            sqnorms[k] += x * x
             at[k] += 1
 
 
@@ -104,11 +112,30 @@ def add_fresh_products(rows, weights, fresh, gram):
 
 
 @kernel
+def spread(matrix, places, larger):
+    """larger[places[j], places[k]] = matrix[j, k]."""
+    for j in range(places.shape[0]):
+        line = larger[places[j]]
+        for k in range(places.shape[0]):
+            line[places[k]] = matrix[j, k]
+
+
+@kernel
 def mirror(gram):
-    """Copy the part below the diagonal to the part above it."""
-    for j in range(gram.shape[0]):
-        for k in range(j):
-            gram[k, j] = gram[j, k]
+    """Copy the part below the diagonal to the part above it, in blocks that the cache holds."""
+    size = gram.shape[0]
+    for a in range(0, size, BLOCK):
+        for b in range(0, a + 1, BLOCK):
+            for j in range(a, min(a + BLOCK, size)):
+                for k in range(b, min(b + BLOCK, j)):
+                    gram[k, j] = gram[j, k]
+
+
+@kernel
+def proximal_steps(regularizer, x, t, w):
+    """w_j = argmin_u t_j psi(u) + (u - x_j)^2 / 2."""
+    for j in range(x.shape[0]):
+        w[j] = regularizer.prox(x[j], t[j])
 
 
 @kernel
