@@ -35,10 +35,10 @@ def test_documents_have_words_by_zipf_and_exponential_lengths():
 
 def test_topics_tell_the_class_of_a_document():
     for flipped, tilt, low, high in ((0.0, 2.0, 0.95, 1.0), (0.3, 2.0, 0.6, 0.8), (0.0, 0.0, 0.4, 0.6)):
-        made = documents(n=2000, d=300, topics=4, tilt=tilt, flipped=flipped, seed=3)
+        made = documents(n=6000, d=300, topics=4, tilt=tilt, flipped=flipped, seed=3)
         X, y = made["X"].toarray(), made["y"]
-        w = np.linalg.lstsq(X[:1000], y[:1000], rcond=None)[0]
-        assert low <= np.mean(np.sign(X[1000:] @ w) == y[1000:]) <= high
+        w = np.linalg.lstsq(X[:5000], y[:5000], rcond=None)[0]
+        assert low <= np.mean(np.sign(X[5000:] @ w) == y[5000:]) <= high
         assert set(y) == {-1, 1}
 
 
