@@ -49,7 +49,8 @@ SETTINGS = {
 NAMES = [n for n in registry.names("solver") if ".peers." not in registry.lookup("solver", n).build.__module__]
 SOLVERS = [{"name": name, **setting} for name in NAMES for setting in ({}, *SETTINGS.get(name, []))]
 # A step of these that does not move, as at a bound or at the optimum, leaves out the update but is counted as one.
-SKIPPING = {"prox_sdca", "prox_sdca_shrinking", "accelerated_prox_sdca", "apcg", "coordinate_descent", "pegasos"}
+SHRINKING = {"prox_sdca_shrinking", "apcg_shrinking"}
+SKIPPING = {"prox_sdca", "accelerated_prox_sdca", "apcg", "coordinate_descent", "pegasos"} | SHRINKING
 VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}
 
 

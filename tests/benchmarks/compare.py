@@ -12,7 +12,7 @@ time of the configuration. A library's time has the check and conversion of its 
 of a data set that this package was not tuned to.
 
 Below each table are the geometric means of the ratios, a block for each kind of problem and level, over the cells that
-both sides reach; cells that one side alone reaches have no ratio, and are counted beside the mean.
+both sides reach. A cell that one side alone reaches has no ratio; beside the mean it counts as ahead or behind.
 """
 
 import subprocess
@@ -30,7 +30,7 @@ from rrmbench.report.results import points_to
 CONFIG = Path(__file__).parents[2] / "configs" / "bench.yaml"
 LEVELS = (1e-3, 1e-6)  # of P(0)
 TIE = 1.2
-TUNED_TO = {"rcv1_subsets", "covtype_sample20k_scale", "tall_table"}  # on which solvers of this package were tried out
+TUNED_TO = {"rcv1_subsets", "covtype_sample20k_scale"}  # on which solvers of this package were tried out
 MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}
 PROBLEM = ["dataset", "loss", "l1", "l2"]
 
@@ -92,7 +92,7 @@ def verdict(ours, theirs):
 def described(problem):
     dataset, loss, l1, l2 = problem
     star = " " if dataset in TUNED_TO else "*"
-    return f"{dataset:.16s}{star:{max(1, 17 - len(dataset))}s} {loss:14s} {l1:6.1e} {l2:6.1e}"
+    return f"{dataset[:16] + star:17s} {loss:14s} {l1:7.1e} {l2:7.1e}"
 
 
 def block(problem):
@@ -125,15 +125,15 @@ def report(results):
     table = tidy(load_results(results))
     for measure in ("accuracy", "gap"):
         print(f"\nCPU seconds until {MEASURES[measure]}, over P(0), is at most ...")
-        print(f"{'data':17s} {'loss':14s} {'l1':>7s} {'l2':>7s}   level  ours{'':28s}library{'':18s}ratio")
-        ratios = {}
+        print(f"{'data':17s} {'loss':14s} {'l1':7s} {'l2':7s} {'level':>7s} {'ours':31s} {'library':23s} ratio")
+        seconds = {}
         for problem, runs in table.groupby(PROBLEM, sort=False):
             for level in LEVELS:
-                said, ratio = line(runs, measure, level)
+                said, pair = line(runs, measure, level)
                 print(described(problem), said)
                 if runs["peer"].any():
-                    ratios.setdefault((block(problem), level), []).append(ratio)
-        means(ratios)
+                    seconds.setdefault((block(problem), level), []).append(pair)
+        means(seconds)
     print(f"\n* not tuned to: {', '.join(sorted(set(table['dataset']) - TUNED_TO))}")
     failed = table[table["status"] == "failed"].drop_duplicates(["solver", "reason"])
     for solver, reason in failed[["solver", "reason"]].itertuples(index=False):
@@ -141,29 +141,33 @@ def report(results):
 
 
 def line(runs, measure, level):
-    """(level, ours, theirs, their ratio, the numbers of settings of both, and the verdict; the ratio)."""
+    """(level, ours, theirs, ratio, the numbers of settings of both and the verdict as text; (ours, theirs))."""
     ours, mine = best(runs[~runs["peer"]], measure, level)
     theirs, library = best(runs[runs["peer"]], measure, level)
-    both = np.isfinite(ours) and np.isfinite(theirs)
-    ratio = ours / theirs if both else np.nan
+    ratio = f"{ours / theirs:5.2f}" if np.isfinite([ours, theirs]).all() else ""
     said = verdict(ours, theirs) if runs["peer"].any() else "no other library"
-    shown = f"{_seconds(ours):>6s} {mine:24.24s} {_seconds(theirs):>6s} {library:16s} {f'{ratio:5.2f}' if both else '':5s}"
     many = runs.groupby("peer")["run"].nunique()  # settings that each side may choose from
     settings = f"{many.get(False, 0)}:{many.get(True, 0)}"
-    return f"{level:7.0e} {shown} {settings:5s} {said}".rstrip(), (ratio if both else (ours, theirs))
+    columns = f"{_seconds(ours):>6s} {mine:24.24s} {_seconds(theirs):>6s} {library:16s} {ratio:5s} {settings:5s} {said}"
+    return f"{level:7.0e} {columns}".rstrip(), (ours, theirs)
 
 
-def means(ratios):
-    """Print the geometric mean of each block and level, and of all; `ratios` has a number, or a pair for a dash."""
-    everything = {("all", level): [r for (_, at), some in ratios.items() if at == level for r in some] for level in LEVELS}
+def means(seconds):
+    """Print the geometric mean of the ratios of each block and level, and of all.
+
+    seconds : (block, level) -> [(ours, theirs), ...], inf where nobody got there
+    """
+    everything = {}
+    for (_, level), pairs in seconds.items():
+        everything.setdefault(("all", level), []).extend(pairs)
     print("geometric mean of the ratios")
-    for (name, level), some in (ratios | everything).items():
-        known = [r for r in some if not isinstance(r, tuple)]
-        mean = f"{np.exp(np.mean(np.log(known))):5.2f}" if known else "    -"
-        alone = [pair for pair in some if isinstance(pair, tuple)]
-        ours, theirs = (sum(pair[side] < np.inf for pair in alone) for side in (0, 1))
-        behind = sum(r > TIE for r in known) + theirs
-        print(f"  {name:28s} {level:5.0e} {mean} of {len(known):2d}; behind in {behind}; ours alone {ours}, theirs {theirs}")
+    for (name, level), pairs in (seconds | everything).items():
+        ours, theirs = np.array(pairs).T
+        both = np.isfinite(ours) & np.isfinite(theirs)
+        mean = f"{np.exp(np.mean(np.log(ours[both] / theirs[both]))):5.2f}" if both.any() else "    -"
+        verdicts = [verdict(*pair) for pair in pairs]
+        counts = ", ".join(f"{verdicts.count(word)} {word}" for word in ("ahead", "tie", "behind"))
+        print(f"  {name:32s} {level:5.0e} {mean} over {both.sum():2d}; {counts}")
 
 
 def _seconds(seconds):

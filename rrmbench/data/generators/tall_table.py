@@ -26,7 +26,7 @@ def tall_table(
     """Rows of `numbers` in [0, 1] and two categories of `few` and `many` values, a 0/1 column for each value.
 
     The numbers are 1/2 + z/8 cut to [0, 1], z standard normal with cov(z_j, z_k) = rho^|j-k|. Value v = 1, 2, ... of a
-    category has a probability proportional to 1/v. y is the sign of f + noise, f the sum of z w and of a weight for each
+    category has a probability proportional to 1/v. y is the sign of f + noise, f the sum of z w and of a weight per
     value, all weights standard normal, f less its mean, and ||f|| = snr ||noise||. Shape (n, numbers + few + many).
     """
     z = correlated_columns(n, numbers, rho, seed)

@@ -86,7 +86,7 @@ def rescale(r, pairs):
 
 @kernel
 def apcg_steps(rows, y, loss, mu, regularizer, s, root, coordinates, order, r, uv, pq):
-    """One step for each coordinate of `order` (m,), drawn of so many `coordinates`; root = sqrt(sigma). Return the new r.
+    """One step for each of `order` (m,), drawn from so many `coordinates`; root = sqrt(sigma). Return the new r.
 
     rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
     y : (n,)

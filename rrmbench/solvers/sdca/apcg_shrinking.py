@@ -60,8 +60,8 @@ def apcg_shrinking(problem, start, rng):
         if moving.size == 0:
             continue
         middle, visited, rose = dual_of(state), 0, True
-        for seen, rose in ascent(state, rng, moving, epochs):
-            visits, visited = visits + seen, visited + seen
+        for seen, gained in ascent(state, rng, moving, epochs):
+            visits, visited, rose = visits + seen, visited + seen, gained
             yield reported()
         better = (dual_of(state) - middle) * n > (middle - first) * visited
         if rose and better:
