@@ -38,23 +38,26 @@ def digest(*files):
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
+def _digest_of(file, state):
+    return _read(file, state)[0]
+
+
 @cache
-def _digest_of(file, _stamp):
-    return hashlib.sha256(_meaning(file)).digest()
-
-
-def _meaning(file):
+def _read(file, _stamp):
+    """(the sha256 of what a file means, the modules that it may import) from one look into it."""
     source = file.read_bytes()
     if file.suffix != ".py":
-        return source
-    tree = _parsed(file)
+        return hashlib.sha256(source).digest(), []
+    tree = _parsed(source)
+    names = []
     for node in ast.walk(tree):
+        names += _imports(node, file)
         for block in ("body", "orelse", "finalbody"):
             statements = getattr(node, block, None)
             if isinstance(statements, list) and any(map(_is_text, statements)):
                 kept = [statement for statement in statements if not _is_text(statement)]
                 setattr(node, block, kept or [ast.Pass()] * (block == "body"))
-    return ast.dump(tree).encode()
+    return hashlib.sha256(ast.dump(tree).encode()).digest(), names
 
 
 def _is_text(statement):
@@ -62,9 +65,9 @@ def _is_text(statement):
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
-def _parsed(file):
+def _parsed(source):
     try:
-        return ast.parse(file.read_bytes())
+        return ast.parse(source)
     except (SyntaxError, ValueError):  # the import of the file says what is wrong with it
         return ast.parse("")
 
@@ -119,31 +122,28 @@ def _imported(file, start):
     if file.suffix != ".py":
         return []
     folders = [PACKAGE.parent] if PACKAGE in start.parents else [*sys.path, package_of(start).parent, start.parent]
-    names = _names(file, stamp([file]))
+    _, names = _read(file, stamp([file]))
     files = [f for base, name in names for f in _files_of(name, folders if base is None else [base])]
     return [f for f in files if f != PACKAGE / "__init__.py"]  # the version and public names, nothing that computes
 
 
-@cache
-def _names(file, _stamp):
-    """The modules that a file may import: (None, absolute name) or (folder, name below it)."""
-    names = []
-    for node in ast.walk(_parsed(file)):
-        if isinstance(node, ast.Import):
-            names += [(None, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
-            start = [node.module] if node.module else []
-            names += [(base, ".".join([*start, alias.name])) for alias in node.names]
-            names += [(base, "__init__")] if base else []
-        elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
-            names += [(None, arg.value) for arg in node.args[:1] if isinstance(getattr(arg, "value", None), str)]
-    return names
+def _imports(node, file):
+    """The modules that a node of a file's syntax tree imports: (None, absolute name) or (folder, name below it)."""
+    if isinstance(node, ast.Import):
+        return [(None, alias.name) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
+        start = [node.module] if node.module else []
+        names = [(base, ".".join([*start, alias.name])) for alias in node.names]
+        return [*names, (base, "__init__")] if base else names
+    if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+        return [(None, arg.value) for arg in node.args[:1] if isinstance(getattr(arg, "value", None), str)]
+    return []
 
 
 def imported_names(file):
     """The first parts of the absolute names that a file imports."""
-    return {name.partition(".")[0] for base, name in _names(file, stamp([file])) if base is None}
+    return {name.partition(".")[0] for base, name in _read(file, stamp([file]))[1] if base is None}
 
 
 def _called(call):

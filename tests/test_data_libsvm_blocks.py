@@ -1,4 +1,4 @@
-"""The reader of large LibSVM files: the same rows to the last bit, from whatever blocks; what is wrong is left alone."""
+"""The reader of large LibSVM files: the same rows to the last bit, whatever the blocks; what is wrong is left."""
 
 import lzma
 import struct
@@ -23,10 +23,18 @@ texts = st.builds(
 )
 # halfway between two floats, and the numbers beside them
 halves = st.builds(
-    lambda m, e, by: repr((2 * m + 1) * 2**e + by), st.integers(2**52, 2**53 - 1), st.integers(0, 60), st.integers(-1, 1)
+    lambda m, e, by: repr((2 * m + 1) * 2**e + by),
+    st.integers(2**52, 2**53 - 1),
+    st.integers(0, 60),
+    st.integers(-1, 1),
 )
 numbers = st.one_of(
-    floats.map(repr), floats.map("{:.16g}".format), floats.map("{:.18e}".format), floats.map("{:.6g}".format), texts, halves
+    floats.map(repr),
+    floats.map("{:.16g}".format),
+    floats.map("{:.18e}".format),
+    floats.map("{:.6g}".format),
+    texts,
+    halves,
 ).filter(lambda text: abs(float(text)) < float("inf"))
 
 
@@ -44,7 +52,9 @@ def blocks(monkeypatch):
 @settings(max_examples=300, deadline=None)
 @given(values=st.lists(numbers, min_size=1, max_size=20))
 @example(values=["9007199254740993", "-0", "5e-324", "2.2250738585072011e-308", "1e23", "8.5e-05", "1e-400", "4e-343"])
-@example(values=["1.7976931348623157e308", "0e999999999999", "0." + "0" * 400 + "1", "9" * 300, "1" + "0" * 25 + "e-25"])
+@example(
+    values=["1.7976931348623157e308", "0e999999999999", "0." + "0" * 400 + "1", "9" * 300, "1" + "0" * 25 + "e-25"]
+)
 def test_numbers_are_those_of_python_to_the_last_bit(values):
     text = "".join(f"{value} 1:{value}\n" for value in values).encode()
     read, _, _, labels, _, _ = libsvm_blocks._parsed(text)

@@ -11,6 +11,8 @@ from rrmbench.bench.store import SCHEMA_VERSION
 from rrmbench.kinds import KINDS
 from rrmbench.problem.labels import mode_of
 
+PROBLEM = ("dataset", "loss", "regularizer")
+
 
 def canonical(value):
     """The JSON text of plain values that is the same for equal values."""
@@ -38,7 +40,7 @@ class Run:
     @property
     def asked(self):
         """The part of the spec that names the problem."""
-        return {kind: self.spec[kind] for kind in ("dataset", "loss", "regularizer")}
+        return {kind: self.spec[kind] for kind in PROBLEM}
 
 
 class Identities:
@@ -48,16 +50,29 @@ class Identities:
     """
 
     def __init__(self):
-        self._prepared, self._digests = {}, {}
+        self._prepared, self._digests, self._problems, self._codes = {}, {}, {}, {}
 
     def run(self, spec):
         """The Run of a spec, its data prepared; RrmbenchError where the data cannot be had."""
-        prepared = data_of(spec, self._load)
-        files = tuple(files_of(spec))
-        stamp, digest = self._stamped(files)
+        prepared, problem = self._problem(spec)
+        files, stamp, digest = self._code(tuple(_sources(spec)))
         name = spec_id(spec, prepared.checksum)
-        problem = problem_id(spec, prepared.checksum, lambda *files: self._stamped(files)[1])
         return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, prepared, files, stamp)
+
+    def _problem(self, spec):
+        """(the prepared data, the id) of the problem of a spec; many runs have the same one."""
+        key = canonical([spec[kind] for kind in PROBLEM])
+        if key not in self._problems:
+            prepared = data_of(spec, self._load)
+            self._problems[key] = prepared, problem_id(spec, prepared.checksum, lambda *files: self._stamped(files)[1])
+        return self._problems[key]
+
+    def _code(self, sources):
+        """(files, stamp, digest) of the code of a run with components of these files; many runs have the same."""
+        if sources not in self._codes:
+            files = tuple(_files_behind(fingerprint.EVERY_RUN, sources))
+            self._codes[sources] = files, *self._stamped(files)
+        return self._codes[sources]
 
     def _load(self, block, labels):
         key = canonical(block), labels
@@ -93,7 +108,7 @@ def spec_id(spec, checksum):
 
 def problem_id(spec, checksum, digest=fingerprint.digest):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
-    parts = {kind: spec[kind] for kind in ("dataset", "loss", "regularizer")}
+    parts = {kind: spec[kind] for kind in PROBLEM}
     sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
     code = digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
     return _short(canonical({"parts": parts, "data": checksum, "code": code} | _files(spec)))
@@ -115,12 +130,16 @@ def code_of(spec):
 
 def files_of(spec):
     """The files of the code that computes a run: see `rrmbench.fingerprint`."""
-    sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver")]
+    return _files_behind(fingerprint.EVERY_RUN, list(_sources(spec)))
+
+
+def _sources(spec):
+    """The files of the components of a run."""
+    yield from (_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver"))
     reduction = spec["reduction"]
     while reduction is not None:
-        sources.append(_source("reduction", reduction))
+        yield _source("reduction", reduction)
         reduction = reduction.get("inside")
-    return _files_behind(fingerprint.EVERY_RUN, sources)
 
 
 def _files_behind(common, sources):

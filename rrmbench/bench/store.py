@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -157,14 +158,24 @@ class Experiment:
         return Result(**known, info=header, trace=columns, **final)
 
     def statuses(self, runs: Iterable[str] | None = None) -> dict[str, str]:
-        """Return {run id: status} of the stored runs among `runs`, or of all; an unreadable file counts as failed."""
-        statuses = {}
-        for run in self.run_ids() if runs is None else self.run_ids() & set(runs):
-            try:
-                statuses[run] = self.read(run).status
-            except UnreadableFile:
-                statuses[run] = "failed"
-        return statuses
+        """Return {run id: status} of the stored runs among `runs`, or of all; an unreadable file counts as failed.
+
+        Files that are as they were at the last call are not read again. Writers only: the call writes an index.
+        """
+        from rrmbench.bench.statuses import Index
+
+        index = Index(self._within(".statuses.json"))
+        stored = self.run_ids()
+        wanted = stored if runs is None else stored & set(runs)
+        found = {run: index.status(self._path(run), partial(self._status, run)) for run in wanted}
+        index.save({f"{run}.npz" for run in stored})
+        return found
+
+    def _status(self, run: str) -> str:
+        try:
+            return self.read(run).status
+        except UnreadableFile:
+            return "failed"
 
     def results(self) -> list[Result]:
         """Return the newest Result of each spec of the manifest, in its order, without the runs not yet done.
@@ -357,7 +368,20 @@ def _read_json(path: Path, check: Callable[[dict], dict]) -> dict:
 
 def _write_json(path: Path, content: dict) -> None:
     with replacing(path) as file:
-        file.write(json.dumps(content, indent=1).encode())
+        file.write(_readable(content).encode())
+
+
+def _readable(content: dict) -> str:
+    """JSON with a line for each key, and for each item of lists: `indent` is slow, and takes a line for each number."""
+    lines = (
+        f" {json.dumps(key)}: {_items(value) if isinstance(value, list) else json.dumps(value)}"
+        for key, value in content.items()
+    )
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _items(values: list) -> str:
+    return "[\n" + ",\n".join(f"  {json.dumps(value)}" for value in values) + "\n ]" if values else "[]"
 
 
 def _cause(error: BaseException) -> str:

@@ -1,8 +1,8 @@
 """`rrmbench clean`: what would go, or went, and how much that is."""
 
 from rrmbench.commands import PLAIN
-from rrmbench.report.sizes import megabytes
 from rrmbench.errors import RrmbenchError
+from rrmbench.report.sizes import megabytes
 
 
 def clean(results, caches, older, apply, console):

@@ -13,10 +13,10 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
-from rrmbench.report.sizes import megabytes
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in
 from rrmbench.folders import cache_root
+from rrmbench.report.sizes import megabytes
 
 BASIC = ("numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn", "pandas", "matplotlib")
 ROOM = 2**30  # bytes that the cache should have free

@@ -1,8 +1,8 @@
 """The LibSVM text format: one row per line, `label [qid:q] index:value ... [# comment]`.
 
-scikit-learn parses small files. It lets NaN, infinities, digits with underscores, indices with signs and whatever begins with
-`qid` through, and its errors name no line; so text and arrays are checked, and when anything is wrong our own reading
-finds the first bad token. Large files are read by `libsvm_blocks`, if every line of them is right.
+scikit-learn parses small files. It lets NaN, infinities, digits with underscores, indices with signs and whatever
+begins with `qid` through, and its errors name no line; so text and arrays are checked, and when anything is wrong our
+own reading finds the first bad token. Large files are read by `libsvm_blocks`, if every line of them is right.
 """
 
 import re

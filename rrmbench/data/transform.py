@@ -9,7 +9,6 @@ from rrmbench.data import folds
 from rrmbench.data.draws import ordering
 from rrmbench.errors import RrmbenchError
 
-
 PIECE = 1 << 20  # stored entries
 
 

@@ -138,7 +138,13 @@ def parse(text, values, columns, row_ends, labels, label_ends, qids, unknown):
                 return wrong
             at = _skip_spaces(text, at)
             qids[rows] = -1
-            if at + 3 < len(text) and text[at] == Q and text[at + 1] == I and text[at + 2] == D and text[at + 3] == COLON:
+            if (
+                at + 3 < len(text)
+                and text[at] == Q
+                and text[at + 1] == I
+                and text[at + 2] == D
+                and text[at + 3] == COLON
+            ):
                 number, at = _whole(text, at + 4)
                 if at < 0 or number > ID_LIMIT or not _ends(text, at):
                     return wrong
