@@ -41,7 +41,7 @@ FUZZ ?= 50
 fuzz: $(VENV)/.test  ## many times the fuzzing of the tests (FUZZ times): configurations, options, data files, results
 	RRMBENCH_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_config_fuzz.py tests/test_data_fuzz.py tests/test_report_fuzz.py
 
-reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about 100 minutes) and print the verdicts
+reproduction: $(VENV)/.run  ## run configs/reproduction on the data of RRMBENCH_DATA (about two hours) and print the verdicts
 	$(BIN)/rrmbench run configs/reproduction/*.yaml -o $(RESULTS)
 	for folder in $(RESULTS)/reproduction_*/; do $(BIN)/rrmbench plot $$folder; done
 	$(BIN)/python configs/reproduction/table.py $(RESULTS)

@@ -44,7 +44,7 @@ def numbers(experiment):
     """{kind: {(problem, solver): {method: (budgets, 2) of P - P* and gap over P(0)}}}, at least FLOOR."""
     found = {name: {} for name in KINDS}
     for problem, runs in grouped(runs_of(experiment), "dataset", "loss", "regularizer", "regularizer.strength").items():
-        best = min(run.column("objective").min() for run in runs)
+        best = min(run.reference["primal"] for run in runs)  # of all runs, and of the one extra
         for (solver,), members in grouped(runs, "solver").items():
             methods = found[kind(members[0])].setdefault((problem, solver), {})
             for run in members:
