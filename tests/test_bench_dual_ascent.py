@@ -1,4 +1,4 @@
-"""Dual ascent: bounds that grow, that are below optima of an independent solver, and that come near to them."""
+"""Dual ascent and splitting: bounds that are below optima of an independent solver, and that come near to them."""
 
 from functools import cache
 from itertools import pairwise
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pdprox_runs import multiclass, tasks, whole
 from runs import dense
 
+from rrmbench.bench import dual_splitting
 from rrmbench.bench.dual_ascent import ascend
 from rrmbench.numerics.lbfgs import PAIRS, Memory
 from rrmbench.problem.problem import Problem
@@ -46,10 +47,10 @@ PROBLEMS = {
         "squared", {"name": "l1", "strength": 0.03, "domain": {"box": [-0.2, 0.2]}}
     ),
     "absolute, free bias": lambda: biased("absolute", "free_bias"),
-    "logistic, free bias": lambda: biased("logistic", "free_bias"),
     "hinge, minimized bias": lambda: biased("hinge", "minimized_bias"),
     "squared, minimized bias": lambda: biased("squared", "minimized_bias"),
     "max_of_hinge, rows": multiclass,
+    "logistic, free bias": lambda: biased("logistic", "free_bias"),
     "max_of_hinge, free bias": multiclass_biased,
     "l2_multi, l1inf": targets,
     "absolute, trace norm of tasks": tasks,
@@ -105,7 +106,48 @@ def test_bounds_grow_and_come_near_to_the_optimum_of_cvxpy(name):
     assert least - 1e-3 <= values[-1] <= least + 1e-7 and len(values) > 3
 
 
-@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, groups", *list(PROBLEMS)[3:]]))
+NOT_SPLIT = ["hinge, minimized bias", "squared, minimized bias", "budget hinge, l1"]
+SPLIT = [name for name in PROBLEMS if name not in NOT_SPLIT]
+
+
+def split_bounds(p, w, b, passes):
+    return [p.dual_value(b) for b, _ in dual_splitting.ascend(p, w, b, passes)]
+
+
+@pytest.mark.parametrize("name", SPLIT)
+@pytest.mark.core(4)
+def test_splitting_comes_near_to_the_optimum_of_cvxpy(name):
+    p, least = problem(name), optimum(name)
+    values = split_bounds(p, np.zeros(p.shape), np.zeros(p.output_shape), 600.0)
+    assert least - 1e-3 <= max(values) <= least + 1e-7
+
+
+def test_splitting_is_for_rows_with_a_loss_each():
+    assert [name for name in PROBLEMS if not dual_splitting.fits(problem(name))] == NOT_SPLIT
+    assert not dual_splitting.fits(problem("hinge, groups").smoothed(0.1, np.ones(40)))
+
+
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, groups", "max_of_hinge, free bias"]))
+@settings(max_examples=15)
+def test_no_bound_of_splitting_is_above_the_optimum(seed, name):
+    p, rng = problem(name), np.random.default_rng(seed)
+    w = rng.standard_normal(p.shape) * 10.0 ** rng.uniform(-3, 3)
+    b = p.loss_dual(rng.standard_normal(p.output_shape) * 10.0 ** rng.uniform(-2, 2), rng.choice([0.1, 1.0]))
+    before = w.copy(), b.copy()
+    first, again = (split_bounds(p, w, b, 20.0) for _ in range(2))
+    assert first == again and max(first) <= optimum(name) + 1e-7
+    assert np.array_equal(w, before[0]) and np.array_equal(b, before[1])
+
+
+def test_splitting_counts_what_it_takes():
+    p = problem("hinge, groups").counted()
+    found = list(dual_splitting.ascend(p, np.ones(p.shape), np.zeros(p.output_shape), 20.0))
+    steps = sum(passes for _, passes in found)
+    assert steps == dual_splitting.BETWEEN * len(found)
+    assert 20.0 <= steps + p.X.passes + 0.5 * len(found) <= 20.5 + dual_splitting.BETWEEN
+
+
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, groups", "absolute, free bias", *list(PROBLEMS)[6:]]))
 @settings(max_examples=15)
 def test_no_bound_is_above_the_optimum_wherever_it_begins(seed, name):
     p, rng = problem(name), np.random.default_rng(seed)
@@ -128,12 +170,14 @@ def test_it_counts_its_passes_changes_nothing_and_repeats_to_the_bit():
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e150, 1e308, np.inf, np.nan])
-@pytest.mark.parametrize("name", ["hinge, groups", "logistic, l1", "squared, minimized bias"])
+@pytest.mark.parametrize("name", ["hinge, groups", "logistic, l1", "absolute, trace norm of tasks"])
 def test_extreme_models_give_finite_bounds_or_none(name, scale):
     p = problem(name)
     with np.errstate(all="ignore"):
         found = list(ascend(p, np.full(p.shape, scale), np.full(p.output_shape, scale), 10.0))
-    assert all(np.isfinite(p.dual_value(b)) for b in found)
+        assert all(np.isfinite(p.dual_value(b)) for b in found)
+        for value in split_bounds(p, np.full(p.shape, scale), np.zeros(p.output_shape), 10.0) if name in SPLIT else ():
+            assert not value > optimum(name) + 1e-7
 
 
 def test_there_is_nothing_where_no_b_bounds_p_or_the_conjugate_has_no_proximal_step():

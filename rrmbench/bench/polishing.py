@@ -20,7 +20,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from rrmbench.bench import dual_ascent, newton
+from rrmbench.bench import dual_ascent, dual_splitting, newton
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
@@ -45,8 +45,10 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     if has_no_bound(problem):
         return []
     found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
-    by_rows = {"rows", "coordinate", "separable"} <= problem.traits
-    found.append(ascend_by_rows if by_rows else ascend_by_products)
+    if {"rows", "coordinate", "separable"} <= problem.traits:
+        found.append(ascend_by_rows)
+    else:
+        found.append(dual_splitting.ascend if dual_splitting.fits(problem) else ascend_by_products)
     return found
 
 

@@ -112,7 +112,8 @@ class Flattened:
     """z = X vec(W) for a matrix model W of shape `model`, vec row by row; X a sparse matrix (n, product of `model`).
 
     Multi-task data with k tasks have model (d, k), and feature j of a sample of task t in column j k + t. The
-    entries of a matrix have a 1 in column i * columns + j. Compiled kernels are for vector models: there are no `rows`.
+    entries of a matrix have a 1 in column i * columns + j. Compiled kernels are for vector models: there are no `rows`,
+    but those of `flat`, the operator of vec(W).
 
     Parameters
     ----------
@@ -122,33 +123,33 @@ class Flattened:
     """
 
     def __init__(self, data, indices, indptr, shape, model):
-        self._flat = CSR(data, indices, indptr, shape)
+        self.flat = CSR(data, indices, indptr, shape)
         self.shape = (int(shape[0]), *(int(size) for size in model))
 
     @property
     def nnz(self):
-        return self._flat.nnz
+        return self.flat.nnz
 
     @property
     def sqnorms(self):
-        return self._flat.sqnorms
+        return self.flat.sqnorms
 
     @property
     def variance(self):
-        return self._flat.variance
+        return self.flat.variance
 
     def head(self, n):
         """The operator of copies of the first n rows, on the same model."""
-        flat = self._flat
+        flat = self.flat
         return Flattened(*_head(flat.rows, n), (n, flat.shape[1]), self.shape[1:])
 
     def forward(self, w):
         """z = X vec(W)."""
-        return self._flat.forward(w.reshape(-1))
+        return self.flat.forward(w.reshape(-1))
 
     def adjoint(self, b):
         """X^T b as a matrix."""
-        return self._flat.adjoint(b).reshape(self.shape[1:])
+        return self.flat.adjoint(b).reshape(self.shape[1:])
 
 
 class Counted:

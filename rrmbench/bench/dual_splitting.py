@@ -1,0 +1,75 @@
+"""Better lower bounds of P where the data are rows of numbers, for every regularizer: ADMM by passes of Prox-SDCA.
+
+Prox-SDCA needs a regularizer that is a sum over coordinates. The alternating direction method of multipliers splits
+others off,
+
+    min over w, x   (1/n) sum phi^mu(x_i.w) + Psi(x)    where  w = x
+
+with a multiplier u and the square (rho/2) ||w - x||^2 [Boyd et al. 2011, section 3]. Its steps are here
+
+    b, w   a pass of Prox-SDCA on (1/n) sum phi^mu(x_i.w) + (rho/2) ||w - c||^2,  c = x - u/rho,  so  v(b) = rho (w - c)
+    x      prox_{Psi/rho}(w + u/rho)
+    u      u + rho (w - x), in the subdifferential of Psi at x
+
+so u is in the domain of Psi*, and v(b) - u = rho (w - x) of the step before vanishes with w - x: b needs little scaling
+then. Tasks and entries of a matrix are rows of the model laid out as a vector.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.regularizers.zero import Zero
+from rrmbench.solvers.sdca.steps import option_of, sdca_steps
+
+STRENGTH = 0.2  # rho over L/n, L the mean smoothness of a sample
+BETWEEN = 2  # passes from one b to the next, as its bound costs half a pass
+
+
+def fits(problem: Problem) -> bool:
+    """Whether the losses are a sum over rows of numbers, each with a step of Prox-SDCA."""
+    plain = problem.weights is None and not hasattr(problem.loss, "operator")
+    return plain and "separable" in problem.traits and hasattr(_flat(problem), "rows")
+
+
+def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
+    """Yield (b, the passes of Prox-SDCA since the last b), from the model w and the dual variable b, which stay.
+
+    The problem is one that `fits`. Nothing is yielded where L is not positive and finite.
+    """
+    z = problem.outputs(w)
+    rho = STRENGTH * mean_smoothness(problem, w, z) / problem.n
+    if not 0.0 < rho < math.inf:
+        return
+    rng, b, x = Rng(0), problem.certificate(b)[1].copy(), w
+    stage = Problem(_flat(problem), problem.y, problem.loss, Zero(), mu=problem.mu, kappa=rho)
+    fixed = stage.X.rows, stage.y, option_of(stage, "I"), stage.regularizer, rho
+    u = v = problem.v(b)
+    spent = 1.5
+    while spent < passes:
+        for _ in range(BETWEEN):
+            center = x - u / rho
+            w = v / rho + center
+            sdca_steps(*fixed, rng.epoch(problem.n), b, w.reshape(stage.shape))
+            v = rho * (w - center)
+            x = problem.prox(w + u / rho, 1.0 / rho)
+            u = u + rho * (w - x)
+        yield b, float(BETWEEN)
+        spent += BETWEEN + 0.5  # of the product with which b is made a bound
+
+
+def mean_smoothness(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
+    """The mean smoothness of phi(x_i.w) in w; of a loss with kinks, as smoothed by P(w)/G^2."""
+    smoothness = problem.smoothness
+    if not math.isfinite(smoothness):
+        smoothness = problem.lipschitz**2 / problem.primal(w, z)
+    return smoothness * float(problem.X.sqnorms.mean())
+
+
+def _flat(problem: Problem) -> Any:
+    """The operator whose rows make the outputs of the model, laid out as a vector where there is one for a matrix."""
+    return getattr(problem.X, "flat", problem.X)
