@@ -306,6 +306,7 @@ SOLVERS = {
     "sgd": Tested({}, Reaches(0.2)),  # far from the optimum of ordinal_hinge without a regularizer, at step_scale 1
     "subgradient": Tested({}, Reaches(0.1, 1000)),
     "svrg": Tested({}, Reaches(0.1)),
+    "working_sets": Tested({}, Reaches(1e-9)),
     "celer": peer(1e-9, ("squared", L1), ("squared", NET)),
     "cyanure": peer(1e-7, ("squared", L1), ("squared", L2), ("squared_hinge", L2), ("logistic", L1), ("logistic", L2)),
     "liblinear": peer(1e-7, ("hinge", L2), ("squared_hinge", L2), ("logistic", L2)),

@@ -51,6 +51,8 @@ SOLVERS = [{"name": name, **setting} for name in NAMES for setting in ({}, *SETT
 # A step of these that does not move, as at a bound or at the optimum, leaves out the update but is counted as one.
 SHRINKING = {"prox_sdca_shrinking", "apcg_shrinking"}
 SKIPPING = {"prox_sdca", "accelerated_prox_sdca", "apcg", "coordinate_descent", "pegasos"} | SHRINKING
+# These read copies of columns too, which are counted and not seen here: see test_solvers_working_sets.py.
+COPYING = {"working_sets"}
 VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}
 
 
@@ -101,7 +103,7 @@ def grid():
 @pytest.mark.parametrize(("solver", "kind"), list(grid()))
 def test_passes_and_checks_are_what_was_touched(solver, kind):
     """Never less at any iterate, from nothing and from a start; more by products with 0 alone if every step moves."""
-    most = 2.0 if solver["name"] in SKIPPING else 1.0
+    most = 2.0 if solver["name"] in SKIPPING else np.inf if solver["name"] in COPYING else 1.0
     for p, solve, reduction in cases(kind, solver):
         for start in None, after_a_pass(solve, p):
             X = Touched(p.X)

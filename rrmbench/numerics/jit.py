@@ -45,7 +45,7 @@ _expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
 _expose("slope", lambda self, j, state: self.instance_class.slope)
 _expose("move", lambda self, j, step, state: self.instance_class.move)
 _expose("reads", lambda self, j: self.instance_class.reads)
-_expose("square", lambda self, away, state: self.instance_class.square)
+_expose("square", lambda self, v, state: self.instance_class.square)
 
 # the former names, for the kernels of plug-ins (`rrmbench.former_names`); a field is one under both of its names
 _expose("dual", lambda self, z, y, mu: self.instance_class.dual_point)

@@ -1,8 +1,8 @@
-"""Coordinate descent with extrapolation on a quadratic model plus a sum over coordinates.
+"""Coordinate steps and conjugate gradients on a quadratic model plus a sum over coordinates, w (m,).
 
     Q(w) = g.(w - w0) + (1/2) (w - w0)^T H (w - w0) + (s/2) ||w||^2 - linear.w + sum_j psi(w_j)
 
-H = A^T A is known by the columns of A, or as a matrix. `state` is then q = A (w - w0), or c = H (w - w0).
+H is known by the columns of A with H = A^T A, or as a matrix. `state` is A (w - w0), or H (w - w0).
 """
 
 from typing import NamedTuple
@@ -13,26 +13,33 @@ from rrmbench.numerics.jit import kernel
 
 
 class ByColumns(NamedTuple):
-    """H = A^T A by the columns of A (n, m): data[indptr[j]:indptr[j+1]] in rows indices[indptr[j]:indptr[j+1]]."""
+    """H = A^T A by the columns of A (n, m): data[indptr[j]:indptr[j+1]] in rows indices[indptr[j]:indptr[j+1]].
+
+    The state is A v (n,) for v = w - w0.
+    """
 
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
 
     def slope(self, j, state):
-        c = 0.0
+        """(H v)_j."""
+        total = 0.0
         for e in range(self.indptr[j], self.indptr[j + 1]):
-            c += self.data[e] * state[self.indices[e]]
-        return c
+            total += self.data[e] * state[self.indices[e]]
+        return total
 
     def move(self, j, step, state):
+        """v_j += step."""
         for e in range(self.indptr[j], self.indptr[j + 1]):
             state[self.indices[e]] += self.data[e] * step
 
     def reads(self, j):
+        """The numbers that `slope` and `move` read."""
         return 2 * (self.indptr[j + 1] - self.indptr[j])
 
-    def square(self, away, state):
+    def square(self, v, state):
+        """v^T H v."""
         total = 0.0
         for i in range(state.shape[0]):
             total += state[i] * state[i]
@@ -40,7 +47,7 @@ class ByColumns(NamedTuple):
 
 
 class ByMatrix(NamedTuple):
-    """H (m, m) itself."""
+    """H (m, m) itself; the state is H v (m,) for v = w - w0."""
 
     matrix: np.ndarray
 
@@ -49,36 +56,37 @@ class ByMatrix(NamedTuple):
 
     def move(self, j, step, state):
         line = self.matrix[j]
-        for i in range(state.shape[0]):
-            state[i] += step * line[i]
+        for k in range(state.shape[0]):
+            state[k] += step * line[k]
 
     def reads(self, j):
         return self.matrix.shape[0]
 
-    def square(self, away, state):
+    def square(self, v, state):
         total = 0.0
         for j in range(state.shape[0]):
-            total += away[j] * state[j]
+            total += v[j] * state[j]
         return total
 
 
 @kernel
 def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilts):
-    """A step for each coordinate of `which`; return (greatest potential, numbers read).
+    """The minimization of Q over each coordinate of `which` in turn; return (greatest potential, numbers read).
 
-    The potential of a step is (H_jj + s) times its square: twice what it lowers Q by, or less. moved[k] says whether
-    coordinate which[k] has moved.
+    The potential of a step is (H_jj + s) times its square: it lowers Q by half of that, or more.
+
+    curvatures : (m,) H_jj; w, state : changed
+    moved : (m,), moved[k] becomes whether coordinate which[k] moved
+    tilts : (m,), tilts[j] becomes the subgradient of psi at the new w_j
     """
     greatest, read = 0.0, 0
     for k in range(which.shape[0]):
         j = which[k]
         total = curvatures[j] + s
-        c = g[j] + H.slope(j, state)
-        x = (curvatures[j] * w[j] - c + linear[j]) / total
+        x = (curvatures[j] * w[j] - g[j] - H.slope(j, state) + linear[j]) / total
         new = regularizer.prox(x, 1.0 / total)
-        tilts[j] = total * (x - new)
         step = new - w[j]
-        moved[k] = step != 0.0
+        tilts[j], moved[k] = total * (x - new), step != 0.0
         read += H.reads(j)
         if step != 0.0:
             w[j] = new
@@ -88,7 +96,7 @@ def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilt
 
 
 @kernel
-def objective(H, regularizer, s, linear, g, w0, w, state):
+def value(H, regularizer, s, linear, g, w0, w, state):
     """Q(w)."""
     total = 0.5 * H.square(w - w0, state)
     for j in range(w.shape[0]):
@@ -97,8 +105,17 @@ def objective(H, regularizer, s, linear, g, w0, w, state):
 
 
 @kernel
-def slopes(H, s, linear, g, tilts, active, w, state, r):
-    """Write to r the negative derivatives of Q by w_j, j in `active` (m,), with tilts[j] for that of psi_j."""
+def reads(H, which):
+    """The numbers that a step on each coordinate of `which` reads."""
+    total = 0
+    for k in range(which.shape[0]):
+        total += H.reads(which[k])
+    return total
+
+
+@kernel
+def residuals(H, s, linear, g, tilts, active, w, state, r):
+    """Write to r (a,) minus the derivatives of Q by the coordinates `active` (a,), tilts[j] for that of psi_j."""
     for k in range(active.shape[0]):
         j = active[k]
         r[k] = linear[j] - g[j] - H.slope(j, state) - s * w[j] - tilts[j]
@@ -106,13 +123,12 @@ def slopes(H, s, linear, g, tilts, active, w, state, r):
 
 @kernel
 def conjugate_step(H, s, curvatures, active, r, p, before, w, state):
-    """A step of conjugate gradients on Q, each psi_j affine, scaled by the curvatures; return z.r, 0 at the end.
+    """A step of conjugate gradients on Q, every psi_j affine; return sum_k r_k^2/(H_jj + s) before it, 0 at the end.
 
-    active : (m,) the coordinates that move; r, p : (m,) minus the gradient there and the direction, which is made new
-    before : z.r of the step before this one, 0 for the first; w, state : changed along p
+    active : (a,) the coordinates that move; r, p : (a,), minus the gradient and the direction, which are made new
+    before : what the step before returned, 0 for the first one; w, state : changed along p
     """
-    size = active.shape[0]
-    now = 0.0
+    size, now = active.shape[0], 0.0
     for k in range(size):
         now += r[k] * r[k] / (curvatures[active[k]] + s)
     beta = now / before if before > 0.0 else 0.0
@@ -120,8 +136,7 @@ def conjugate_step(H, s, curvatures, active, r, p, before, w, state):
     for k in range(size):
         p[k] = r[k] / (curvatures[active[k]] + s) + beta * p[k]
         H.move(active[k], p[k], u)
-    curvature = 0.0
-    Hp = np.empty(size)
+    Hp, curvature = np.empty(size), 0.0
     for k in range(size):
         Hp[k] = H.slope(active[k], u) + s * p[k]
         curvature += p[k] * Hp[k]

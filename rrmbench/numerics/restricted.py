@@ -76,39 +76,40 @@ def pairs(rows, n):
 
 
 @kernel
-def add_products(rows, weights, gram):
-    """Add sum_i weights[i] x_ij x_ik to gram[j, k] for k <= j, rows (n, m) and gram (m, m)."""
-    for i in range(weights.shape[0]):
-        begin, end = rows.indptr[i], rows.indptr[i + 1]
-        for e in range(begin, end):
-            x, line = weights[i] * rows.data[e], gram[rows.indices[e]]
-            for f in range(begin, e + 1):
-                line[rows.indices[f]] += x * rows.data[f]
+def mirror(gram):
+    """Copy the part below the diagonal to the part above it, in blocks that the cache holds."""
+    size = gram.shape[0]
+    for a in range(0, size, BLOCK):
+        for b in range(0, a + 1, BLOCK):
+            for j in range(a, min(a + BLOCK, size)):
+                for k in range(b, min(b + BLOCK, j)):
+                    gram[k, j] = gram[j, k]
 
 
 @kernel
-def add_fresh_products(rows, weights, fresh, gram):
-    """As `add_products`, only where one of the two columns is `fresh` (m,); return the number of products."""
-    seen = np.empty(gram.shape[0], np.int64)
-    total = 0
+def add_products(rows, weights, fresh, matrix):
+    """Add sum_i weights[i] x_ij x_ik to matrix[j, k] where column j or column k is fresh; return the entries read.
+
+    rows : (n, m); weights : (n,); fresh : (m,); matrix : (m, m), symmetric afterwards
+    """
+    seen, read = np.empty(matrix.shape[0], np.int64), 0
     for i in range(weights.shape[0]):
-        begin, end = rows.indptr[i], rows.indptr[i + 1]
-        size = 0
+        begin, end, size = rows.indptr[i], rows.indptr[i + 1], 0
         for e in range(begin, end):
-            k = rows.indices[e]
-            x, line = weights[i] * rows.data[e], gram[k]
-            if fresh[k]:
+            j = rows.indices[e]
+            x, line = weights[i] * rows.data[e], matrix[j]
+            if fresh[j]:
                 seen[size] = e
                 size += 1
                 for f in range(begin, e + 1):
                     line[rows.indices[f]] += x * rows.data[f]
-                total += e + 1 - begin
+                read += e + 2 - begin
             else:
-                for r in range(size):
-                    f = seen[r]
+                for f in seen[:size]:
                     line[rows.indices[f]] += x * rows.data[f]
-                total += size
-    return total
+                read += size + 1
+    mirror(matrix)
+    return read
 
 
 @kernel
@@ -118,17 +119,6 @@ def spread(matrix, places, larger):
         line = larger[places[j]]
         for k in range(places.shape[0]):
             line[places[k]] = matrix[j, k]
-
-
-@kernel
-def mirror(gram):
-    """Copy the part below the diagonal to the part above it, in blocks that the cache holds."""
-    size = gram.shape[0]
-    for a in range(0, size, BLOCK):
-        for b in range(0, a + 1, BLOCK):
-            for j in range(a, min(a + BLOCK, size)):
-                for k in range(b, min(b + BLOCK, j)):
-                    gram[k, j] = gram[j, k]
 
 
 @kernel

@@ -1,5 +1,7 @@
 """The columns of a working set, and the inner products between them."""
 
+import math
+
 import numpy as np
 
 from rrmbench.numerics import restricted
@@ -9,85 +11,99 @@ CHEAP = 8  # sweeps whose price is paid for a matrix of inner products at once
 
 
 class Chosen:
-    """Chosen columns of X (n, d): `columns` are their numbers, ascending.
+    """Chosen columns of X (n, d); `numbers` (m,) says which, ascending.
 
-    The quadratic form (1/n) sum_i h_i (x_i.v)^2 in these columns is had by columns or, where it is cheaper, by the matrix of
-    inner products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when
-    sweeps by columns have read as many numbers as it takes, or at once where it takes no more than CHEAP sweeps.
+    The quadratic form (1/n) sum_i h_i (x_i.v)^2 in these columns is had by columns, or by the matrix of their inner
+    products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when sweeps by
+    columns have read as many numbers as it takes, or at once where it takes no more than CHEAP sweeps.
 
+    rows, n : the rows of X, and how many; counts : (d,) the numbers of entries of the columns
     read : the entries of X, or of copies of its columns, that were read so far
     """
 
     def __init__(self, rows, n, counts):
         self.rows, self.n, self.counts, self.read = rows, n, counts, 0
-        self.numbers = np.zeros(0, dtype=np.int64)
-        self._part = self._by_columns = self._matrix = self._h = None
-        self._paid = 0
+        self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
+        self._part = restricted.Part(np.zeros(n + 1, rows.indptr.dtype), *_room(0))
+        self._price = self._paid = 0
+        self._by_columns = self._matrix = None
+        self._is_constant = False  # whether the weights of the form are those of every later one
 
     def grow(self, numbers):
         """Choose the columns `numbers` (m,), ascending, the present ones among them."""
         fresh = np.ones(numbers.size, dtype=np.bool_)
-        old = np.searchsorted(numbers, self.numbers)
-        fresh[old] = False
-        self.numbers, self._by_columns = numbers, None
-        self.nnz = int(self.counts[numbers].sum())
-        if numbers.size == self.counts.size:
-            self._part = restricted.Part(self.rows.indptr, self.rows.indices, self.rows.data)
+        present = np.searchsorted(numbers, self.numbers)
+        fresh[present] = False
+        self.numbers, self.nnz, self._by_columns = numbers, int(self.counts[numbers].sum()), None
+        self._part = self._rows()
+        self._price = self.nnz + restricted.pairs(self._part, self.n)
+        if self._matrix is not None and self._is_constant and self._fits:
+            self._extend(present, fresh)
         else:
-            place = np.full(self.counts.size, -1, dtype=np.int32)
-            place[numbers] = np.arange(numbers.size)
-            self._part = restricted.Part(
-                np.empty_like(self.rows.indptr), np.empty(self.nnz, dtype=np.uint32), np.empty(self.nnz)
-            )
-            restricted.chosen_rows(self.rows, place, self._part)
-            self.read += self.rows.indptr[-1]
-        self._price = restricted.pairs(self._part, self.n)
-        if self._matrix is None:
-            return
-        if not self._fits:
             self._matrix = None
-            return
-        matrix = np.zeros((numbers.size, numbers.size))
-        restricted.spread(self._matrix, old, matrix)
-        self.read += restricted.add_fresh_products(self._part, self._h, fresh, matrix)
-        restricted.mirror(matrix)
+
+    def make_dear(self):
+        """Have the matrix of the present columns cost more than they will ever have been read."""
+        self._price = math.inf
+
+    def _rows(self):
+        """The chosen columns by rows: X itself, or a copy."""
+        if self.numbers.size == self.counts.size:
+            return restricted.Part(self.rows.indptr, self.rows.indices, self.rows.data)
+        place = np.full(self.counts.size, -1, dtype=np.int32)
+        place[self.numbers] = np.arange(self.numbers.size)
+        part = restricted.Part(np.empty_like(self.rows.indptr), *_room(self.nnz))
+        restricted.chosen_rows(self.rows, place, part)
+        self.read += int(self.rows.indptr[-1])
+        for array in part:
+            array.flags.writeable = False  # as those of X: kernels are compiled once
+        return part
+
+    def _extend(self, present, fresh):
+        matrix = np.zeros((self.numbers.size, self.numbers.size))
+        restricted.spread(self._matrix, present, matrix)
+        self.read += restricted.add_products(self._part, self._h, fresh, matrix)
         self._matrix = matrix
 
     @property
     def _fits(self):
         return self.numbers.size**2 <= 2 * self.nnz
 
-    def form(self, h, constant):
-        """(the form, its diagonal, a state of zeros) for weights h (n,), over n; `constant`: whether they stay."""
+    def form(self, h, is_constant):
+        """(form, its diagonal, its state at 0) for the weights h (n,); `is_constant`: whether later ones are the same."""
         h = h / self.n
+        known = is_constant and self._is_constant
+        self._is_constant = is_constant
         if self._fits and (self._matrix is not None or self._price <= max(2 * CHEAP * self.nnz, self._paid)):
-            if self._matrix is None or not constant:
-                self._matrix, self._h = np.zeros((self.numbers.size,) * 2), h
-                restricted.add_products(self._part, h, self._matrix)
-                restricted.mirror(self._matrix)
-                self.read += self._price
+            if self._matrix is None or not known:
+                self._h, self._matrix = h, np.zeros((self.numbers.size, self.numbers.size))
+                every = np.ones(self.numbers.size, dtype=np.bool_)
+                self.read += restricted.add_products(self._part, h, every, self._matrix)
             return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
-        self._root = np.sqrt(h)
-        if self._by_columns is None or not constant:
+        if self._by_columns is None or not known:
+            self._root, self._sqnorms = np.sqrt(h), np.zeros(self.numbers.size)
             indptr = np.zeros(self.numbers.size + 1, dtype=np.int64)
             np.cumsum(self.counts[self.numbers], out=indptr[1:])
-            self._by_columns = ByColumns(indptr, np.empty(self.nnz, dtype=np.uint32), np.empty(self.nnz))
-            self._sqnorms = np.zeros(self.numbers.size)
+            self._by_columns = ByColumns(indptr, *_room(self.nnz))
             restricted.weighted_columns(self._part, self._root, self._by_columns, self._sqnorms)
             self.read += self.nnz
         return self._by_columns, self._sqnorms, np.zeros(self.n)
 
     def spent(self, form, read):
-        """Count what was read of the form: of columns, entries of X."""
+        """Count what was read of a form: of columns, entries of X."""
         if isinstance(form, ByColumns):
             self.read += read
             self._paid += read
 
-    def outputs(self, form, away, state):
-        """X away (n,)."""
-        if isinstance(form, ByColumns):
-            return state / self._root
+    def outputs(self, model):
+        """X (w - w0) (n,) at the present point of the Quadratic `model`."""
+        if isinstance(model.H, ByColumns):
+            return model.state / self._root
         z = np.empty(self.n)
-        restricted.outputs(self._part, away, z)
+        restricted.outputs(self._part, model.w - model.w0, z)
         self.read += self.nnz
         return z
+
+
+def _room(size):
+    return np.empty(size, dtype=np.uint32), np.empty(size)

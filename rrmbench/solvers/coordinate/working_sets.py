@@ -1,115 +1,145 @@
-"""proto"""
-
-import os
-import time
+"""Coordinate descent on working sets, with extrapolation by conjugate gradients."""
 
 import numpy as np
 
 from rrmbench.numerics import restricted
-from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.quadratic import Quadratic
+from rrmbench.solvers.coordinate.rehearsal import FEW_ROWS, rehearse
 
-FLOOR = int(os.environ.get("FLOOR", 100))
-EPS = float(os.environ.get("EPS", 1e-2))
-GEPS = float(os.environ.get("GEPS", 1e-2))
-GROW = float(os.environ.get("GROW", 1))
-MARGIN = float(os.environ.get("MARGIN", 1.0))
-SHIFT, LEAST = 1e-4, 1e-4
-DEBUG = int(os.environ.get("DEBUG", 0))
+SMALLEST = 100  # coordinates that join a working set in one go; more, as many as it has, where it is larger
+ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all coordinates before
+SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
+FLOOR = 1e-4  # of the weights of a model, over their bound
+TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
+HALVINGS = 30
+OFTEN = 0.25  # passes between iterates, at least
 
 
 @solver(needs={"smooth", "scalar", "coordinate", "rows"}, deterministic=True)
 def working_sets(problem, start, rng):
-    """proto"""
+    """Coordinate descent on those coordinates that can move, with conjugate gradients between the sweeps.
+
+    As in celer and skglm [Massias, Gramfort and Salmon 2018; Bertrand et al. 2022], for every smooth loss and sum over
+    coordinates. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j = prox(w_j - grad_j/(L_j + s)): a step on
+    j lowers P by half of it or more. Those of greatest potential join the working set, as many as it has; the rest stay
+    where they are. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i the slope of
+    phi' at z_i. If every h_i is the smoothness of phi, as of the squared loss, the model bounds P from above, and its
+    minimization lowers P; else the step to its minimizer is halved until it does. Sweeps are by columns, or by the
+    matrix of their inner products (the covariance updates of [Friedman, Hastie and Tibshirani 2010]) where that reads
+    fewer numbers. Between sweeps, conjugate gradients go on as if psi were affine, as far as the model falls.
+
+    P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
+    is every product of two entries in an inner product; matrices of inner products cost nothing once they are made.
+    """
     problem = problem.counted()
-    n, d, nnz = problem.n, problem.shape[0], max(problem.X.nnz, 1)
-    rows = problem.X.rows
-    s = problem.strong_convexity
     w = problem.start(start)
-    t0 = time.thread_time()
     yield Iterate(w)
-    z = problem.outputs(w)
-    b = problem.loss_dual(z)
-    linear = np.zeros(d) if problem.center is None else problem.kappa * problem.center
-    g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, np.int64)
-    restricted.gradient_and_sqnorms(rows, b, g, sqnorms, counts)
-    g /= n
-    bound = problem.smoothness
-    L = sqnorms * (bound / n)
-    L = np.maximum(L, 1e-12 * (L.max() or 1.0))
-    chosen = Chosen(rows, n, counts)
-    chosen.read += nnz
-    P = problem.primal(w, z)
-    out = np.empty(d)
-
-    def passes():
-        return problem.X.passes + chosen.read / nnz / 2
-
+    if problem.n <= FEW_ROWS:
+        rehearse(problem)
+    state = State(problem, w)
     while True:
-        ta = time.thread_time()
-        total = L + s
-        def potentials(g):
-            restricted.proximal_steps(problem.regularizer, (L * w - g + linear) / total, 1.0 / total, out)
-            return total * (out - w) ** 2
-        potential = potentials(g)
-        greatest = potential.max()
-        tolerance = EPS * greatest
-        W = chosen.numbers
-        outside = potential.copy()
-        outside[W] = 0.0
-        if MARGIN > 1 and (outside > tolerance).any():
-            outside = potentials(MARGIN * g)
-            outside[W] = 0.0
-        cand = np.flatnonzero(outside > tolerance)
-        room = max(FLOOR, int(GROW * W.size))
-        if cand.size:
-            if W.size + min(cand.size, room) > d // 2:
-                new = np.arange(d)
-            else:
-                if cand.size > room:
-                    cand = cand[np.argpartition(outside[cand], -room)[-room:]]
-                new = np.sort(np.concatenate([W, cand]))
-            chosen.grow(new)
-            W = new
-        tb = time.thread_time()
-        h = (problem.loss_dual(z + SHIFT) - problem.loss_dual(z - SHIFT)) / (2 * SHIFT)
-        exact = bool((h > (1 - 1e-6) * bound).all())
-        h = np.full(n, bound) if exact else np.maximum(h, LEAST * bound)
-        H, curvatures, state = chosen.form(h, exact)
-        curvatures = np.maximum(curvatures, 1e-12 * (curvatures.max(initial=0.0) or 1.0))
-        model = Quadratic(H, curvatures, state, problem.regularizer, s, linear[W], g[W], w[W])
-        tc = time.thread_time()
-        seen = read = 0
-        at = passes()
-        use = isinstance(H, ByMatrix)
-        for _ in model.descend(tolerance * (GEPS / EPS if use and exact else 1.0)):
-            chosen.spent(H, model.read - read)
+        state.grow()
+        model, is_bound = state.model()
+        at, read = state.passes, 0
+        for _ in model.descend(ACCURACY * state.greatest):
+            state.chosen.spent(model.H, model.read - read)
             read = model.read
-            if passes() - at > 0.25:
-                at = passes()
-                if exact:
-                    w[W] = model.w
-                    b = problem.loss_dual(z + chosen.outputs(H, None, model.state))
-                yield Iterate(w, b, at)
-        td = time.thread_time()
-        away = model.w - model.w0
-        u = chosen.outputs(H, away, model.state)
+            if state.passes - at >= OFTEN:
+                at = state.passes
+                yield state.halfway(model) if is_bound else state.iterate()
+        state.move(model, is_bound)
+        yield state.iterate()
+
+
+class State:
+    """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
+
+    greatest : the greatest potential of all coordinates
+    """
+
+    def __init__(self, problem, w):
+        self.problem, self.w, self.z = problem, w, problem.outputs(w)
+        self.b, d, rows = problem.loss_dual(self.z), problem.shape[0], problem.X.rows
+        self.linear = np.zeros(d)
+        if problem.center is not None:
+            self.linear += problem.kappa * problem.center
+        self.g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
+        restricted.gradient_and_sqnorms(rows, self.b, self.g, sqnorms, counts)
+        self.g /= problem.n
+        self.chosen = Chosen(rows, problem.n, counts)
+        self.chosen.read += problem.X.nnz
+        curvatures = _positive(sqnorms * (problem.smoothness / problem.n))
+        self._total = curvatures + problem.strong_convexity
+        self._curvatures, self._cautious = curvatures, False
+        self.P, self._nnz = problem.primal(w, self.z), max(problem.X.nnz, 1)
+
+    @property
+    def passes(self):
+        return self.problem.X.passes + self.chosen.read / (2 * self._nnz)
+
+    def iterate(self):
+        return Iterate(self.w, self.b, self.passes)
+
+    def grow(self):
+        """Add coordinates to the working set, and know the greatest potential."""
+        present, d = self.chosen.numbers, self.w.size
+        u = np.empty(d)
+        x = (self._curvatures * self.w - self.g + self.linear) / self._total
+        restricted.proximal_steps(self.problem.regularizer, x, 1.0 / self._total, u)
+        potential = self._total * (u - self.w) ** 2
+        self.greatest = potential.max(initial=0.0)
+        potential[present] = 0.0
+        more = np.flatnonzero(potential > ACCURACY * self.greatest)
+        if not more.size:
+            return
+        room = max(SMALLEST, present.size)
+        if present.size + min(more.size, room) > d // 2:
+            self.chosen.grow(np.arange(d))
+            return
+        if more.size > room:
+            more = more[np.argpartition(potential[more], -room)[-room:]]
+        self.chosen.grow(np.sort(np.concatenate([present, more])))
+
+    def model(self):
+        """(the `Quadratic` of P on the working set at w, whether it bounds P from above)."""
+        problem, W = self.problem, self.chosen.numbers
+        bound = problem.smoothness
+        h = problem.loss_dual(self.z + SPREAD) - problem.loss_dual(self.z - SPREAD)
+        h /= 2.0 * SPREAD
+        is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
+        h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
+        H, curvatures, state = self.chosen.form(h, is_bound)
+        rest = (problem.regularizer, problem.strong_convexity, self.linear[W], self.g[W], self.w[W])
+        return Quadratic(H, _positive(curvatures), state, *rest), is_bound
+
+    def halfway(self, model):
+        """The iterate at the present point of a model that bounds P."""
+        self.w[self.chosen.numbers] = model.w
+        return Iterate(self.w, self.problem.loss_dual(self.z + self.chosen.outputs(model)), self.passes)
+
+    def move(self, model, is_bound):
+        """Go to the minimizer of the model, or a part of the way, and know the gradient there."""
+        problem, away, outputs = self.problem, model.w - model.w0, self.chosen.outputs(model)
         t = 1.0
-        before = w.copy()
-        for _ in range(30):
-            w[W] = model.w0 + t * away
-            zn = z + t * u
-            Pn = problem.primal(w, zn)
-            if exact or Pn <= P + 1e-15 * abs(P):
+        for _ in range(HALVINGS):
+            self.w[self.chosen.numbers] = model.w0 + t * away
+            z = self.z + t * outputs
+            P = problem.primal(self.w, z)
+            if is_bound or P <= self.P:
+                self._cautious = False
+                self.z, self.P = z, P
                 break
             t *= 0.5
-        z, P = zn, Pn
-        b = problem.loss_dual(z)
-        g = problem.X.adjoint(b) / n
-        te = time.thread_time()
-        if DEBUG:
-            print(f"{te-t0:.3f} W {W.size} nz {np.count_nonzero(w)} P {P:.9f} pot {greatest:.2e} use {use} exact {exact} t {t:.3f} read/nnz {model.read/nnz:.2f} price/nnz {chosen._price/nnz:.2f} sub {chosen.nnz/nnz:.2f} len {model._length} | grow {tb-ta:.4f} model {tc-tb:.4f} inner {td-tc:.4f} rest {te-td:.4f}", flush=True)
-        yield Iterate(w, b, passes())
+        else:
+            self.w[self.chosen.numbers] = model.w0
+            self._cautious = True  # the next model bounds P from above
+        self.b = problem.loss_dual(self.z)
+        self.g = problem.X.adjoint(self.b) / problem.n
+
+
+def _positive(curvatures):
+    """The curvatures with a little instead of 0, so that every coordinate has a step."""
+    return np.maximum(curvatures, TINY * (curvatures.max(initial=0.0) or 1.0))

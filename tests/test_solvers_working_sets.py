@@ -1,0 +1,202 @@
+"""Working sets: the optimum, what is read, P that never rises, warm starts, and the kernels of the quadratic model."""
+
+from itertools import islice, pairwise
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lab import make_lab  # noqa: F401
+from scipy.sparse import random_array
+
+from rrmbench import Problem, solve
+from rrmbench.extending.touched import Entries, kernels_in_memory
+from rrmbench.numerics import quadratic_descent, restricted
+from rrmbench.numerics.quadratic_descent import ByColumns, ByMatrix
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.operators import CSR
+from rrmbench.regularizers.l1 import L1
+from rrmbench.registry import build_solver
+from rrmbench.solvers.coordinate import chosen as chosen_columns
+from rrmbench.solvers.coordinate.chosen import Chosen
+from rrmbench.solvers.coordinate.quadratic import Quadratic
+
+RNG = np.random.default_rng(3)
+N, D = 60, 400  # so wide that working sets are small
+WIDE = random_array((N, D), density=0.1, rng=RNG, data_sampler=RNG.normal, format="csr")
+VALUES = np.asarray(WIDE @ (RNG.normal(size=D) * (RNG.random(D) < 0.05))) + 0.1 * RNG.normal(size=N)
+LASSO = {"name": "l1", "strength": 0.01}
+REGULARIZERS = {
+    "l1": LASSO,
+    "elastic_net": {"name": "elastic_net", "l1": 0.01, "l2": 0.02},
+    "box": {"name": "box", "lower": -0.3, "upper": 0.2},
+    "nonneg": "nonneg",
+    "l1_in_a_box": {**LASSO, "domain": {"box": [0.05, 0.4]}},
+    "l2": {"name": "l2", "strength": 0.05},
+}
+LOSSES = ["squared", "logistic", "squared_hinge", {"name": "smoothed_hinge", "gamma": 0.5}]
+
+
+def wide(loss="squared", regularizer=LASSO):
+    return Problem(WIDE, VALUES if loss == "squared" else np.where(VALUES > 0.0, 1.0, -1.0), loss, regularizer)
+
+
+def iterates(p, passes, start=None):
+    for it in islice(build_solver("working_sets")(p, start, Rng(0)), 2000):
+        yield it
+        if it.passes > passes:
+            return
+
+
+@pytest.mark.core(6)
+@pytest.mark.parametrize("regularizer", REGULARIZERS.values(), ids=REGULARIZERS)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_optimum_of_coordinate_descent(loss, regularizer):
+    p = wide(loss, regularizer)
+    known = solve(p, "coordinate_descent", passes=4000, gap=1e-9, growth=1.5)
+    *_, last = iterates(p, 300)
+    assert p.primal(last.w) <= p.primal(known.w) + 1e-9
+    assert p.primal(last.w) >= known.trace["dual"].max() - 1e-9
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_the_optimum_of_cvxpy(loss):
+    import cvxpy as cp
+
+    p, w = wide(loss), cp.Variable(D)
+    fit = cp.sum_squares(WIDE @ w - p.y) / 2 if loss == "squared" else cp.sum(cp.logistic(-cp.multiply(p.y, WIDE @ w)))
+    optimum = cp.Problem(cp.Minimize(fit / N + 0.01 * cp.norm1(w))).solve(solver=cp.CLARABEL)
+    *_, last = iterates(p, 200)
+    assert p.primal(last.w) == pytest.approx(optimum, rel=1e-6)
+    assert p.gap(last.w, last.b) <= 1e-9
+
+
+@pytest.mark.parametrize("loss", LOSSES[:3], ids=str)
+def test_the_objective_never_rises(loss):
+    p = wide(loss)
+    values = [p.primal(it.w) for it in iterates(p, 60)]
+    assert all(after <= before + 1e-14 for before, after in pairwise(values))
+    assert values[-1] < 0.9 * values[0]
+
+
+def test_a_step_that_rises_is_shortened_and_the_next_model_bounds_the_objective():
+    """Newton's full steps diverge here: the loss is flat, and its slope there says so."""
+    X, y = np.array([[1.0], [1.0], [-1.0]]), np.array([1.0, 1.0, 1.0])
+    p = Problem(X, y, "logistic", {"name": "l2", "strength": 1e-6})
+    values = [p.primal(it.w) for it in iterates(p, 40, Iterate(np.array([8.0])))]
+    assert all(after <= before + 1e-14 for before, after in pairwise(values))
+    assert values[-1] == pytest.approx(p.primal(np.array([np.log(2.0)])), abs=1e-5)
+
+
+def test_a_warm_start_costs_half_a_pass_and_is_kept():
+    p = wide()
+    *_, last = iterates(p, 100)
+    cold = [it.passes for it in iterates(p, 3)]
+    warm = [(it.passes, p.primal(it.w)) for it in iterates(p, 3, Iterate(last.w.copy()))]
+    assert warm[0] == (0.0, pytest.approx(p.primal(last.w)))
+    assert all(value == pytest.approx(warm[0][1], abs=1e-12) for _, value in warm)
+    assert cold[0] == 0.0 and cold[1] > 0.5
+
+
+def test_few_coordinates_are_read():
+    """A sweep over all columns would be a pass; here most columns are read three times or so, to see that they rest."""
+    p = wide(regularizer={"name": "l1", "strength": 0.05})
+    found = solve(p, "working_sets", passes=60, gap=1e-8)
+    assert found.reason == "gap"
+    plain = solve(p, "coordinate_descent", passes=400, gap=1e-8)
+    assert found.trace["passes"].iloc[-1] < plain.trace["passes"].iloc[-1]
+
+
+def counting(part, reads):
+    return part._replace(data=Entries(part.data, reads))
+
+
+def test_what_kernels_say_they_read_is_what_they_read():
+    X, place = CSR.of(WIDE), np.full(D, -1, dtype=np.int32)
+    chosen = Chosen(X.rows, N, np.diff(X.columns().indptr))
+    numbers = np.arange(0, D, 3)
+    place[numbers] = np.arange(numbers.size)
+    chosen.grow(numbers)
+    assert chosen.read == X.nnz  # the copy
+    h, every = np.ones(N), np.arange(numbers.size)
+    chosen.make_dear()
+    H, curvatures, state = chosen.form(h, True)
+    assert isinstance(H, ByColumns) and chosen.read == X.nnz + chosen.nnz
+    reads = np.zeros(1, dtype=np.int64)
+    with kernels_in_memory():
+        model = Quadratic(counting(H, reads), curvatures, state, L1(0.0), 0.1, *np.zeros((1, every.size)), *RNG.normal(size=(2, every.size)))
+        for _ in model.descend(1e-9):
+            pass
+        assert model.read == reads[0] > 4 * chosen.nnz  # every coordinate moves where psi = 0
+        fresh = np.ones(every.size, dtype=np.bool_)
+        fresh[::2] = False
+        matrix, reads[0] = np.zeros((every.size, every.size)), 0
+        part = chosen._part
+        said = restricted.add_products(counting(part, reads), h, fresh, matrix)
+        assert said == reads[0]
+
+
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 12))
+def test_matrices_of_products_grow_as_they_would_be_made(seed, m):
+    rng = np.random.default_rng(seed)
+    X = CSR.of(random_array((20, 12), density=0.5, rng=rng, format="csr"))
+    dense, h = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20)
+    order, grown = rng.permutation(12), Chosen(X.rows, 20, np.diff(X.columns().indptr))
+    for size in sorted({m, 12}):
+        numbers = np.sort(order[:size])
+        grown.grow(numbers)
+        H, diagonal, state = grown.form(h, True)
+        part = dense[:, numbers]
+        expected = part.T @ (h[:, None] * part) / 20
+        found = H.matrix if isinstance(H, ByMatrix) else by_columns(H, 20).T @ by_columns(H, 20)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-12)
+        assert not state.any()
+
+
+def by_columns(H, n):
+    A = np.zeros((n, H.indptr.size - 1))
+    for j in range(A.shape[1]):
+        entries = slice(H.indptr[j], H.indptr[j + 1])
+        A[H.indices[entries], j] = H.data[entries]
+    return A
+
+
+def test_both_forms_make_the_same_steps():
+    X = CSR.of(WIDE)
+    models = []
+    for dear in False, True:
+        chosen = Chosen(X.rows, N, np.diff(X.columns().indptr))
+        chosen.grow(np.arange(0, D, 20))
+        if dear:
+            chosen.make_dear()
+        H, curvatures, state = chosen.form(np.ones(N), True)
+        m = chosen.numbers.size
+        model = Quadratic(H, curvatures, state, L1(0.01), 0.1, *np.linspace(-0.1, 0.1, 3 * m).reshape(3, m))
+        models.append(model)
+        for _ in islice(model.descend(0.0), 12):
+            pass
+    by_matrix, columns = models
+    assert isinstance(by_matrix.H, ByMatrix) and isinstance(columns.H, ByColumns)
+    np.testing.assert_allclose(by_matrix.w, columns.w, atol=1e-12)
+
+
+def test_conjugate_gradients_end_at_the_minimizer_of_a_quadratic():
+    A = RNG.normal(size=(30, 6))
+    H, g = A.T @ A, RNG.normal(size=6)
+    zeros, w, state = np.zeros(6), np.zeros(6), np.zeros(6)
+    r, p, active, now = np.empty(6), np.zeros(6), np.arange(6), 0.0
+    quadratic_descent.residuals(ByMatrix(H), 0.5, zeros, g, zeros, active, w, state, r)
+    for _ in range(6):
+        now = quadratic_descent.conjugate_step(ByMatrix(H), 0.5, np.diag(H).copy(), active, r, p, now, w, state)
+    np.testing.assert_allclose(w, np.linalg.solve(H + 0.5 * np.eye(6), -g), atol=1e-10)
+    np.testing.assert_allclose(state, H @ w, atol=1e-10)
+
+
+def test_on_the_command_line(lab):
+    keys = {"loss": ["squared", "logistic"], "regularizer": {"name": "l1", "strength": 1e-3}, "solver": "working_sets"}
+    ran = lab.run(lab.config(**keys, stop={"relative_gap": 1e-7, "passes": 300}))
+    assert ran.code == 0, ran.out + ran.err
+    assert {(result.status, result.reason) for result in lab.results()} == {("done", "relative_gap")}
