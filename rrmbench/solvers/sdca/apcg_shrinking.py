@@ -1,7 +1,5 @@
 """Accelerated coordinate ascent on the rows whose dual variable moves, between passes of Prox-SDCA over all rows."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
@@ -29,13 +27,13 @@ def apcg_shrinking(problem, start, rng):
         so many epochs of |F| steps of APCG on the b_i with i in F, from z = x = b, with sigma = (GUESS/epochs)^2
 
     or sigma of `apcg` where that is greater. APCG needs no true sigma for its restarts to converge: a guess that is too
-    great by a factor costs more restarts only [Fercoq and Qu 2020]. The epochs end where D does not rise from one third
-    of a pass to the next; the last b with a greater D stays, so D never falls, and as all rows have a step in every
+    great by a factor costs more restarts only [Fercoq and Qu 2020]. The epochs end where D does not rise from one pass
+    or epoch to the next; the last b with a greater D stays, so D never falls, and as all rows have a step in every
     cycle the method converges as Prox-SDCA does. The epochs of the next cycle are twice as many where they were all
     made and gained more of D per row than the pass before them; half as many (at least FEWEST) where D fell early and
     they gained less.
 
-    Passes count the rows visited, over n. D costs no product, v being kept. Yields after a third of a pass or more.
+    Passes count the rows visited, over n. D costs no product, v being kept. Yields after at most a pass.
     """
     state, n = DualState(problem, Exact(problem.loss, problem.mu), start), problem.n
     visits, epochs = 0, FIRST_EPOCHS
@@ -49,13 +47,11 @@ def apcg_shrinking(problem, start, rng):
         yield reported()
         if visits >= FIRST_PASSES * n:
             break
-    cuts = [n * k // 3 for k in range(4)]
     while True:
         before, first, order = state.b.copy(), dual_of(state), rng.epoch(n)
-        for begin, end in pairwise(cuts):
-            state.run(order[begin:end])
-            visits += end - begin
-            yield reported()
+        state.run(order)
+        visits += n
+        yield reported()
         moving = np.flatnonzero(state.b != before).astype(order.dtype)
         if moving.size == 0:
             continue
@@ -77,7 +73,7 @@ def dual_of(state):
 
 
 def ascent(state, rng, moving, epochs):
-    """APCG on the rows `moving` (m,); yield (rows visited, whether D rose) after a third of a pass or more.
+    """APCG on the rows `moving` (m,); yield (rows visited, whether D rose) after epochs of up to a pass, one at least.
 
     `state` is changed where D rose; it ends where D did not, or after so many epochs of m steps.
     """
@@ -87,7 +83,7 @@ def ascent(state, rng, moving, epochs):
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, m)
     uv, pq = np.column_stack((np.zeros(n), b)), np.column_stack((np.zeros(u.size), u))
     while epochs > 0:
-        some = min(epochs, -(-n // (3 * m)))
+        some = min(epochs, n // m)
         r = apcg_steps(*fixed, moving[rng.integers(m, some * m)], r, uv, pq)
         epochs -= some
         kept = b.copy(), u.copy()
