@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rrmbench.bench import statuses, store
+from rrmbench.bench import statuses, stored_files
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
@@ -314,4 +314,4 @@ def test_files_of_this_moment_are_read_again(tmp_path, monkeypatch):
     )
 )
 def test_readable_json_is_json(content):
-    assert json.loads(store._readable(content)) == content
+    assert json.loads(stored_files._readable(content)) == content
