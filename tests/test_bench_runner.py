@@ -198,6 +198,7 @@ def test_load_and_set_up_are_recorded(lab):
             assert result.info["warmup_seconds"] > 0.0
             assert result.info["load_seconds"] > 0.0
             assert result.info["evaluation_seconds"] > 0.0
+            assert 0 < result.info["memory"]["own_bytes"] < result.info["memory"]["peak_bytes"]  # Linux tells both
             assert result.trace["seconds"][-1] >= 0.2
     environments = Experiment(lab.out / "toy").manifest()["environments"]
     assert {facts["jobs"] for facts in environments.values()} == {1, 2}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from rrmbench.bench import statuses, stored_files
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
@@ -264,3 +266,52 @@ def test_the_manifest_keeps_what_it_is_given(tmp_path):
         "schema_version": SCHEMA_VERSION, "name": "é", "runs": [], "config": {"stop": {"gap": 1e-10}},
     }  # fmt: skip
     assert json.loads((tmp_path / "e" / "manifest.json").read_text())["name"] == "é"
+
+
+def test_statuses_are_those_of_the_files_whatever_the_index_says(tmp_path, monkeypatch):
+    results = [stored.result(stored.spec(seed=seed)) for seed in range(3)]
+    experiment = stored.experiment(tmp_path / "e", results)
+    first, second, third = (one.run for one in results)
+    monkeypatch.setattr(statuses, "SETTLED", 0.0)  # files are remembered at once
+    done = dict.fromkeys((first, second, third), "done")
+    assert experiment.statuses() == done
+    read, looked = Experiment.read, []
+    monkeypatch.setattr(Experiment, "read", lambda self, run: looked.append(run) or read(self, run))
+    assert experiment.statuses([first]) == {first: "done"} and experiment.statuses() == done and not looked
+    (tmp_path / "e" / "runs" / f"{second}.npz").write_bytes(b"hello")
+    results[2].status = "timeout"
+    experiment.write(results[2])
+    found = {first: "done", second: "failed", third: "timeout"}
+    assert experiment.statuses() == found and sorted(looked) == sorted((second, third))
+    index = tmp_path / "e" / ".statuses.json"
+    for spoil in (index.unlink, lambda: index.write_text('{"facts": 1}'), lambda: index.write_bytes(b"\xff")):
+        spoil()
+        looked.clear()
+        assert experiment.statuses() == found and len(looked) == 3
+    shutil.copytree(tmp_path / "e", tmp_path / "copy")  # whose files are others: its index knows nothing
+    looked.clear()
+    assert Experiment(tmp_path / "copy").statuses() == found and len(looked) == 3
+
+
+def test_files_of_this_moment_are_read_again(tmp_path, monkeypatch):
+    result = stored.result(stored.spec())
+    experiment = stored.experiment(tmp_path / "e", [result])
+    monkeypatch.setattr(statuses, "SETTLED", 1e9)
+    assert experiment.statuses() == {result.run: "done"}
+    monkeypatch.setattr(Experiment, "read", lambda self, run: stored.result(stored.spec(), status="timeout"))
+    assert experiment.statuses() == {result.run: "timeout"}
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    content=st.dictionaries(
+        st.text(max_size=5),
+        st.recursive(
+            st.none() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        ),
+        max_size=5,
+    )
+)
+def test_readable_json_is_json(content):
+    assert json.loads(stored_files._readable(content)) == content

@@ -117,6 +117,19 @@ def test_deterministic_runs_and_repeated_timings_are_told(lab):
         assert "the repeats differ by up to 25.0%: gd" in text
 
 
+def test_the_memory_of_large_runs_is_told(lab):
+    memory = [{"peak_bytes": 3 * 2**30, "own_bytes": 2**29}, {"peak_bytes": 2**31, "own_bytes": 2**30}, {}]
+    found = [stored.result(stored.spec(seed=seed), memory=one) for seed, one in enumerate(memory)]
+    stored.experiment(lab.out / "large", found)
+    told = lab.cli("show", lab.out / "large").out
+    assert "memory: up to 3.0 GB in one run, up to 1.0 GB of it its own and not shared data" in told
+    content = json.loads(lab.cli("show", lab.out / "large", "--json").out)
+    method = content["experiments"][0]["problems"][0]["methods"][0]
+    assert method["memory"] == {"peak_bytes": 3 * 2**30, "own_bytes": 2**30}
+    stored.experiment(lab.out / "small", [stored.result(stored.spec(), memory={"peak_bytes": 2**29})])
+    assert "memory" not in lab.cli("show", lab.out / "small").out
+
+
 def test_experiments_without_a_match_are_left_out(lab, folder):
     stored.experiment(lab.out / "f", results("other"))
     assert "e: 20 of 21 runs" in show(lab) and "f: 18 runs" in show(lab)

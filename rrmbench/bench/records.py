@@ -7,12 +7,15 @@ whatever zipfile and numpy raise), which the store turns into its UnreadableFile
 
 import json
 import math
+import os
 import re
+import zlib
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
+from struct import Struct
 from typing import IO, Any, Literal
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -29,6 +32,8 @@ _HEADER_LIMIT = 10_000  # bytes of the header of an array, as in numpy
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,49}")
 _CHUNK = 2**20
+_LOCAL_HEADER = Struct("<4s2xHH16xHH")  # of a member of a zip file: signature, flags, method, sizes of name and extra
+_PLAIN_FLAGS = 0x808 | 0x6  # a descriptor follows, a name in UTF-8, how hard it was compressed
 
 
 def parsed(text: bytes, path: Path) -> dict:
@@ -155,8 +160,7 @@ def array(archive: ZipFile, name: str, limit: int) -> np.ndarray:
     """Return an array of a zip file whose size is at most `limit` bytes, and what its own header says."""
     info = archive.getinfo(f"{name}.npy")
     _need(info.file_size <= limit, name, f"{info.file_size} bytes, more than {limit}")
-    with archive.open(info) as member:
-        stream = BytesIO(member.read()) if info.file_size < _CHUNK else member  # small members at once: they are many
+    with BytesIO(_content(archive, info)) if info.file_size < _CHUNK else archive.open(info) as stream:
         shape, order, kind = _layout(stream)
         size = math.prod(shape) * kind.itemsize
         text = stream.read(size + 1)  # with the checksum of the member at its end
@@ -168,9 +172,33 @@ def sound(archive: ZipFile, name: str) -> None:
     """Read a member to its end, which compares its checksum, and keep nothing; ValueError if it is too large."""
     info = archive.getinfo(f"{name}.npy")
     _need(info.file_size <= ARRAY_LIMIT, name, f"{info.file_size} bytes, more than {ARRAY_LIMIT}")
+    if info.file_size < _CHUNK:
+        _content(archive, info)
+        return
     with archive.open(info) as stream:
         while stream.read(_CHUNK):
             pass
+
+
+def _content(archive: ZipFile, info: ZipInfo) -> bytes:
+    """The bytes of a small member, checked; records have many, and zipfile's own way to each of them takes long."""
+    file = archive.fp
+    assert file is not None  # of an open archive
+    file.seek(info.header_offset)
+    signature, flags, kind, name_size, extra_size = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+    _need(signature == b"PK\3\4" and kind == info.compress_type, info.filename, "not where the archive says")
+    _need(not (flags | info.flag_bits) & ~_PLAIN_FLAGS, info.filename, "encrypted or patched")
+    _need(file.read(name_size).decode() == info.filename, info.filename, "another member")
+    file.seek(extra_size, os.SEEK_CUR)
+    packed = file.read(min(info.compress_size, 2 * _CHUNK))
+    if kind == ZIP_DEFLATED:
+        stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        content = stream.decompress(packed, info.file_size + 1)
+    else:
+        _need(kind == ZIP_STORED, info.filename, f"compressed by method {kind}")
+        content = packed
+    _need(len(content) == info.file_size and zlib.crc32(content) == info.CRC, info.filename, "damaged")
+    return content
 
 
 def _layout(stream: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype]:

@@ -11,85 +11,26 @@ readers need no lock and work while a run is in progress. Writers hold `Experime
 import json
 import math
 import threading
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import numpy as np
 
 from rrmbench.bench import records
 from rrmbench.bench.records import SCHEMA_VERSION, STATUSES
-from rrmbench.errors import RrmbenchError, printable
-from rrmbench.files import locked, reading, refuse_link, replacing
+from rrmbench.bench.result import HEADER, Result
+from rrmbench.bench.stored_files import UnreadableFile, opened, read_json, write_json
+from rrmbench.errors import RrmbenchError
+from rrmbench.files import locked, refuse_link, replacing
 from rrmbench.problem.certificate import contradict
 
 Columns = Mapping[str, np.ndarray]
 FINAL = frozenset({"done", "diverged", "timeout"})
 
 _improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
-
-
-class _Deferred:
-    """A field whose value may be given as a function, which is called at the first use."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.slot = "_" + name
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        if instance is None:
-            return None  # what dataclass takes as the default
-        value = getattr(instance, self.slot)
-        if callable(value):
-            value = value()
-            setattr(instance, self.slot, value)
-        return value
-
-    def __set__(self, instance: object, value: object) -> None:
-        setattr(instance, self.slot, value)
-
-
-@dataclass(eq=False)
-class Result:
-    """One run: what was asked (`spec`), how it ended (`status`, `reason`), and what was measured.
-
-    `trace` maps a column name to a float64 array (points,); missing values are NaN. `w` and `b` are the final
-    iterate and its certificate, or None. `info` holds the rest of the header: warmup_seconds, load_seconds,
-    evaluation_seconds, concurrent_runs, environment, wall_seconds, deterministic,
-    yardstick_cpu_seconds, memory, timing, traceback. `unreadable` marks what stands for a damaged file.
-    """
-
-    run: str
-    spec_id: str
-    problem: str
-    data: str
-    code: str
-    spec: dict
-    status: str
-    reason: str
-    created: str
-    unreadable: bool = False
-    info: dict = field(default_factory=dict)
-    trace: dict[str, np.ndarray] = field(default_factory=dict)
-    w: Any = _Deferred()  # np.ndarray | None
-    b: Any = _Deferred()
-
-    @property
-    def points(self) -> int:
-        """The number of trace points."""
-        return len(next(iter(self.trace.values()), ()))
-
-    def header(self) -> dict:
-        """Return the JSON header: every field but the arrays, with `info` spread out."""
-        named = {name: getattr(self, name) for name in _HEADER}
-        return {"schema_version": SCHEMA_VERSION} | named | self.info
-
-
-_HEADER = tuple(f.name for f in fields(Result) if f.name not in ("unreadable", "info", "trace", "w", "b"))
 
 
 class Experiment:
@@ -113,11 +54,11 @@ class Experiment:
 
     def manifest(self) -> dict:
         """Return the manifest; raises RrmbenchError if there is none or it cannot be read."""
-        return _read_json(self._within("manifest.json"), records.manifest)
+        return read_json(self._within("manifest.json"), records.manifest)
 
     def write_manifest(self, manifest: dict) -> None:
         """Replace the manifest."""
-        _write_json(self._within("manifest.json"), {"schema_version": SCHEMA_VERSION} | manifest)
+        write_json(self._within("manifest.json"), {"schema_version": SCHEMA_VERSION} | manifest)
 
     def run_ids(self) -> set[str]:
         """Return the ids of all stored runs, of whatever code and status."""
@@ -140,7 +81,7 @@ class Experiment:
         The checksums of all arrays are compared; `w` and `b` are kept only when they are used.
         """
         path = self._path(run)
-        with _opened(path) as archive:
+        with opened(path) as archive:
             names = records.members(archive)
             text = records.array(archive, "header", records.TEXT_LIMIT).tobytes()
             header = records.header(records.parsed(text, path), run)
@@ -153,7 +94,7 @@ class Experiment:
             records.trace(columns)
             for name in {"w", "b"} & set(names):
                 records.sound(archive, name)
-        known = {name: header.pop(name) for name in _HEADER}
+        known = {name: header.pop(name) for name in HEADER}
         final: dict[str, Any] = {name: lambda name=name: _final(path, name) for name in ("w", "b")}
         return Result(**known, info=header, trace=columns, **final)
 
@@ -205,7 +146,7 @@ class Experiment:
     def reference(self, problem: str) -> dict | None:
         """Return the reference {"dual", "primal", "spec", ...} of a problem id, or None."""
         path = self._within("references", f"{problem}.json")
-        return _read_json(path, records.reference) if path.exists() else None
+        return read_json(path, records.reference) if path.exists() else None
 
     def contradiction(self, problem: str, run: str | None, primal: float, dual: float, size: float = 0.0) -> str | None:
         """What is wrong with the bounds that a run gives for a problem, in words, or None.
@@ -247,7 +188,7 @@ class Experiment:
             if math.isfinite(dual) and dual > best["dual"]:
                 best |= {"dual": float(dual), "dual_run": run}
             if best != known:
-                _write_json(self._within("references", f"{problem}.json"), best)
+                write_json(self._within("references", f"{problem}.json"), best)
             return best
 
     def withdraw(self, problem: str, run: str) -> None:
@@ -256,7 +197,7 @@ class Experiment:
             known = self.reference(problem) or {}
             if run in (known.get("primal_run"), known.get("dual_run")):
                 rest = {name: known[name] for name in ("schema_version", "problem", "spec")}
-                _write_json(self._within("references", f"{problem}.json"), rest | self._bounds(problem, without=run))
+                write_json(self._within("references", f"{problem}.json"), rest | self._bounds(problem, without=run))
 
     def _known(self, problem: str) -> dict:
         """The reference of a problem, or bounds that say nothing; a damaged one is made again from the runs."""
@@ -334,59 +275,6 @@ def experiments(path: str | Path) -> list[Experiment]:
     return found
 
 
-class UnreadableFile(RrmbenchError):
-    """A damaged or foreign file under the results directory."""
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        with reading(path) as file, zipfile.ZipFile(file) as archive:
-            yield archive
-    except FileNotFoundError:
-        raise UnreadableFile(f"{path}: no such result") from None
-    except RrmbenchError:
-        raise
-    except Exception as error:  # damaged bytes make zipfile and numpy raise nearly anything
-        raise UnreadableFile(f"{path}: not a readable result ({_cause(error)})") from error
-
-
 def _final(path: Path, name: str) -> np.ndarray | None:
-    with _opened(path) as archive:
+    with opened(path) as archive:
         return records.array(archive, name, records.ARRAY_LIMIT) if name in records.members(archive) else None
-
-
-def _read_json(path: Path, check: Callable[[dict], dict]) -> dict:
-    try:
-        with reading(path) as file:
-            return check(records.parsed(file.read(records.TEXT_LIMIT + 1), path))
-    except RrmbenchError:
-        raise
-    except Exception as error:  # json and the checks raise what they find first, RecursionError included
-        raise UnreadableFile(f"{path}: not a readable file ({_cause(error)})") from error
-
-
-def _write_json(path: Path, content: dict) -> None:
-    with replacing(path) as file:
-        file.write(_readable(content).encode())
-
-
-def _readable(content: dict) -> str:
-    """JSON with a line for each key, and for each item of lists: `indent` is slow, and takes a line for each number."""
-    lines = (
-        f" {json.dumps(key)}: {_items(value) if isinstance(value, list) else json.dumps(value)}"
-        for key, value in content.items()
-    )
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _items(values: list) -> str:
-    return "[\n" + ",\n".join(f"  {json.dumps(value)}" for value in values) + "\n ]" if values else "[]"
-
-
-def _cause(error: BaseException) -> str:
-    if isinstance(error, KeyError):
-        text = f"{error.args[0]} is missing"
-    else:
-        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return shorten(printable(text), 200)

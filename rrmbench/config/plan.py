@@ -44,8 +44,8 @@ class Plan:
 
     @property
     def serial(self):
-        """Whether runs should not share the machine, because the plot is over seconds."""
-        return self.plot["x"] == "seconds"
+        """Whether runs should not share the machine, because the plot is over seconds of any clock."""
+        return self.plot["x"] in ("seconds", "cpu_seconds")
 
 
 class Count(NamedTuple):

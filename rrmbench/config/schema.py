@@ -88,7 +88,9 @@ class Plot(_Part):
     rows: Key | None = Field(None, description=KEY)
     columns: Key | None = Field(None, description=KEY)
     figure: Key | list[Key] | None = Field(None, description=KEY + ", or a list of those")
-    x: Literal["passes", "work", "seconds"] = Field("passes", description="passes, work or seconds")
+    x: Literal["passes", "work", "seconds", "cpu_seconds"] = Field(
+        "passes", description="passes, work, seconds or cpu_seconds"
+    )
     y: Literal[MEASURES] = Field("suboptimality", description="one of " + ", ".join(MEASURES))
     xscale: Literal["log", "linear"] | None = Field(None, description="log or linear")
     title: str | None = Field(None, description="text")

@@ -1,6 +1,4 @@
-"""The record of `run --timing` in a result, checked, and what a table says of it."""
-
-import math
+"""The record of `run --timing` in a result, and what a table says of it."""
 
 from rrmbench.report import naming
 
@@ -8,15 +6,12 @@ from rrmbench.report import naming
 def record(run):
     """(repeats, whether pinned to a core, spread) of a StoredRun that was timed repeatedly, or None.
 
-    The spread is (max - min) / median of the repeats; inf where the record has none.
+    The spread is (max - min) / median of the repeats.
     """
     found = run.result.info.get("timing")
-    repeats = found.get("repeats") if isinstance(found, dict) else None
-    if type(repeats) is not int or repeats < 2:
+    if found is None or found["repeats"] < 2:
         return None
-    spread = found.get("spread")
-    known = type(spread) in (int, float) and 0.0 <= spread
-    return repeats, found.get("pinned") is not None, float(spread) if known else math.inf
+    return found["repeats"], found["pinned"] is not None, found["spread"]
 
 
 def how_many(repeats):
@@ -35,5 +30,4 @@ def told(runs):
         f"; CAUTION: {once} of {len(runs)} runs were timed once" * (once > 0)
     )
     worst = max(records, key=lambda run: records[run][2])
-    if max(spreads) < math.inf:
-        yield f"the repeats differ by up to {max(spreads):.1%}: {naming.method(worst.keys)}"
+    yield f"the repeats differ by up to {max(spreads):.1%}: {naming.method(worst.keys)}"

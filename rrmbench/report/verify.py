@@ -3,11 +3,11 @@
 import json
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
-from rrmbench import data, registry
+from rrmbench import data, fingerprint, registry
 from rrmbench.bench import identity
 from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
@@ -50,14 +50,14 @@ def verify(path, trust=False):
     The results are the newest of each spec of the manifest and those that references name. `trust` loads the
     plug-in files that they name, which without it are unverified.
     """
-    prepare = lru_cache(maxsize=4)(_prepared)
+    prepare, digest = lru_cache(maxsize=4)(_prepared), cache(fingerprint.digest)
     for experiment in experiments(path):
         try:
             found = runs_of(experiment, referred=False)
         except UnreadableFile as error:
             yield Verdict(f"experiment {experiment.name}", "WRONG", why=str(error))
             continue
-        yield from _Checked(experiment, trust, prepare).verdicts(found)
+        yield from _Checked(experiment, trust, prepare, digest).verdicts(found)
 
 
 @dataclass
@@ -67,6 +67,7 @@ class _Checked:
     experiment: object
     trust: bool
     prepare: object  # _prepared with a memory
+    digest: object  # `fingerprint.digest` with a memory
     seen: set = field(default_factory=set)
     truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
 
@@ -93,7 +94,7 @@ class _Checked:
                 return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
-            primal, dual, error, wrong, note = _recomputed(result, self.trust, self.prepare)
+            primal, dual, error, wrong, note = _recomputed(result, self.trust, self.prepare, self.digest)
         except UnreadableFile as error:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
@@ -139,7 +140,7 @@ class _Checked:
             yield Verdict(label, "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
 
 
-def _recomputed(result, trust, prepare):
+def _recomputed(result, trust, prepare, digest):
     """(P(w), D(b), the greatest relative error, what is wrong, what is not proven) of a result with a final w."""
     spec, wrong = result.spec, []
     if trust:
@@ -150,9 +151,9 @@ def _recomputed(result, trust, prepare):
         return math.nan, math.nan, 0.0, ["the data file has changed since"], ""
     if identity.spec_id(spec, prepared.checksum) != result.spec_id:
         wrong.append("spec_id is not that of the spec")
-    code = identity.code_of(spec)
+    code = identity.code_of(spec, digest)
     if code[:8] == result.code[:8] and (
-        code != result.code or identity.problem_id(spec, prepared.checksum) != result.problem
+        code != result.code or identity.problem_id(spec, prepared.checksum, digest) != result.problem
     ):
         wrong.append("code or problem is not that of the spec")
     for name, shape in zip("wb", recompute.shapes(prepared, spec), strict=True):

@@ -5,6 +5,9 @@ from dataclasses import replace
 from io import BytesIO
 
 import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.text import Text
 
 from rrmbench.errors import RrmbenchError, shortened
@@ -12,6 +15,7 @@ from rrmbench.files import replacing
 from rrmbench.report.plots.draw import draw
 
 TEX = ("xelatex", "lualatex", "pdflatex")
+DPI = 200  # of pixels
 _UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 # what LaTeX would obey; `_`, `^` and `%` are made harmless by matplotlib
 _ESCAPED = {
@@ -41,9 +45,20 @@ def save(sheet, page, folder, stem, formats):
             _save_pgf(sheet, page, path)
         else:
             with matplotlib.rc_context(page.rc), replacing(path) as stream:
-                figure.savefig(stream, format=kind, dpi=200, metadata=_UNDATED.get(kind))
+                _print(figure, stream, kind)
         written.append(path)
     return written
+
+
+def _print(figure, stream, kind):
+    """What `figure.savefig` writes; it draws every figure twice, for a layout that is done here."""
+    figure.dpi = DPI
+    if kind == "png":
+        FigureCanvasAgg(figure).print_png(stream)
+    elif kind == "pdf":
+        FigureCanvasPdf(figure).print_pdf(stream, metadata=_UNDATED["pdf"])
+    else:
+        FigureCanvasSVG(figure).print_svg(stream, metadata=_UNDATED["svg"])
 
 
 def _save_pgf(sheet, page, path):

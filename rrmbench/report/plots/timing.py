@@ -1,7 +1,5 @@
 """How the seconds of a figure were measured, in words: alone or side by side, repeated, on which machines."""
 
-import math
-
 from rrmbench.report.plots.curves import TIMED
 from rrmbench.report.timing import how_many, record
 
@@ -15,8 +13,8 @@ def timing(runs, axes):
     timed = [one for one in records if one]
     if timed:
         repeats, pins, spreads = zip(*timed, strict=True)
-        differ = f", which differ by up to {max(spreads):.0%}" if max(spreads) < math.inf else ""
-        yield f"timed alone, {'pinned to one core, ' * all(pins)}the median of {how_many(repeats)} repeats{differ}"
+        alone = f"timed alone, {'pinned to one core, ' * all(pins)}the median of {how_many(repeats)} repeats"
+        yield f"{alone}, which differ by up to {max(spreads):.0%}"
     if timed and len(timed) < len(runs):
         yield f"CAUTION: {len(runs) - len(timed)} of {len(runs)} runs were timed once, without repeats"
     together = sorted({_together(run) for run, one in zip(runs, records, strict=True) if not one})
