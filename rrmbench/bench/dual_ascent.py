@@ -51,9 +51,10 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
     best, b0 = problem.certificate(b)
     if not math.isfinite(best):
         best, b0 = problem.certificate(problem.loss_dual(z))
+    primal, squares = problem.primal(w, z), _squares(problem, w, z)
     memory, harder = Memory(), 1.0
     while problem.X.passes < passes:
-        stage = stage_around(problem, b0, best, w, z, harder * STRENGTH)
+        stage = stage_around(problem, b0, best, harder * STRENGTH * (primal - best), squares)
         if stage is None:
             return
         at, base, raised = stage.gradient(stage.at(w, z)), best, False
@@ -69,6 +70,8 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
             if raised or problem.X.passes >= passes:
                 break
         w, z = at.w, at.z
+        here, squares = problem.primal(w, z), _squares(problem, w, z)
+        primal = here if math.isfinite(here) else primal  # w need not be in the domain of Psi
         harder = max(1.0, harder / HARDER) if raised else harder * HARDER
 
 
@@ -154,22 +157,24 @@ class Stage(NamedTuple):
         return None
 
 
-def stage_around(
-    problem: Problem, b0: np.ndarray, least: float, w: np.ndarray, z: np.ndarray, strength: float
-) -> Stage | None:
-    """The stage with the centre b0, D(b0) = least, whose squares are as large as `strength` gaps P(w) - D(b0).
+def stage_around(problem: Problem, b0: np.ndarray, least: float, wanted: float, squares: float) -> Stage | None:
+    """The stage with the centre b0, D(b0) = least, whose squares lower the greatest D by about `wanted` each.
 
-    At the optimum u.w = Psi(w) where Psi is a norm, so Psi(w)/||w|| stands for the size of u; that of b is the bound
-    `dual_squares`. None where there is no gap, or nothing to compare it with.
+    squares : ||u||^2 near the optimum; ||b||^2 is at most `dual_squares`. None for what is not positive and finite.
     """
-    v0, length = problem.v(b0), float(np.linalg.norm(w))
-    squares = (problem.Psi(w) / length) ** 2 if length > 0.0 else 0.0
-    wanted = 2.0 * strength * (problem.primal(w, z) - least)
-    squares = squares or _square(v0)
     bound = math.inf if "smooth" in problem.traits else problem.dual_squares
     if not (0.0 < wanted < math.inf and 0.0 < squares < math.inf and bound > 0.0):
         return None
-    return Stage(problem, b0, v0, wanted * problem.n / bound, wanted / squares, least)
+    q, sigma = 2.0 * wanted * problem.n / bound, 2.0 * wanted / squares
+    return Stage(problem, b0, problem.v(b0), q, sigma, least)
+
+
+def _squares(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
+    """The size of u: u.w = Psi(w) at the optimum where Psi is a norm; at w = 0, that of v(b) for b = phi'(X w)."""
+    length, psi = float(np.linalg.norm(w)), problem.Psi(w)
+    if length > 0.0 and 0.0 < psi < math.inf:
+        return (psi / length) ** 2
+    return _square(problem.v(problem.loss_dual(z)))
 
 
 def _square(x: np.ndarray) -> float:

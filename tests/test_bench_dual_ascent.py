@@ -1,0 +1,169 @@
+"""Dual ascent: bounds that grow, that are below optima of an independent solver, and that come near to them."""
+
+from functools import cache
+from itertools import pairwise
+
+import cvxpy as cp
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pdprox_runs import multiclass, tasks, whole
+from runs import dense
+
+from rrmbench.bench.dual_ascent import ascend
+from rrmbench.numerics.lbfgs import PAIRS, Memory
+from rrmbench.problem.problem import Problem
+
+GROUPS = {"name": "group_lasso", "strength": 0.02, "groups": 2}
+
+
+def biased(loss, kind, regularizer=GROUPS):
+    """Unbalanced classes, or targets far from zero, and a bias."""
+    X, y = oracles.data(30, 6, seed=5, loss=loss)
+    y = np.where(np.arange(30) < 6, 1.0, -1.0) if set(np.unique(y)) == {-1.0, 1.0} else y + 3.0
+    X = np.hstack([X, np.ones((30, 1))]) if kind == "free_bias" else X
+    return Problem(X, y, loss, regularizer, **{kind: True})
+
+
+def multiclass_biased():
+    p = multiclass()
+    X = np.hstack([dense(p), np.ones((p.n, 1))])
+    return Problem(X, np.where(np.arange(p.n) < 15, 0.0, p.y), "max_of_hinge", p.regularizer, free_bias=True)
+
+
+def targets():
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((25, 5)), rng.standard_normal((25, 3))
+    return Problem(X, y, "l2_multi", {"name": "l1inf", "strength": 0.05})
+
+
+PROBLEMS = {
+    "hinge, groups": lambda: oracles.problem("hinge", GROUPS),
+    "logistic, l1": lambda: oracles.problem("logistic", {"name": "l1", "strength": 0.02}),
+    "squared, l1 in a box": lambda: oracles.problem(
+        "squared", {"name": "l1", "strength": 0.03, "domain": {"box": [-0.2, 0.2]}}
+    ),
+    "absolute, free bias": lambda: biased("absolute", "free_bias"),
+    "logistic, free bias": lambda: biased("logistic", "free_bias"),
+    "hinge, minimized bias": lambda: biased("hinge", "minimized_bias"),
+    "squared, minimized bias": lambda: biased("squared", "minimized_bias"),
+    "max_of_hinge, rows": multiclass,
+    "max_of_hinge, free bias": multiclass_biased,
+    "l2_multi, l1inf": targets,
+    "absolute, trace norm of tasks": tasks,
+    "budget hinge, l1": whole,
+}
+LOSSES = {"max_of_hinge": "max_of_hinge", "l2_multi": "l2_multi", "budget hinge": {"name": "hinge", "budget": 7.5}}
+each_problem = pytest.mark.parametrize("name", PROBLEMS)
+
+
+@cache
+def problem(name):
+    return PROBLEMS[name]()
+
+
+REGULARIZERS = {
+    "squared, l1 in a box": {"name": "l1", "strength": 0.03, "domain": {"box": [-0.2, 0.2]}},
+    "logistic, l1": {"name": "l1", "strength": 0.02},
+    "max_of_hinge, rows": {"name": "l21", "strength": 0.05},
+    "max_of_hinge, free bias": {"name": "l21", "strength": 0.05},
+    "l2_multi, l1inf": {"name": "l1inf", "strength": 0.05},
+    "absolute, trace norm of tasks": {"name": "trace_norm", "strength": 0.1},
+    "budget hinge, l1": {"name": "l1", "strength": 0.02},
+}
+
+
+@cache
+def optimum(name):
+    p = problem(name)
+    w, beta = cp.Variable(p.shape), cp.Variable() if p.minimized_bias else 0.0
+    if len(p.output_shape) < len(p.shape):  # tasks
+        basis = np.eye(int(np.prod(p.shape))).reshape(-1, *p.shape)
+        z = np.stack([p.X.forward(e) for e in basis], axis=1) @ cp.vec(w, order="C")
+    else:
+        z = dense(p) @ w
+    loss = name.split(",")[0]
+    psi, constraints = oracles.cvxpy_regularizer(REGULARIZERS.get(name, GROUPS), w[:-1] if p.free_bias else w)
+    losses = oracles.cvxpy_loss(LOSSES.get(loss, loss), z + beta, p.y)
+    return cp.Problem(cp.Minimize(losses / p.n + psi), constraints).solve(solver=cp.CLARABEL)
+
+
+def bounds(p, w, b, passes):
+    """[D(b)] of the given b and of all that the ascent yields, and these."""
+    found = list(ascend(p, w, b, passes))
+    return [p.dual_value(b), *map(p.dual_value, found)], found
+
+
+@each_problem
+@pytest.mark.core(5)
+def test_bounds_grow_and_come_near_to_the_optimum_of_cvxpy(name):
+    p, least = problem(name), optimum(name)
+    values, _ = bounds(p, np.zeros(p.shape), np.zeros(p.output_shape), 400.0)
+    assert all(value <= more + 1e-12 for value, more in pairwise(values))
+    assert least - 1e-3 <= values[-1] <= least + 1e-7 and len(values) > 3
+
+
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, groups", *list(PROBLEMS)[3:]]))
+@settings(max_examples=15)
+def test_no_bound_is_above_the_optimum_wherever_it_begins(seed, name):
+    p, rng = problem(name), np.random.default_rng(seed)
+    w = rng.standard_normal(p.shape) * 10.0 ** rng.uniform(-3, 3)
+    b = p.loss_dual(rng.standard_normal(p.output_shape) * 10.0 ** rng.uniform(-2, 2), rng.choice([0.1, 1.0]))
+    values, _ = bounds(p, w, b, 30.0)
+    assert max(values) <= optimum(name) + 1e-7
+    assert all(value <= more + 1e-12 * abs(more) for value, more in pairwise(values))
+
+
+def test_it_counts_its_passes_changes_nothing_and_repeats_to_the_bit():
+    p = problem("hinge, groups").counted()
+    w, b = np.ones(p.shape), p.loss_dual(np.zeros(p.output_shape))
+    first = list(ascend(p, w, b, 20.0))
+    assert 20.0 <= p.X.passes <= 22.0
+    assert np.array_equal(w, np.ones(p.shape)) and np.array_equal(b, p.loss_dual(np.zeros(p.output_shape)))
+    again = list(ascend(p, w, b, 20.0))
+    assert len(first) > 3 and all(np.array_equal(x, y) for x, y in zip(first, again, strict=True))
+    assert not list(ascend(p, w, b, 0.0))
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e150, 1e308, np.inf, np.nan])
+@pytest.mark.parametrize("name", ["hinge, groups", "logistic, l1", "squared, minimized bias"])
+def test_extreme_models_give_finite_bounds_or_none(name, scale):
+    p = problem(name)
+    with np.errstate(all="ignore"):
+        found = list(ascend(p, np.full(p.shape, scale), np.full(p.output_shape, scale), 10.0))
+    assert all(np.isfinite(p.dual_value(b)) for b in found)
+
+
+def test_there_is_nothing_where_no_b_bounds_p_or_the_conjugate_has_no_proximal_step():
+    free = oracles.problem("hinge", {"name": "none"})
+    f1 = oracles.problem("f1", {"name": "l1", "strength": 0.01})
+    for p in (free, f1):
+        assert not list(ascend(p, np.ones(p.shape), p.loss_dual(np.zeros(p.output_shape)), 20.0))
+
+
+@given(seed=st.integers(0, 10**6), d=st.integers(1, 8))
+@settings(max_examples=30)
+def test_the_memory_of_a_quadratic_finds_its_minimum_by_exact_line_searches(seed, d):
+    rng = np.random.default_rng(seed)
+    A = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    A = (A * rng.uniform(0.1, 10.0, d)) @ A.T
+    x, memory = rng.standard_normal(d), Memory()
+    first = np.linalg.norm(A @ x)
+    for _ in range(d):
+        direction = memory.direction(A @ x)
+        t = -float(direction @ A @ x) / float(direction @ A @ direction)
+        memory.take(t * direction, t * (A @ direction))
+        x = x + t * direction
+    assert np.linalg.norm(A @ x) <= 1e-6 * first
+    assert len(memory) <= d <= PAIRS
+
+
+def test_the_memory_keeps_no_pair_without_curvature():
+    memory = Memory()
+    memory.take(np.ones(3), np.zeros(3))
+    memory.take(np.ones(3), -np.ones(3))
+    memory.take(np.ones(3), np.full(3, np.nan))
+    assert len(memory) == 0
+    np.testing.assert_array_equal(memory.direction(np.arange(3.0)), -np.arange(3.0))
