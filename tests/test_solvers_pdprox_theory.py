@@ -158,7 +158,7 @@ def test_the_ratio_of_the_steps_is_bounded():
 def restarted(p, c):
     """The method of pdprox_restarted on stacked dense vectors, all norms by the matrix M."""
     d, n = p.shape[0], p.n
-    K, x, ratio, total = dense(p) / n, np.zeros(d + n), 1.0, 0
+    K, x, ratio, total, longest = dense(p) / n, np.zeros(d + n), 1.0, 0, np.zeros(2)
     while True:
         tau, sigma = 1.0 / (ratio * sqrt(c)), ratio / sqrt(c)
         M = np.block([[np.eye(d) / tau, -K.T], [-K, np.eye(n) / sigma]])
@@ -175,9 +175,11 @@ def restarted(p, c):
                 break
             x = (k + 1) / (k + 2) * (2.0 * new - x) + anchor / (k + 2)
         ways = np.linalg.norm(w - anchor[:d]), np.linalg.norm(b - anchor[d:])
-        central = np.linalg.norm(b) / np.linalg.norm(w) if w.any() and b.any() else 0.0  # from the start at 0
-        if min(ways) > 0.0 and central > 0.0:
-            ratio = np.clip(sqrt(ratio * ways[1] / ways[0]), central / FARTHEST, central * FARTHEST)
+        longest = np.maximum(longest, [np.linalg.norm(w), np.linalg.norm(b)])  # from the start at 0
+        if min(ways) > 0.0:
+            central = longest[1] / longest[0]
+            low, high = min(ratio, central / FARTHEST), max(ratio, central * FARTHEST)
+            ratio = np.clip(sqrt(ratio * ways[1] / ways[0]), low, high)
         x = new
 
 

@@ -1,4 +1,4 @@
-"""Passes of pdprox_restarted with and without the bound on the ratio of its steps, on 45 problems that are not smooth.
+"""Passes of pdprox_restarted with and without the bound on the ratio of its steps, on 49 problems.
 
     RRMBENCH_DATA=FOLDER python tests/benchmarks/restarts.py [passes [part of a name ...]]
 

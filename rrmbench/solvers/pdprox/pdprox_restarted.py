@@ -18,10 +18,10 @@ next one starts from T(x_k), with the ratio of the steps nearer to that of the w
 
     omega = sqrt(sigma/tau),    log omega = (log omega + log(||b - a_b|| / ||w - a_w||)) / 2
 
-but at most 10 times and at least a tenth of the ratio ||b - b_0|| / ||w - w_0|| of the ways from the start. In a short
-epoch that ratio of ways is itself proportional to omega^2, since each way is as long as its steps: without the bound,
-omega runs away while one of w and b hardly moves, and then the residual stays where it is for a third of all
-iterations. The other constants are those of PDLP.
+but not to more than 10 times, or less than a tenth, of max ||b - b_0|| / max ||w - w_0||, the ratio of the longest ways
+from the start that were seen at restarts. In a short epoch the ratio of the ways is itself proportional to omega^2,
+since each way is as long as its steps: without the bound, omega runs away while one of w and b hardly moves, and then
+the residual stays where it is for a third of all iterations. The other constants are those of PDLP.
 
 All X w and X^T b are combinations of known products, so that an iteration is a pass as everywhere in Pdprox. r_k takes
 no product, so that no checks are needed.
@@ -48,14 +48,15 @@ def pdprox_restarted(problem, start, rng, *, constant: Constant = "spectral"):
     problem, at, sizes, z = yield from begun(problem, start, rng, z_at, constant, ratio=1.0)
     v = yield from product_at(v_at, problem, at)
     origin = anchor = (at.w, z, at.b, v)
-    x, epoch, total = copies(anchor), Epoch(), 0
+    x, epoch, total, longest = copies(anchor), Epoch(), 0, (0.0, 0.0)
     while True:
         new = mapped(problem, sizes, x)
         total += 1
         yield Iterate(new[0], new[2], problem.X.passes)
         sizes.shorten_if_unsafe(new[2], new[3])
         if epoch.is_over(residual(problem, sizes, x, new), total):
-            sizes.rebalance(ways(new, anchor), ways(new, origin))
+            longest = tuple(map(max, longest, ways(new, origin)))
+            sizes.rebalance(ways(new, anchor), longest)
             anchor, x, epoch = new, copies(new), Epoch()
         else:
             reflect(x, new, anchor, epoch.steps)

@@ -76,12 +76,12 @@ class StepSizes:
     def rebalance(self, ways, whole):
         """Move omega = sqrt(sigma/tau) to its geometric mean with the ratio of `ways`, tau sigma as it is.
 
-        ways, whole : pairs (of w, of b). omega stays within a factor FARTHEST of the ratio of `whole`
+        ways, whole : pairs (of w, of b). omega moves no farther than a factor FARTHEST away from the ratio of `whole`
         """
         if min(*ways, *whole) > 0.0:
-            central = whole[1] / whole[0]
-            geometric = sqrt(sqrt(self.sigma / self.tau) * ways[1] / ways[0])
-            geometric = min(max(geometric, central / FARTHEST), central * FARTHEST)
+            central, omega = whole[1] / whole[0], sqrt(self.sigma / self.tau)
+            geometric = sqrt(omega * ways[1] / ways[0])
+            geometric = min(max(geometric, min(omega, central / FARTHEST)), max(omega, central * FARTHEST))
             length = sqrt(self.tau * self.sigma)
             self.tau, self.sigma = length / geometric, length * geometric
 
