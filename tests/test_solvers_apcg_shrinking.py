@@ -19,7 +19,10 @@ L2 = {"name": "l2", "strength": 1e-4}
 NET = {"name": "elastic_net", "l1": 0.01, "l2": 1e-3}
 
 
-@pytest.mark.parametrize("loss", ["hinge", "absolute", "smoothed_hinge"])
+REST = [pytest.param(loss, marks=pytest.mark.exhaustive) for loss in ("absolute", "smoothed_hinge")]
+
+
+@pytest.mark.parametrize("loss", ["hinge", *REST])
 def test_the_last_digits_take_fewer_passes(loss):
     X, y = oracles.data(200, 60, density=0.3, seed=2, loss=loss)
     p = Problem(X, y, loss, L2)

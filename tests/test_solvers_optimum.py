@@ -95,7 +95,7 @@ def test_the_lasso_by_adapt_reg(solver):
     assert p.primal(found.w) == pytest.approx(p.primal(w), rel=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["prox_sdca", "prox_sdca_shrinking"])
+@pytest.mark.parametrize("solver", ["prox_sdca", "prox_sdca_shrinking", "apcg_shrinking"])
 def test_the_support_vector_machine(solver):
     w, p = svm()
     found = solve(p, solver, passes=20_000, relative_gap=1e-9, growth=1.2)
