@@ -1,0 +1,215 @@
+"""Better bounds that evaluation pays for: near the truth, never above it, within their share, no part of the run."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lab import make_lab  # noqa: F401
+from scipy.optimize import linprog
+from sklearn.linear_model import Lasso
+
+from rrmbench import Iterate, Problem, registry
+from rrmbench.bench import newton, polishing
+from rrmbench.bench.polishing import SHARE, Polisher, ascend_by_products, ascend_by_rows
+from rrmbench.bench.rules import Schedule, StopRule
+from rrmbench.bench.store import Experiment
+from rrmbench.bench.trace import Trace
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.certificate import Certifier
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(60, 8)) * np.array([1.0, 1.0, 1.0, 0.3, 0.3, 0.03, 0.03, 0.01])  # badly conditioned
+SIGNS = np.where(X @ RNG.normal(size=8) + RNG.normal(size=60) > 0.0, 1.0, -1.0)
+L1 = {"name": "l1", "strength": 1e-3}
+GROUPS = {"name": "group_lasso", "strength": 1e-2, "groups": 2}
+SLACK = 4.0  # passes of the last bound, over the share
+
+
+@pytest.fixture
+def unpolished(monkeypatch):
+    """Calling it ends all polishing."""
+    return lambda: monkeypatch.setattr(polishing, "methods_for", lambda problem, passes: [])
+
+
+def traced(problem, name, reduction="none", **stop):
+    solve = registry.build_solver(name, reduction)
+    trace = Trace(problem, solve(problem, None, Rng(0)), StopRule(**stop), Schedule(), counted=solve.counts_passes)
+    return trace, list(trace)
+
+
+def lasso(strength):
+    """(the optimum of the lasso by scikit-learn, the problem)."""
+    found = Lasso(alpha=strength, fit_intercept=False, tol=1e-14, max_iter=1_000_000).fit(X, SIGNS).coef_
+    problem = Problem(X, SIGNS, "squared", {"name": "l1", "strength": strength})
+    return problem.primal(found), problem
+
+
+def exact_hinge_l1():
+    """min (1/n) sum s + strength sum (p + q), s >= 1 - y x.(p - q), by linear programming."""
+    n, d = X.shape
+    signed = SIGNS[:, None] * X
+    cost = np.concatenate([np.full(n, 1.0 / n), np.full(2 * d, 1e-3)])
+    return linprog(cost, A_ub=np.hstack([-np.eye(n), -signed, signed]), b_ub=-np.ones(n)).fun
+
+
+# the bounds
+
+
+@pytest.mark.parametrize("strength", [1e-2, 1e-4])
+@pytest.mark.parametrize(("solver", "passes"), [("fista", 40), ("subgradient", 200)])
+def test_at_the_end_the_gap_is_near_the_true_distance(solver, passes, strength, unpolished):
+    optimum, problem = lasso(strength)
+    trace, rows = traced(problem, solver, passes=passes)
+    unpolished()
+    _, plain = traced(problem, solver, passes=passes)
+    distance = rows[-1]["primal"] - optimum
+    assert distance > 1e-9
+    assert rows[-1]["gap"] <= min(10.0 * distance, 0.5 * plain[-1]["gap"])
+    assert rows[-1]["dual"] <= optimum + 1e-12
+    assert rows[-1]["dual"] == pytest.approx(problem.dual_value(trace.b), abs=1e-15)
+
+
+def test_steps_on_single_samples_come_near_where_nothing_is_smooth():
+    optimum = exact_hinge_l1()
+    problem = Problem(X, SIGNS, "hinge", L1)
+    _, rows = traced(problem, "subgradient", passes=200)
+    assert optimum - 1e-9 <= rows[-1]["primal"]
+    assert rows[-1]["dual"] <= optimum + 1e-9
+    assert rows[-1]["gap"] <= 10.0 * (rows[-1]["primal"] - optimum)
+
+
+@pytest.mark.parametrize("method", [newton.ascend, ascend_by_rows, ascend_by_products])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_no_bound_is_above_the_optimum_wherever_the_run_is(method, data):
+    """From any model and any b; newton also where columns are the same and G is singular."""
+    optimum, problem = lasso(1e-2)
+    seed, size = data.draw(st.integers(0, 2**32 - 1)), data.draw(st.sampled_from([0.0, 1e-8, 1.0, 1e4, 1e150, 1e300]))
+    draws = np.random.default_rng(seed)
+    if data.draw(st.booleans()):
+        problem = Problem(np.hstack([X, X]), SIGNS, "squared", {"name": "l1", "strength": 1e-2})
+    w, b = size * draws.normal(size=problem.shape), size * draws.normal(size=60)
+    kept = w.copy(), b.copy()
+    with np.errstate(all="ignore"):
+        for count, (better, steps) in enumerate(method(problem.counted(), w, b, 15.0)):
+            value = problem.dual_value(better)
+            assert not np.isfinite(value) or value <= optimum + 1e-9
+            assert steps >= 0.0
+            assert count < 100
+    assert np.array_equal(w, kept[0])
+    assert np.array_equal(b, kept[1])
+
+
+def test_newton_needs_few_features_the_squared_loss_and_the_passes():
+    _, problem = lasso(1e-2)
+    assert newton.fits(problem, 50.0)
+    assert not newton.fits(problem, 1.0)
+    assert not newton.fits(Problem(X, SIGNS, "logistic", L1), 50.0)
+    assert not newton.fits(Problem(X, SIGNS, "squared", GROUPS), 50.0)
+    wide = Problem(RNG.normal(size=(5, newton.LARGEST + 1)), np.ones(5), "squared", L1)
+    assert not newton.fits(wide, 1e9)
+
+
+# the run itself
+
+
+@pytest.mark.parametrize("solver", ["fista", "svrg", "subgradient", "pdprox_dual"])
+def test_the_run_is_the_same_but_for_its_bounds(solver, unpolished):
+    problem = Problem(X, SIGNS, "hinge" if solver == "subgradient" else "logistic", GROUPS if solver == "fista" else L1)
+    reduction = "auto" if solver == "svrg" else "none"
+    trace, rows = traced(problem, solver, reduction, passes=80)
+    unpolished()
+    plain, others = traced(problem, solver, reduction, passes=80)
+    assert np.array_equal(trace.w, plain.w)
+    for row, other in zip(rows, others, strict=True):
+        assert all(row[name] == other[name] for name in ("passes", "checks", "primal", "nonzeros"))
+        assert row["dual"] >= other["dual"]
+    assert rows[-1]["dual"] > others[-1]["dual"]
+    assert all(after["dual"] >= before["dual"] for before, after in pairwise(rows))
+    assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= SHARE * 80 + SLACK
+
+
+def test_a_run_that_is_too_short_is_not_polished():
+    trace, _ = traced(lasso(1e-2)[1], "fista", passes=15)
+    assert trace.evaluation_passes == 0.0
+    assert not Polisher.may_polish(15)
+    assert Polisher.may_polish(40)
+
+
+def test_a_bound_that_meets_the_rule_ends_the_run_by_its_name(unpolished):
+    _, problem = lasso(1e-3)
+    trace, rows = traced(problem, "fista", gap=3e-4, passes=2000)
+    assert (trace.status, trace.reason) == ("done", "gap")
+    assert rows[-1]["gap"] <= 3e-4 < rows[-2]["gap"]
+    unpolished()
+    _, others = traced(problem, "fista", gap=3e-4, passes=2000)
+    assert len(rows) < len(others)
+
+
+def test_nothing_is_spent_on_a_gap_that_falls_by_itself():
+    problem = Problem(X, SIGNS, "logistic", {"name": "l2", "strength": 1.0})
+    trace, _ = traced(problem, "prox_sdca", gap=1e-12, passes=1000)
+    assert trace.reason == "gap"
+    assert trace.evaluation_passes == 0.0
+
+
+def test_without_a_regularizer_there_is_no_bound_to_look_for():
+    trace, rows = traced(Problem(X, SIGNS, "logistic"), "fista", passes=60)
+    assert trace.evaluation_passes == 0.0
+    assert rows[-1]["gap"] == np.inf
+
+
+def test_a_solver_that_counts_no_passes_is_polished_at_its_end():
+    optimum, problem = lasso(1e-3)
+    w = np.full(8, 0.05)
+    calls = (Iterate(w, passes=np.nan, restarted=True) for _ in range(100))
+    trace = Trace(problem, calls, StopRule(), Schedule(), counted=False)
+    rows = list(trace)
+    assert trace.reason == "no more progress"
+    assert [row["dual"] for row in rows[:-1]] == [rows[0]["dual"]] * (len(rows) - 1)
+    assert rows[0]["dual"] < rows[-1]["dual"] <= optimum
+    assert 0.0 < trace.evaluation_passes <= polishing.UNCOUNTED + SLACK
+
+
+@pytest.mark.parametrize("spoil", [np.nan, np.inf, 1e308, ValueError("of a plug-in")])
+def test_a_method_that_fails_costs_its_bound_only(spoil, monkeypatch):
+    def method(problem, w, b, passes):
+        if isinstance(spoil, Exception):
+            raise spoil
+        yield np.full(problem.output_shape, spoil), 1.0
+
+    monkeypatch.setattr(polishing, "methods_for", lambda problem, passes: [method])
+    trace, rows = traced(lasso(1e-2)[1], "fista", passes=60)
+    assert (trace.status, trace.reason) == ("done", "passes")
+    assert np.isfinite([row["gap"] for row in rows]).all()
+
+
+def test_a_bound_from_a_view_of_the_problem_is_the_same_and_counted():
+    _, problem = lasso(1e-2)
+    seen = problem.counted()
+    certifier, b = Certifier(problem), problem.loss_dual(X @ np.ones(8))
+    certifier.offer(b, seen)
+    assert certifier.dual == problem.dual_value(b)
+    assert seen.X.passes == 0.5
+
+
+# through the command line
+
+
+def test_results_are_the_same_with_two_at_a_time_verified_and_say_what_they_cost(lab):
+    config = lab.config(
+        regularizer={"name": "l1", "strength": 1e-2}, solver=["fista", "gd"], reduction="none", stop={"passes": 40}
+    )
+    one, two = lab.folder / "one", lab.folder / "two"
+    assert lab.cli("run", config, "-o", one, "-j", "1", "-q").code == 0
+    assert lab.cli("run", config, "-o", two, "-j", "2", "-q").code == 0
+    pairs = list(zip(Experiment(one / "toy").results(), Experiment(two / "toy").results(), strict=True))
+    assert len(pairs) == 2
+    for a, b in pairs:
+        assert a.trace["dual"].tolist() == b.trace["dual"].tolist()
+        assert 0.0 < a.info["evaluation_passes"] == b.info["evaluation_passes"] <= SHARE * 41 + SLACK
+        assert a.trace["gap"][-1] < 0.5 * a.trace["gap"][-2]
+    verified = lab.cli("verify", one)
+    assert verified.code == 0, verified.out
