@@ -12,7 +12,8 @@ with a multiplier u and the square (rho/2) ||w - x||^2 [Boyd et al. 2011, sectio
     u      u + rho (w - x), in the subdifferential of Psi at x
 
 so u is in the domain of Psi*, and v(b) - u = rho (w - x) of the step before vanishes with w - x: b needs little scaling
-then. Tasks and entries of a matrix are rows of the model laid out as a vector.
+then. rho grows where w is far from x beside the way of x, and falls where it is near. [section 3.4.1 there]
+Tasks and entries of a matrix are rows of the model laid out as a vector.
 """
 
 import math
@@ -26,7 +27,8 @@ from rrmbench.problem.problem import Problem
 from rrmbench.regularizers.zero import Zero
 from rrmbench.solvers.sdca.steps import option_of, sdca_steps
 
-STRENGTH = 0.2  # rho over L/n, L the mean smoothness of a sample
+STRENGTH = 0.2  # the first rho over L/n, L the mean smoothness of a sample
+FAR, CHANGE = 3.0, 1.5  # rho changes by this factor where ||w - x|| and the way of x differ by more than that one
 BETWEEN = 2  # passes from one b to the next, as its bound costs half a pass
 
 
@@ -47,17 +49,19 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
         return
     rng, b, x = Rng(0), problem.certificate(b)[1].copy(), w
     stage = Problem(_flat(problem), problem.y, problem.loss, Zero(), mu=problem.mu, kappa=rho)
-    fixed = stage.X.rows, stage.y, option_of(stage, "I"), stage.regularizer, rho
+    fixed = stage.X.rows, stage.y, option_of(stage, "I"), stage.regularizer
     u = v = problem.v(b)
     spent = 1.5
     while spent < passes:
         for _ in range(BETWEEN):
             center = x - u / rho
             w = v / rho + center
-            sdca_steps(*fixed, rng.epoch(problem.n), b, w.reshape(stage.shape))
-            v = rho * (w - center)
+            sdca_steps(*fixed, rho, rng.epoch(problem.n), b, w.reshape(stage.shape))
+            v, before = rho * (w - center), x
             x = problem.prox(w + u / rho, 1.0 / rho)
             u = u + rho * (w - x)
+            apart, way = float(np.linalg.norm(w - x)), float(np.linalg.norm(x - before))
+            rho *= CHANGE if apart > FAR * way else 1.0 / CHANGE if way > FAR * apart else 1.0
         yield b, float(BETWEEN)
         spent += BETWEEN + 0.5  # of the product with which b is made a bound
 
