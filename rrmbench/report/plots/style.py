@@ -4,7 +4,7 @@ A method has one colour and one marker in all panels and figures of an experimen
 dash. No two series have the same colour, dash and marker.
 """
 
-from itertools import count
+from itertools import count, cycle
 
 # Okabe and Ito's palette, safe for colour-blind readers, without the yellow that white paper swallows
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -61,13 +61,12 @@ def _reduction_study(series):
     """Fixed strengths: solid blue, the weaker the darker. Adaptive: dashed red; proximal: green. Neither: black."""
     fixed = sorted((one for one in series if one.reduction in CLASSICAL), key=_strength, reverse=True)
     neither = [one for one in series if one.reduction == "none"]
-    result = {}
+    result, dashes = {}, cycle(ADAPTIVE_DASHES)
     for number, (one, shade) in enumerate(zip(fixed, _blues(len(fixed)), strict=True)):
         result[one] = _line(shade, "-", MARKERS[number % len(MARKERS)], 1.2, markersize=3.0)
     for names, colours in ((ADAPTIVE, REDS), (PROXIMAL, GREENS)):
         for number, one in enumerate(one for one in series if one.reduction in names):
-            colour, dash = colours[number % len(colours)], ADAPTIVE_DASHES[number % len(ADAPTIVE_DASHES)]
-            result[one] = _line(colour, dash, "", 1.9, zorder=3)
+            result[one] = _line(colours[number % len(colours)], next(dashes), "", 1.9, zorder=3)
     for number, one in enumerate(neither):
         result[one] = _line("#000000", DASHES[::-1][number % len(DASHES)], "", 1.2)
     return result
