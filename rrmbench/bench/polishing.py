@@ -29,7 +29,7 @@ from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
 
 SHARE = 0.25  # of the passes of the run, which all polishing takes at most
-ALONG = 0.5  # of this share, which it takes before the last point
+ALONG = 0.5  # of this share, which it takes before the last point, where a gap ends the run
 UNCOUNTED = 10.0  # passes at the last point of a solver that counts none
 STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
@@ -114,11 +114,12 @@ class Polisher:
 
         primal : P(w), finite
         work : the passes of the run so far, checks included; NaN of a solver that counts none
-        target : the gap that is small enough
-        last : whether this is the last point of the run, at which all of the share may go. Before, the gap is looked at
-            whenever the passes have grown by a quarter, and half of the share may go where it has not fallen to a half
+        target : the gap that ends the run, or -inf
+        last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
+            target, the gap is looked at whenever the passes have grown by a quarter, and half of the share may go where
+            it has not fallen to a half
         """
-        gap, end = primal - self._certifier.dual, self._end(work, last)
+        gap, end = primal - self._certifier.dual, self._end(work, target, last)
         if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
             return
         if not last and not self._is_stuck(work, gap):
@@ -136,11 +137,11 @@ class Polisher:
         self._look = work, gap
         return gap > 0.5 * before
 
-    def _end(self, work: float, last: bool) -> float:
-        """What `passes` may come to."""
+    def _end(self, work: float, target: float, last: bool) -> float:
+        """What `passes` may come to; without a target only the last point matters."""
         if math.isnan(work):
             return UNCOUNTED if last else 0.0
-        return SHARE * work * (1.0 if last else ALONG)
+        return SHARE * work * (1.0 if last else ALONG if target > -math.inf else 0.0)
 
     def _spend(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
         """Offer the b of a method until D(b) is `enough`, or `passes` have come to `end`."""
