@@ -10,8 +10,8 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
     P(w) + (sigma/2) ||w - c||^2
 
 whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then the primal point of
-b, as in the proximal point method. Newton steps come first where they are cheap: `rrmbench.bench.newton`. All other
-problems have `rrmbench.bench.dual_ascent`.
+b, as in the proximal point method. Newton steps come first where they are cheap: `rrmbench.bench.newton`. Other
+regularizers have `rrmbench.bench.dual_splitting`, other losses and data `rrmbench.bench.dual_ascent`.
 """
 
 import math
