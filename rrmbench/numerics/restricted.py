@@ -87,13 +87,13 @@ def mirror(gram):
 
 
 @kernel
-def add_products(rows, weights, fresh, matrix):
-    """Add sum_i weights[i] x_ij x_ik to matrix[j, k] where column j or column k is fresh; return the entries read.
+def add_products(rows, first, last, weights, fresh, matrix):
+    """Add sum weights[i] x_ij x_ik over first <= i < last to matrix[j, k], j >= k, where column j or k is fresh.
 
-    rows : (n, m); weights : (n,); fresh : (m,); matrix : (m, m), symmetric afterwards
+    rows : (n, m); weights : (n,); fresh : (m,); matrix : (m, m). Returns the number of entries read.
     """
     seen, read = np.empty(matrix.shape[0], np.int64), 0
-    for i in range(weights.shape[0]):
+    for i in range(first, last):
         begin, end, size = rows.indptr[i], rows.indptr[i + 1], 0
         for e in range(begin, end):
             j = rows.indices[e]
@@ -108,7 +108,6 @@ def add_products(rows, weights, fresh, matrix):
                 for f in seen[:size]:
                     line[rows.indices[f]] += x * rows.data[f]
                 read += size + 1
-    mirror(matrix)
     return read
 
 

@@ -74,6 +74,7 @@ class Quadratic:
         quadratic_descent.residuals(self.H, self.s, self.linear, self.g, self._tilts, active, w, state, r)
         reads = quadratic_descent.reads(self.H, active)
         self.read += reads // 2
+        yield
         now = first = 0.0
         for _ in range(self._length):
             now = quadratic_descent.conjugate_step(self.H, self.s, self.curvatures, active, r, p, now, w, state)

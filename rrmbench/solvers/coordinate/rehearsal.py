@@ -22,7 +22,7 @@ def rehearse(problem):
             chosen.grow(numbers)
             if not is_cheap:
                 chosen.make_dear()
-            H, curvatures, state = chosen.form(np.ones(1), True)
+            H, curvatures, state = outcome(chosen.form(np.ones(1), True))
             zeros = np.zeros(numbers.size)
             model = Quadratic(H, curvatures, state, problem.regularizer, 1.0, zeros, zeros - 1.0, zeros)
             for _ in model.descend(0.0):
@@ -30,3 +30,12 @@ def rehearse(problem):
             for _ in model.extrapolate(numbers):
                 pass
             chosen.outputs(model)
+
+
+def outcome(generator):
+    """What a generator returns in the end."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value
