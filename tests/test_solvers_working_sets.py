@@ -16,8 +16,8 @@ from rrmbench.numerics.quadratic_descent import ByColumns, ByMatrix
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
-from rrmbench.regularizers.l1 import L1
 from rrmbench.registry import build_solver
+from rrmbench.regularizers.l1 import L1
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.quadratic import Quadratic
 from rrmbench.solvers.coordinate.rehearsal import outcome

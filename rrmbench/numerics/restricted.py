@@ -1,4 +1,4 @@
-"""Some columns of a sparse matrix: their entries by rows and by columns, and the products of the columns with each other.
+"""Some columns of a sparse matrix: their entries by rows and by columns, and their inner products.
 
 `place` (d,) says of every column of the whole matrix which number it has among the chosen ones, -1 for the others.
 Numbers ascend with the columns, so the entries of a row stay sorted.
@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-
 
 BLOCK = 32
 
@@ -67,7 +66,7 @@ def weighted_columns(rows, weights, columns, sqnorms):
 
 @kernel
 def pairs(rows, n):
-    """The number of products that all inner products of the columns of `rows` (n, m) consist of: sum m_i (m_i + 1)/2."""
+    """How many products the inner products of the columns of `rows` (n, m) consist of: sum m_i (m_i + 1)/2."""
     total = 0
     for i in range(n):
         m = rows.indptr[i + 1] - rows.indptr[i]

@@ -91,8 +91,8 @@ class Chosen:
         return self._by_columns, self._sqnorms, np.zeros(self.n)
 
     def _multiply(self, h):
-        """The inner products of the fresh columns, in blocks of rows that are no more than about a quarter of a pass."""
-        step = max(1, int(self.n * self.rows.indptr[-1] / (2.0 * min(self._price, 1e300)))) if self._price else self.n
+        """The inner products of the fresh columns, in blocks of rows of about a quarter of a pass."""
+        step = max(1, int(self.n * self.rows.indptr[-1] / (2.0 * max(self._price, 1.0))))
         for first in range(0, self.n, step):
             last = min(first + step, self.n)
             self.read += restricted.add_products(self._part, first, last, h, self._fresh, self._matrix)

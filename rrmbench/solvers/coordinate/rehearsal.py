@@ -10,7 +10,7 @@ FEW_ROWS = 8  # those of a warm-up; on more, which kernels are called depends on
 
 
 def rehearse(problem):
-    """Call on a row of two entries what some problems need and others do not: both forms, growth, conjugate gradients."""
+    """Call on a row of two entries what only some problems need: both forms, growth, conjugate gradients."""
     x = np.array([1.0, 2.0])
     indptr = np.array([0, 2], dtype=problem.X.rows.indptr.dtype)
     rows = Rows(indptr, np.arange(2, dtype=np.uint32), x, np.array([5.0]))
