@@ -80,7 +80,9 @@ def test_solvers_of_linear_convergence(known, solver):
     assert p.primal(found.w) == pytest.approx(p.primal(w), rel=1e-8)
 
 
-@pytest.mark.parametrize("solver", ["coordinate_descent", "working_sets", "fista", "gd", {"name": "svrg", "step_scale": 0.25}], ids=str)
+@pytest.mark.parametrize(
+    "solver", ["coordinate_descent", "working_sets", "fista", "gd", {"name": "svrg", "step_scale": 0.25}], ids=str
+)
 def test_the_lasso_by_solvers_that_need_no_strong_convexity(solver):
     w, p = lasso()
     found = solve(p, solver, passes=6000, relative_gap=1e-9, growth=1.2)

@@ -103,14 +103,14 @@ def grid():
 @pytest.mark.parametrize(("solver", "kind"), list(grid()))
 def test_passes_and_checks_are_what_was_touched(solver, kind):
     """Never less at any iterate, from nothing and from a start; more by products with 0 alone if every step moves."""
-    most = 2.0 if solver["name"] in SKIPPING else np.inf if solver["name"] in COPYING else 1.0
+    most = 2.0 if solver["name"] in SKIPPING else 1.0
     for p, solve, reduction in cases(kind, solver):
         for start in None, after_a_pass(solve, p):
             X = Touched(p.X)
             for it in islice(solve(replace(p, X=X), start, Rng(0)), 60):
                 counted, free = it.passes + it.checks, X.zeros / 2.0
                 assert counted >= X.passes - 1e-9, (reduction, start)
-                assert counted <= most * X.passes + free + 1e-9, (reduction, start)
+                assert counted <= most * X.passes + free + 1e-9 or solver["name"] in COPYING, (reduction, start)
                 if counted > 9.0:
                     break
             assert counted > 5.0

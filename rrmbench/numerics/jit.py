@@ -42,10 +42,10 @@ _expose("step", lambda self, p, b, y, q: self.instance_class.step)
 _expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
 
 # a quadratic model, `rrmbench.numerics.quadratic_descent`
-_expose("slope", lambda self, j, state: self.instance_class.slope)
-_expose("move", lambda self, j, step, state: self.instance_class.move)
-_expose("reads", lambda self, j: self.instance_class.reads)
-_expose("square", lambda self, v, state: self.instance_class.square)
+_expose("slope_along", lambda self, j, state: self.instance_class.slope_along)
+_expose("move_along", lambda self, j, step, state: self.instance_class.move_along)
+_expose("reads_along", lambda self, j: self.instance_class.reads_along)
+_expose("square_of", lambda self, v, state: self.instance_class.square_of)
 
 # the former names, for the kernels of plug-ins (`rrmbench.former_names`); a field is one under both of its names
 _expose("dual", lambda self, z, y, mu: self.instance_class.dual_point)

@@ -22,23 +22,23 @@ class ByColumns(NamedTuple):
     indices: np.ndarray
     data: np.ndarray
 
-    def slope(self, j, state):
+    def slope_along(self, j, state):
         """(H v)_j."""
         total = 0.0
         for e in range(self.indptr[j], self.indptr[j + 1]):
             total += self.data[e] * state[self.indices[e]]
         return total
 
-    def move(self, j, step, state):
+    def move_along(self, j, step, state):
         """v_j += step."""
         for e in range(self.indptr[j], self.indptr[j + 1]):
             state[self.indices[e]] += self.data[e] * step
 
-    def reads(self, j):
-        """The numbers that `slope` and `move` read."""
+    def reads_along(self, j):
+        """The numbers that `slope_along` and `move_along` read."""
         return 2 * (self.indptr[j + 1] - self.indptr[j])
 
-    def square(self, v, state):
+    def square_of(self, v, state):
         """v^T H v."""
         total = 0.0
         for i in range(state.shape[0]):
@@ -51,18 +51,18 @@ class ByMatrix(NamedTuple):
 
     matrix: np.ndarray
 
-    def slope(self, j, state):
+    def slope_along(self, j, state):
         return state[j]
 
-    def move(self, j, step, state):
+    def move_along(self, j, step, state):
         line = self.matrix[j]
         for k in range(state.shape[0]):
             state[k] += step * line[k]
 
-    def reads(self, j):
+    def reads_along(self, j):
         return self.matrix.shape[0]
 
-    def square(self, v, state):
+    def square_of(self, v, state):
         total = 0.0
         for j in range(state.shape[0]):
             total += v[j] * state[j]
@@ -83,22 +83,22 @@ def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilt
     for k in range(which.shape[0]):
         j = which[k]
         total = curvatures[j] + s
-        x = (curvatures[j] * w[j] - g[j] - H.slope(j, state) + linear[j]) / total
+        x = (curvatures[j] * w[j] - g[j] - H.slope_along(j, state) + linear[j]) / total
         new = regularizer.prox(x, 1.0 / total)
         step = new - w[j]
         tilts[j], moved[k] = total * (x - new), step != 0.0
-        read += H.reads(j)
+        read += H.reads_along(j)
         if step != 0.0:
             w[j] = new
             greatest = max(greatest, total * step * step)
-            H.move(j, step, state)
+            H.move_along(j, step, state)
     return greatest, read
 
 
 @kernel
 def value(H, regularizer, s, linear, g, w0, w, state):
     """Q(w)."""
-    total = 0.5 * H.square(w - w0, state)
+    total = 0.5 * H.square_of(w - w0, state)
     for j in range(w.shape[0]):
         total += g[j] * (w[j] - w0[j]) + 0.5 * s * w[j] * w[j] - linear[j] * w[j] + regularizer.psi(w[j])
     return total
@@ -109,7 +109,7 @@ def reads(H, which):
     """The numbers that a step on each coordinate of `which` reads."""
     total = 0
     for k in range(which.shape[0]):
-        total += H.reads(which[k])
+        total += H.reads_along(which[k])
     return total
 
 
@@ -118,7 +118,7 @@ def residuals(H, s, linear, g, tilts, active, w, state, r):
     """Write to r (a,) minus the derivatives of Q by the coordinates `active` (a,), tilts[j] for that of psi_j."""
     for k in range(active.shape[0]):
         j = active[k]
-        r[k] = linear[j] - g[j] - H.slope(j, state) - s * w[j] - tilts[j]
+        r[k] = linear[j] - g[j] - H.slope_along(j, state) - s * w[j] - tilts[j]
 
 
 @kernel
@@ -135,10 +135,10 @@ def conjugate_step(H, s, curvatures, active, r, p, before, w, state):
     u = np.zeros(state.shape[0])
     for k in range(size):
         p[k] = r[k] / (curvatures[active[k]] + s) + beta * p[k]
-        H.move(active[k], p[k], u)
+        H.move_along(active[k], p[k], u)
     Hp, curvature = np.empty(size), 0.0
     for k in range(size):
-        Hp[k] = H.slope(active[k], u) + s * p[k]
+        Hp[k] = H.slope_along(active[k], u) + s * p[k]
         curvature += p[k] * Hp[k]
     if not curvature > 0.0:
         return 0.0

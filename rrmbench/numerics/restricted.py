@@ -1,4 +1,4 @@
-"""Some columns of a sparse matrix: their entries by rows and by columns, and the products of the columns with each other.
+"""Some columns of a sparse matrix: their entries by rows and by columns, and their inner products.
 
 `place` (d,) says of every column of the whole matrix which number it has among the chosen ones, -1 for the others.
 Numbers ascend with the columns, so the entries of a row stay sorted.
@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-
 
 BLOCK = 32
 
@@ -67,7 +66,7 @@ def weighted_columns(rows, weights, columns, sqnorms):
 
 @kernel
 def pairs(rows, n):
-    """The number of products that all inner products of the columns of `rows` (n, m) consist of: sum m_i (m_i + 1)/2."""
+    """How many products the inner products of the columns of `rows` (n, m) consist of: sum m_i (m_i + 1)/2."""
     total = 0
     for i in range(n):
         m = rows.indptr[i + 1] - rows.indptr[i]
@@ -87,13 +86,13 @@ def mirror(gram):
 
 
 @kernel
-def add_products(rows, weights, fresh, matrix):
-    """Add sum_i weights[i] x_ij x_ik to matrix[j, k] where column j or column k is fresh; return the entries read.
+def add_products(rows, first, last, weights, fresh, matrix):
+    """Add sum weights[i] x_ij x_ik over first <= i < last to matrix[j, k], j >= k, where column j or k is fresh.
 
-    rows : (n, m); weights : (n,); fresh : (m,); matrix : (m, m), symmetric afterwards
+    rows : (n, m); weights : (n,); fresh : (m,); matrix : (m, m). Returns the number of entries read.
     """
     seen, read = np.empty(matrix.shape[0], np.int64), 0
-    for i in range(weights.shape[0]):
+    for i in range(first, last):
         begin, end, size = rows.indptr[i], rows.indptr[i + 1], 0
         for e in range(begin, end):
             j = rows.indices[e]
@@ -108,7 +107,6 @@ def add_products(rows, weights, fresh, matrix):
                 for f in seen[:size]:
                     line[rows.indices[f]] += x * rows.data[f]
                 read += size + 1
-    mirror(matrix)
     return read
 
 

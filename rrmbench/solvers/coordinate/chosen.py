@@ -38,7 +38,9 @@ class Chosen:
         self._part = self._rows()
         self._price = self.nnz + restricted.pairs(self._part, self.n)
         if self._matrix is not None and self._is_constant and self._fits:
-            self._extend(present, fresh)
+            matrix = np.zeros((numbers.size, numbers.size))
+            restricted.spread(self._matrix, present, matrix)
+            self._matrix, self._fresh = matrix, fresh
         else:
             self._matrix = None
 
@@ -59,26 +61,24 @@ class Chosen:
             array.flags.writeable = False  # as those of X: kernels are compiled once
         return part
 
-    def _extend(self, present, fresh):
-        matrix = np.zeros((self.numbers.size, self.numbers.size))
-        restricted.spread(self._matrix, present, matrix)
-        self.read += restricted.add_products(self._part, self._h, fresh, matrix)
-        self._matrix = matrix
-
     @property
     def _fits(self):
         return self.numbers.size**2 <= 2 * self.nnz
 
     def form(self, h, is_constant):
-        """(form, its diagonal, its state at 0) for the weights h (n,); `is_constant`: whether later ones are the same."""
+        """A generator that yields while it reads; returns (form, its diagonal, its state at 0) for the weights h (n,).
+
+        is_constant : whether all later weights are the same
+        """
         h = h / self.n
         known = is_constant and self._is_constant
         self._is_constant = is_constant
         if self._fits and (self._matrix is not None or self._price <= max(2 * CHEAP * self.nnz, self._paid)):
             if self._matrix is None or not known:
-                self._h, self._matrix = h, np.zeros((self.numbers.size, self.numbers.size))
-                every = np.ones(self.numbers.size, dtype=np.bool_)
-                self.read += restricted.add_products(self._part, h, every, self._matrix)
+                self._matrix = np.zeros((self.numbers.size, self.numbers.size))
+                self._fresh = np.ones(self.numbers.size, dtype=np.bool_)
+            if self._fresh.any():
+                yield from self._multiply(h)
             return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
         if self._by_columns is None or not known:
             self._root, self._sqnorms = np.sqrt(h), np.zeros(self.numbers.size)
@@ -87,7 +87,18 @@ class Chosen:
             self._by_columns = ByColumns(indptr, *_room(self.nnz))
             restricted.weighted_columns(self._part, self._root, self._by_columns, self._sqnorms)
             self.read += self.nnz
+            yield
         return self._by_columns, self._sqnorms, np.zeros(self.n)
+
+    def _multiply(self, h):
+        """The inner products of the fresh columns, in blocks of rows of about a quarter of a pass."""
+        step = max(1, int(self.n * self.rows.indptr[-1] / (2.0 * max(self._price, 1.0))))
+        for first in range(0, self.n, step):
+            last = min(first + step, self.n)
+            self.read += restricted.add_products(self._part, first, last, h, self._fresh, self._matrix)
+            yield
+        restricted.mirror(self._matrix)
+        self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
 
     def spent(self, form, read):
         """Count what was read of a form: of columns, entries of X."""

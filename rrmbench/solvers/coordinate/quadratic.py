@@ -65,7 +65,7 @@ class Quadratic:
         return potential
 
     def extrapolate(self, active):
-        """A generator: conjugate gradients on the coordinates `active` (a,), after a sweep over them, as if every psi_j were affine, as far as Q falls.
+        """A generator: conjugate gradients on `active` (a,) after a sweep, as if every psi_j were affine, if Q falls.
 
         There are more steps the next time if they went all the way, fewer if a kink of some psi_j was in between.
         """
@@ -74,6 +74,7 @@ class Quadratic:
         quadratic_descent.residuals(self.H, self.s, self.linear, self.g, self._tilts, active, w, state, r)
         reads = quadratic_descent.reads(self.H, active)
         self.read += reads // 2
+        yield
         now = first = 0.0
         for _ in range(self._length):
             now = quadratic_descent.conjugate_step(self.H, self.s, self.curvatures, active, r, p, now, w, state)

@@ -10,7 +10,7 @@ FEW_ROWS = 8  # those of a warm-up; on more, which kernels are called depends on
 
 
 def rehearse(problem):
-    """Call on a row of two entries what some problems need and others do not: both forms, growth, conjugate gradients."""
+    """Call on a row of two entries what only some problems need: both forms, growth, conjugate gradients."""
     x = np.array([1.0, 2.0])
     indptr = np.array([0, 2], dtype=problem.X.rows.indptr.dtype)
     rows = Rows(indptr, np.arange(2, dtype=np.uint32), x, np.array([5.0]))
@@ -22,7 +22,7 @@ def rehearse(problem):
             chosen.grow(numbers)
             if not is_cheap:
                 chosen.make_dear()
-            H, curvatures, state = chosen.form(np.ones(1), True)
+            H, curvatures, state = outcome(chosen.form(np.ones(1), True))
             zeros = np.zeros(numbers.size)
             model = Quadratic(H, curvatures, state, problem.regularizer, 1.0, zeros, zeros - 1.0, zeros)
             for _ in model.descend(0.0):
@@ -30,3 +30,12 @@ def rehearse(problem):
             for _ in model.extrapolate(numbers):
                 pass
             chosen.outputs(model)
+
+
+def outcome(generator):
+    """What a generator returns in the end."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value

@@ -40,16 +40,17 @@ def working_sets(problem, start, rng):
     if problem.n <= FEW_ROWS:
         rehearse(problem)
     state = State(problem, w)
+    yield state.iterate()
     while True:
-        state.grow()
-        model, is_bound = state.model()
+        yield from state.grow()
+        model, is_bound = yield from state.model()
         at, read = state.passes, 0
         for _ in model.descend(ACCURACY * state.greatest):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
-            if state.passes - at >= OFTEN:
-                at = state.passes
+            if state.passes - at >= min(OFTEN, 1.0 - state.share):  # one more sweep may not make it more than a pass
                 yield state.halfway(model) if is_bound else state.iterate()
+                at = state.passes
         state.move(model, is_bound)
         yield state.iterate()
 
@@ -83,8 +84,13 @@ class State:
     def iterate(self):
         return Iterate(self.w, self.b, self.passes)
 
+    @property
+    def share(self):
+        """The passes of a sweep over the working set."""
+        return self.chosen.nnz / self._nnz
+
     def grow(self):
-        """Add coordinates to the working set, and know the greatest potential."""
+        """A generator of iterates: add coordinates to the working set, and know the greatest potential."""
         present, d = self.chosen.numbers, self.w.size
         u = np.empty(d)
         x = (self._curvatures * self.w - self.g + self.linear) / self._total
@@ -97,21 +103,32 @@ class State:
             return
         room = max(SMALLEST, present.size)
         if present.size + min(more.size, room) > d // 2:
-            self.chosen.grow(np.arange(d))
-            return
-        if more.size > room:
+            more = np.flatnonzero(np.isin(np.arange(d), present, invert=True))
+        elif more.size > room:
             more = more[np.argpartition(potential[more], -room)[-room:]]
         self.chosen.grow(np.sort(np.concatenate([present, more])))
+        yield self.iterate()
 
     def model(self):
-        """(the `Quadratic` of P on the working set at w, whether it bounds P from above)."""
+        """A generator of iterates; returns (the `Quadratic` of P at w on the set, whether it bounds P from above)."""
         problem, W = self.problem, self.chosen.numbers
         bound = problem.smoothness
         h = problem.loss_dual(self.z + SPREAD) - problem.loss_dual(self.z - SPREAD)
         h /= 2.0 * SPREAD
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
         h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
-        H, curvatures, state = self.chosen.form(h, is_bound)
+        form, at = self.chosen.form(h, is_bound), self.passes
+        while True:
+            try:
+                next(form)
+            except StopIteration as ready:
+                H, curvatures, state = ready.value
+                break
+            if self.passes - at >= OFTEN:
+                yield self.iterate()
+                at = self.passes
+        if self.passes > at:
+            yield self.iterate()
         rest = (problem.regularizer, problem.strong_convexity, self.linear[W], self.g[W], self.w[W])
         return Quadratic(H, _positive(curvatures), state, *rest), is_bound
 
