@@ -27,7 +27,7 @@ def spec(run_spec, seconds, shape=None):
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
         solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca_shrinking"
     elif {"rows", "coordinate", "scalar", "smooth"} <= has:
-        solver = "coordinate_descent"
+        solver = "working_sets"
     elif "conjugate_prox" not in has:
         ways = {"smooth": "none", "strongly_convex": "solve_dual"}
         solver, reduction = "agm_ef", next((way for trait, way in ways.items() if trait in has), "adapt_smooth")
