@@ -13,6 +13,7 @@ from rrmbench.errors import RrmbenchError, listed, nearest, printable, shown
 
 # what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
 NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "generated", "makers", "origin", "places", "sources")
+COMPILED = ("decimal_floats", "libsvm_rows")  # what reads large files
 LABELS = ("binary", "classes", "sequences", "targets", "any")
 
 
@@ -74,7 +75,8 @@ def from_source(block, labels="binary"):
 
 def files():
     """The files whose code makes the arrays: an edit of one of them makes new arrays."""
-    return [file for file in sorted(Path(__file__).parent.glob("*.py")) if file.stem not in NOT_COMPUTING]
+    own = [file for file in sorted(Path(__file__).parent.glob("*.py")) if file.stem not in NOT_COMPUTING]
+    return own + [fingerprint.PACKAGE / "numerics" / f"{name}.py" for name in COMPILED]
 
 
 def code():
