@@ -118,7 +118,7 @@ def test_passes_and_checks_are_what_was_touched(solver, kind):
 
 def test_the_counting_view_of_a_problem():
     """Half a pass per product, none for X w at w = 0; the problem itself and its other views do not see it."""
-    p = problem("dense", {"name": "gd"}, 0.02)
+    p = problem("dense", "gd", 0.02)
     view, other, w = p.counted(), p.counted(), np.linspace(-1.0, 1.0, 5)
     np.testing.assert_array_equal(view.outputs(np.zeros(5)), np.zeros(N))
     assert view.X.passes == 0.0

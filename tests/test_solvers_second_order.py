@@ -210,7 +210,7 @@ def spec(loss="logistic", regularizer="l2", **data):
         (spec("squared", bias="minimized"), (3000, 10**6), "direct"),
         (spec("squared"), (3001, 3001), "newton_cg"),
         (spec("squared"), None, "newton_cg"),
-        (spec("squared", "l1"), (9, 9), "coordinate_descent"),
+        (spec("squared", "l1"), (9, 9), "working_sets"),
         (spec("hinge"), (9, 9), "prox_sdca_shrinking"),
         (spec("hinge", bias="free"), (9, 9), "pdprox_restarted"),
     ],
