@@ -77,10 +77,8 @@ def test_a_template_keeps_its_promises(lab, kind, options):
 def test_new_never_overwrites(lab):
     (lab.folder / "test_fourth_of_mine.py").write_text("keep")
     ran = new(lab, "solver", "fourth_of_mine")
-    assert (ran.code, ran.err) == (
-        2,
-        f"rrmbench: {lab.folder}/test_fourth_of_mine.py: it exists, and is not overwritten; choose another name or folder (-o)\n",
-    )
+    said = "it exists, and is not overwritten; choose another name or folder (-o)"
+    assert (ran.code, ran.err) == (2, f"rrmbench: {lab.folder}/test_fourth_of_mine.py: {said}\n")
     assert not (lab.folder / "fourth_of_mine.py").exists()
 
 

@@ -12,7 +12,8 @@ with a multiplier u and the square (rho/2) ||w - x||^2 [Boyd et al. 2011, sectio
     u      u + rho (w - x), in the subdifferential of Psi at x
 
 so u is in the domain of Psi*, and v(b) - u = rho (w - x) of the step before vanishes with w - x: b needs little scaling
-then. rho grows where w is far from x beside the way of x, and falls where it is near. [Boyd et al. 2011, section 3.4.1]
+then. rho grows where w is far from x beside the way of x, and falls where it is near
+[Boyd et al. 2011, section 3.4.1].
 Tasks and entries of a matrix are rows of the model laid out as a vector.
 """
 

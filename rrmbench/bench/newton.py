@@ -44,14 +44,22 @@ def _solve_passes(problem: Problem) -> float:
 
 
 def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield (phi'(X u) of an outer step, the passes that it took beside products with X), until they are `passes`."""
+    """Yield (phi'(X u) of an outer step, the passes that it took beside products with X), until they are `passes`.
+
+    It ends before where a step has not raised D.
+    """
     X = problem.X.columns()
     G = (X.T @ X).toarray() / problem.n
     mean, step, cost = float(np.trace(G)) / G.shape[0], _solve_passes(problem), _gram_passes(problem)
-    b, spent, outer = problem.loss_dual(problem.X.forward(w)), cost, 0
+    b, spent, outer, best = problem.loss_dual(problem.X.forward(w)), cost, 0, -np.inf
     while mean > 0.0 and spent + INNER * step + 1.5 <= passes:
         sigma = RIDGES[min(outer, len(RIDGES) - 1)] * mean
-        u, steps = _minimized(problem, G + sigma * np.eye(w.size), problem.X.adjoint(b) / problem.n, w)
+        g = problem.X.adjoint(b) / problem.n
+        dual, _ = problem.dual_at(-g, b)
+        if outer > 1 and not dual > best:
+            return
+        best = max(best, dual)
+        u, steps = _minimized(problem, G + sigma * np.eye(w.size), g, w)
         if np.array_equal(u, w):
             return
         w, b, cost = u, problem.loss_dual(problem.X.forward(u)), cost + steps * step

@@ -28,9 +28,9 @@ from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
 
-SHARE = 0.25  # of the passes of the run, which all polishing takes at most
-ALONG = 0.5  # of this share, which it takes before the last point, where a gap ends the run
-UNCOUNTED = 10.0  # passes at the last point of a solver that counts none
+SHARE = 0.5  # of the passes of the run, which all polishing takes at most
+ALONG = 0.25  # of this share, which it takes before the last point, where a gap ends the run
+UNCOUNTED = 20.0  # passes at the last point of a solver that counts none
 STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
@@ -116,7 +116,7 @@ class Polisher:
         work : the passes of the run so far, checks included; NaN of a solver that counts none
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
-            target, the gap is looked at whenever the passes have grown by a quarter, and half of the share may go where
+            target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go where
             it has not fallen to a half
         """
         gap, end = primal - self._certifier.dual, self._end(work, target, last)
