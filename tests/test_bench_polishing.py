@@ -134,7 +134,7 @@ def test_the_run_is_the_same_but_for_its_bounds(solver, unpolished):
 def test_a_run_that_is_too_short_is_not_polished():
     trace, _ = traced(lasso(1e-2)[1], "fista", passes=8)
     assert trace.evaluation_passes == 0.0
-    assert not Polisher.may_polish(15)
+    assert not Polisher.may_polish(8)
     assert Polisher.may_polish(40)
 
 

@@ -116,8 +116,8 @@ class Polisher:
         work : the passes of the run so far, checks included; NaN of a solver that counts none
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
-            target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go where
-            it has not fallen to a half
+            target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
+            where it has not fallen to a half
         """
         gap, end = primal - self._certifier.dual, self._end(work, target, last)
         if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
