@@ -130,6 +130,18 @@ def test_the_memory_of_large_runs_is_told(lab):
     assert "memory" not in lab.cli("show", lab.out / "small").out
 
 
+def test_passes_of_evaluation_are_told(lab):
+    found = [stored.result(stored.spec(seed=seed), evaluation_passes=spent) for seed, spent in enumerate((0.0, 7.5))]
+    stored.experiment(lab.out / "toy", found)
+    work = sum(result.trace["passes"][-1] + result.trace["checks"][-1] for result in found)
+    told = f"better bounds took 8 passes of evaluation, beside {work:,.0f} of the solvers"
+    assert told in lab.cli("show", lab.out / "toy").out
+    content = json.loads(lab.cli("show", lab.out / "toy", "--json").out)
+    assert content["experiments"][0]["problems"][0]["methods"][0]["evaluation_passes"] == 7.5
+    stored.experiment(lab.out / "none", found[:1])
+    assert "better bounds" not in lab.cli("show", lab.out / "none").out
+
+
 def test_experiments_without_a_match_are_left_out(lab, folder):
     stored.experiment(lab.out / "f", results("other"))
     assert "e: 20 of 21 runs" in show(lab) and "f: 18 runs" in show(lab)

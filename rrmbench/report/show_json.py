@@ -3,7 +3,7 @@
 import json
 import math
 
-from rrmbench.report import memory
+from rrmbench.report import resources
 from rrmbench.report.methods import COSTS
 
 SCHEMA_VERSION = 1
@@ -60,7 +60,8 @@ def _method(method):
         "tuned": _tuned(method.choice),
         "final": {name: _spread(method.final(name)) for name in _FINAL},
         "levels": [_level(reached) for reached in method.reached],
-        "memory": memory.greatest(method.runs),
+        "memory": resources.greatest(method.runs),
+        "evaluation_passes": resources.evaluation_passes(method.runs),
         "ended_badly": [
             {"seed": run.keys["seed"], "status": run.status, "reason": run.result.reason}
             for run in method.runs

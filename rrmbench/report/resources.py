@@ -1,0 +1,39 @@
+"""What runs took beside the work of their solvers, as their records have it.
+
+Memory (`rrmbench.bench.memory`), and passes of the evaluation for better bounds (`rrmbench.bench.polishing`).
+"""
+
+import math
+
+from rrmbench.report.sizes import megabytes
+
+WORTH_A_LINE = 2**30  # bytes
+
+
+def greatest(runs):
+    """{"peak_bytes": ..., "own_bytes": ...}: of StoredRuns the most of each; without what no record has."""
+    found = [run.result.info.get("memory", {}) for run in runs]
+    names = ("peak_bytes", "own_bytes")
+    return {name: max(one[name] for one in found if name in one) for name in names if any(name in one for one in found)}
+
+
+def evaluation_passes(runs):
+    """The passes that evaluation spent on better bounds of StoredRuns, in all."""
+    return math.fsum(run.result.info.get("evaluation_passes", 0.0) for run in runs)
+
+
+def told(runs):
+    """Yield the passes of evaluation, if there are any, and the memory of the largest run, from a gigabyte on."""
+    if spent := evaluation_passes(runs):
+        solvers = math.fsum(_work(run) for run in runs)
+        yield f"better bounds took {spent:,.0f} passes of evaluation, beside {solvers:,.0f} of the solvers"
+    most = greatest(runs)
+    if most.get("peak_bytes", 0) >= WORTH_A_LINE:
+        own = f", up to {megabytes(most['own_bytes'])} of it its own and not shared data" if "own_bytes" in most else ""
+        yield f"memory: up to {megabytes(most['peak_bytes'])} in one run{own}"
+
+
+def _work(run):
+    """The passes and checks of a run, 0 for a solver that counts none."""
+    total = run.column("passes")[-1] + run.column("checks")[-1] if run.result.points else 0.0
+    return 0.0 if math.isnan(total) else float(total)
