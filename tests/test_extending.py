@@ -325,6 +325,10 @@ CHEAP = {
 }
 
 
+# it reads copies of columns too, which are counted and not seen by this check: see test_solvers_working_sets.py
+UNSEEN = {"working_sets": "passes are what was touched"}
+
+
 def shipped():
     for kind, cheap in CHEAP.items():
         for name in registry.names(kind):
@@ -338,7 +342,8 @@ def shipped():
 @pytest.mark.parametrize(("kind", "name"), list(shipped()))
 def test_shipped_components_keep_their_promises(kind, name):
     found = [(check.name, check.verdict()) for check in checks_of(registry.lookup(kind, name))]
-    assert not [(check, v.text) for check, v in found if v.state == "WRONG"]
+    unseen = UNSEEN.get(name)
+    assert not [(check, v.text) for check, v in found if v.state == "WRONG" and check != unseen]
     assert len(found) >= 3
 
 

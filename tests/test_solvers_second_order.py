@@ -17,7 +17,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Flattened
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.second_order import gram
-from rrmbench.solvers.second_order.curvature import Curvature, curvatures
+from rrmbench.solvers.second_order.curvature import Curvature, curvatures, squares_of
 
 L2 = {"name": "l2", "strength": 0.03}
 
@@ -172,7 +172,7 @@ def test_products_with_the_second_derivative(bias):
 
     rng = np.random.default_rng(0)
     w, q = rng.normal(size=(2, *p.shape))
-    curvature = Curvature(p.counted(), p.X.forward(w))
+    curvature = Curvature(p.counted(), p.X.forward(w), squares_of(p))
     product, outputs = curvature.product(q)
     slope = (gradient(w + 1e-5 * q) - gradient(w - 1e-5 * q)) / 2e-5
     np.testing.assert_allclose(product, slope, atol=1e-8)
@@ -188,7 +188,7 @@ def test_rows_without_curvature_are_not_read():
     """Of the squared hinge, those beyond the kink; X p is whole all the same."""
     p = biased(sparse(60, 9, density=1.0), "squared_hinge", "none").counted()
     z = 2.0 * p.y * (np.arange(60) < 45)
-    curvature, q = Curvature(p, z), np.linspace(-1.0, 1.0, 9)
+    curvature, q = Curvature(p, z, squares_of(p)), np.linspace(-1.0, 1.0, 9)
     _, outputs = curvature.product(q)
     assert p.X.passes == pytest.approx(0.25)
     curvature.complete(q, outputs)

@@ -31,20 +31,26 @@ def _derivatives(problem, z):
     return b
 
 
+def squares_of(problem):
+    """The diagonal of the second derivative of the squares in Psi, l2 + kappa, kappa for a free bias; shaped like w."""
+    squares = np.full(problem.shape, problem.l2 + problem.kappa)
+    if problem.free_bias:
+        squares[-1] = problem.kappa
+    return squares
+
+
 class Curvature:
-    """The second derivative H = (1/n) X^T D X + S of P, D that of the losses, S = diag(l2 + kappa), kappa for a bias.
+    """The second derivative H = (1/n) X^T D X + diag(S) of P, D that of the losses, S that of the squares.
 
     With a minimized bias D is diag(c) - c c^T / sum(c), c the curvatures.
 
     problem : with a counting view of X, whose passes grow. Where there are rows, those with no curvature are not read
     z : (n,) X w
+    squares : S, shaped like w
     """
 
-    def __init__(self, problem, z):
-        self.problem, self.c = problem, curvatures(problem, z)
-        self.squares = np.full(problem.shape, problem.l2 + problem.kappa)
-        if problem.free_bias:
-            self.squares[-1] = problem.kappa
+    def __init__(self, problem, z, squares):
+        self.problem, self.c, self.squares = problem, curvatures(problem, z), squares
         self.by_rows = hasattr(problem.X, "rows") and not problem.minimized_bias
         if self.by_rows:
             self.seen, self.unseen = np.flatnonzero(self.c > 0.0), np.flatnonzero(self.c == 0.0)

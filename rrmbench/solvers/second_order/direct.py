@@ -6,6 +6,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
+from rrmbench.solvers.second_order.curvature import squares_of
 from rrmbench.solvers.second_order.gram import add_gram
 
 LARGEST = 3000  # min(n, d), of which n is the number of samples and d the number of entries of w
@@ -46,14 +47,14 @@ def _primal(problem, w, G):
     """Newton's steps from w; G = X^T X."""
     n = problem.n
     G /= n
-    G.flat[:: G.shape[0] + 1] += _squares(problem).reshape(-1)
+    G.flat[:: G.shape[0] + 1] += squares_of(problem).reshape(-1)
     if problem.minimized_bias:
         mean = problem.X.adjoint(np.ones(n)).reshape(-1, 1) / n
         G = np.block([[G, mean], [mean.T, np.ones((1, 1))]])
     solve = solver_of(G)
     b = problem.loss_dual(problem.outputs(w))
     while True:
-        gradient = problem.X.adjoint(b) / n + _squares(problem) * w
+        gradient = problem.X.adjoint(b) / n + squares_of(problem) * w
         if problem.center is not None:
             gradient -= problem.kappa * problem.center
         right = np.zeros(G.shape[0])
@@ -93,14 +94,6 @@ def _dual(problem, w, G):
             w[-1] = bias
         z = problem.X.forward(w)
         yield Iterate(w, b, problem.X.passes)
-
-
-def _squares(problem):
-    """The diagonal of the second derivative of Psi, shaped like w."""
-    squares = np.full(problem.shape, problem.l2 + problem.kappa)
-    if problem.free_bias:
-        squares[-1] = problem.kappa
-    return squares
 
 
 def solver_of(G):
