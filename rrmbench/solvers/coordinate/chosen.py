@@ -92,7 +92,7 @@ class Chosen:
 
     def _multiply(self, h):
         """The inner products of the fresh columns, in blocks of rows of about a quarter of a pass."""
-        step = max(1, int(self.n * self.rows.indptr[-1] / (2.0 * max(self._price, 1.0))))
+        step = max(1, int(self.n * float(self.rows.indptr[-1]) / (2.0 * max(self._price, 1.0))))
         for first in range(0, self.n, step):
             last = min(first + step, self.n)
             self.read += restricted.add_products(self._part, first, last, h, self._fresh, self._matrix)
