@@ -58,7 +58,7 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes.
     """
     z, rng = problem.X.forward(w), Rng(0)
-    sigma = STRENGTH * _curvature(problem, w, z) / problem.n
+    sigma = STRENGTH * dual_splitting.mean_smoothness(problem, w, z) / problem.n
     if not 0.0 < sigma < math.inf:
         return
     stage, spent = problem.regularized(sigma, w), 2.0
@@ -79,14 +79,6 @@ def ascend_by_products(
 ) -> Iterator[tuple[np.ndarray, float]]:
     """As `rrmbench.bench.dual_ascent.ascend`, whose passes are all products with X."""
     return ((b, 0.0) for b in dual_ascent.ascend(problem, w, b, passes))
-
-
-def _curvature(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
-    """The mean smoothness of phi(x_i.w) in w; of a loss with kinks, as smoothed by P(w)/G^2."""
-    smoothness = problem.smoothness
-    if not math.isfinite(smoothness):
-        smoothness = problem.lipschitz**2 / problem.primal(w, z)
-    return smoothness * float(problem.X.sqnorms.mean())
 
 
 def _finite(value: float) -> float:
