@@ -2,13 +2,16 @@
 
 from itertools import takewhile
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from rrmbench import registry
 from rrmbench.bench.trace import warm_up
 from rrmbench.extending import problems
 from rrmbench.numerics import jit
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
 
 PASSES = 60.0
 NAMES = [n for n in registry.names("solver") if ".peers." not in registry.lookup("solver", n).build.__module__]
@@ -24,11 +27,24 @@ def signatures():
 def test_a_run_needs_no_kernel_that_the_warm_up_has_not_called(name):
     solve = registry.build_solver({"name": name}, {"name": "none"})
     for loss, psi in problems.taken_by(solve.needs, "sparse rows")[:2]:
-        problem = problems.problem_of("sparse rows", loss, psi)
-        for compiled in jit._kernels:
-            compiled._reset_overloads()
-        warm_up(problem, solve)
-        ready = signatures()
-        for _ in takewhile(lambda x: x.passes + x.checks < PASSES, solve(problem, None, Rng(0))):
-            pass
-        assert not signatures() - ready, (loss, psi)
+        assert not called_after_the_warm_up(problems.problem_of("sparse rows", loss, psi), solve), (loss, psi)
+
+
+def test_the_direct_solver_on_shapes_that_differ_from_those_of_its_warm_up():
+    solve = registry.build_solver({"name": "direct"}, {"name": "none"})
+    for n, d, density in (100, 70, 1.0), (70, 100, 1.0), (60, 12, 0.2), (12, 60, 0.2):
+        X = np.random.default_rng(0).normal(size=(n, d))
+        X[np.random.default_rng(1).uniform(size=X.shape) > density] = 0.0
+        problem = Problem(csr_array(X), np.sign(X[:, 0] + 0.1), "squared", {"name": "l2", "strength": 0.1})
+        assert not called_after_the_warm_up(problem, solve), (n, d)
+
+
+def called_after_the_warm_up(problem, solve):
+    """The kernels, by signature, that a run needs and its warm-up did not call."""
+    for compiled in jit._kernels:
+        compiled._reset_overloads()
+    warm_up(problem, solve)
+    ready = signatures()
+    for _ in takewhile(lambda x: x.passes + x.checks < PASSES, solve(problem, None, Rng(0))):
+        pass
+    return signatures() - ready

@@ -28,6 +28,9 @@ def add_gram(X, of_columns, G):
     reads = np.concatenate(([0], np.cumsum(m * (m + 3) // 2)))
     dense = size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0)
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
+    # both kernels are called, on no row, so that the few rows of a warm-up call them too
+    scatter(indptr, indices, data, 0, np.zeros((0, size)))
+    add_pairs(indptr, indices, data, 0, 0, G)
     for begin, end in _parts(reads, a_pass, max(BLOCK // size, 1) if dense else None):
         if dense:
             block = np.zeros((end - begin, size))
@@ -43,8 +46,11 @@ def add_gram(X, of_columns, G):
 
 def _columns(X):
     """The columns of X in the form of `Rows`."""
-    columns = X.columns()
-    return columns.indptr, columns.indices.astype(np.uint32), columns.data
+    columns, rows = X.columns(), X.rows
+    arrays = columns.indptr.astype(rows.indptr.dtype), columns.indices.astype(np.uint32), columns.data
+    for array in arrays:
+        array.flags.writeable = False  # as those of the rows: kernels are compiled once
+    return arrays
 
 
 def _parts(reads, a_pass, rows):
