@@ -49,7 +49,8 @@ def _columns(X):
     columns, rows = X.columns(), X.rows
     arrays = columns.indptr.astype(rows.indptr.dtype), columns.indices.astype(np.uint32), columns.data
     for array in arrays:
-        array.flags.writeable = False  # as those of the rows: kernels are compiled once
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False  # as those of the rows: kernels are compiled once
     return arrays
 
 
