@@ -98,7 +98,7 @@ def bounds(p, w, b, passes):
 
 
 @each_problem
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 def test_bounds_grow_and_come_near_to_the_optimum_of_cvxpy(name):
     p, least = problem(name), optimum(name)
     values, _ = bounds(p, np.zeros(p.shape), np.zeros(p.output_shape), 400.0)
@@ -115,7 +115,7 @@ def split_bounds(p, w, b, passes):
 
 
 @pytest.mark.parametrize("name", SPLIT)
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 def test_splitting_comes_near_to_the_optimum_of_cvxpy(name):
     p, least = problem(name), optimum(name)
     values = split_bounds(p, np.zeros(p.shape), np.zeros(p.output_shape), 600.0)

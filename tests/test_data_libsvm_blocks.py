@@ -49,7 +49,7 @@ def blocks(monkeypatch):
     monkeypatch.setattr(libsvm_blocks, "BLOCK", 16)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(values=st.lists(numbers, min_size=1, max_size=20))
 @example(values=["9007199254740993", "-0", "5e-324", "2.2250738585072011e-308", "1e23", "8.5e-05", "1e-400", "4e-343"])
 @example(

@@ -163,7 +163,7 @@ def biased(lab, n=40):
     return {"path": "biased.txt", "bias": "minimized", "split": 0.7}
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("loss", "regularizer"), [("hinge", L2_SVM), ("squared", L1_SVM), ("logistic", L2_SVM), ("absolute", L1_SVM)]
 )

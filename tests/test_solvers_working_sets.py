@@ -49,7 +49,7 @@ def iterates(p, passes, start=None):
             return
 
 
-@pytest.mark.core(6)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("regularizer", REGULARIZERS.values(), ids=REGULARIZERS)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_optimum_of_coordinate_descent(loss, regularizer):
