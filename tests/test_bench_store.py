@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rrmbench.bench import statuses, stored_files
+from rrmbench.bench import stored_files
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
+from rrmbench.data import checksums
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
 
@@ -272,7 +273,7 @@ def test_statuses_are_those_of_the_files_whatever_the_index_says(tmp_path, monke
     results = [stored.result(stored.spec(seed=seed)) for seed in range(3)]
     experiment = stored.experiment(tmp_path / "e", results)
     first, second, third = (one.run for one in results)
-    monkeypatch.setattr(statuses, "SETTLED", 0.0)  # files are remembered at once
+    monkeypatch.setattr(checksums, "SETTLED", 0.0)  # files are remembered at once
     done = dict.fromkeys((first, second, third), "done")
     assert experiment.statuses() == done
     read, looked = Experiment.read, []
@@ -296,7 +297,7 @@ def test_statuses_are_those_of_the_files_whatever_the_index_says(tmp_path, monke
 def test_files_of_this_moment_are_read_again(tmp_path, monkeypatch):
     result = stored.result(stored.spec())
     experiment = stored.experiment(tmp_path / "e", [result])
-    monkeypatch.setattr(statuses, "SETTLED", 1e9)
+    monkeypatch.setattr(checksums, "SETTLED", 1e9)
     assert experiment.statuses() == {result.run: "done"}
     monkeypatch.setattr(Experiment, "read", lambda self, run: stored.result(stored.spec(), status="timeout"))
     assert experiment.statuses() == {result.run: "timeout"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rrmbench import fingerprint
 from rrmbench.bench import records
-from rrmbench.data.checksums import SETTLED, sealed, unsealed
+from rrmbench.data.checksums import facts_of, is_settled, sealed, unsealed
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import reading, replacing
 
@@ -40,8 +40,7 @@ class Index:
             return known[1]
         self.now.pop(path.name, None)
         status = read()
-        # within one tick of the clock a further change would not show
-        if state is not None and began - state[-1] / 1e9 >= SETTLED and _state(path) == state:
+        if state is not None and is_settled(state, began) and _state(path) == state:
             self.now[path.name] = [state, status]
         return status
 
@@ -64,5 +63,5 @@ def _state(path: Path) -> list[int] | None:
     with suppress(OSError):
         found = os.lstat(path)
         if stat.S_ISREG(found.st_mode):
-            return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+            return facts_of(found)
     return None

@@ -12,6 +12,7 @@ import numpy as np
 from rrmbench.bench.metrics import model_of
 from rrmbench.bench.polishing import Polisher
 from rrmbench.bench.rules import Row, Schedule, StopRule
+from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import Certifier, contradict, suspects
@@ -21,7 +22,6 @@ from rrmbench.problem.problem import Problem
 AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use
 REST = 1e-14  # what P(w) may change by, relative to P(w): the rounding of a sum over the samples
 STALLED = 1000  # iterates without work after which a solver is given up
-WARM_UP_ROWS = 8
 WARM_UP_PASSES = 3.0
 
 

@@ -22,14 +22,23 @@ def state(path):
         found = os.stat(path)
     except (OSError, ValueError) as error:
         raise RrmbenchError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    return facts_of(found)
+
+
+def facts_of(found):
+    """The `state` in what `os.stat` or `os.lstat` has found."""
     return [found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+
+
+def is_settled(found, now):
+    """Whether a change at the time `now` would show in the state: within one tick of the clock it would not."""
+    return now - found[-1] / 1e9 >= SETTLED
 
 
 def checksum_of(path, anew=False):
     """The sha256 of a file's uncompressed content, remembered as long as the `state` of the file stays.
 
-    A file that was changed within the last two seconds is not remembered: within one tick of the clock a further
-    change would not show. `anew`: the memory is left alone.
+    A file that was changed within the last two seconds is not remembered. `anew`: the memory is left alone.
     """
     if anew:
         return streams.checksum(path)
@@ -39,7 +48,7 @@ def checksum_of(path, anew=False):
     if known is not None and known[0] == found:
         return known[1]
     checksum = streams.checksum(path)
-    if now - found[-1] / 1e9 >= SETTLED and state(path) == found:
+    if is_settled(found, now) and state(path) == found:
         # a write by another process in between can drop an entry; it is computed again then
         write_text(index, sealed(_read_index(index) | {str(path): [found, checksum]}))
     return checksum

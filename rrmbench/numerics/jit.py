@@ -10,6 +10,8 @@ from numba.extending import overload_attribute, overload_method
 
 from rrmbench.numerics.jit_cache import KernelCache
 
+WARM_UP_ROWS = 8  # of the data on which a run calls its kernels before its clock starts
+
 _kernels = []
 
 

@@ -6,8 +6,6 @@ from rrmbench.problem.operators import Rows
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.quadratic import Quadratic
 
-FEW_ROWS = 8  # those of a warm-up; on more, which kernels are called depends on the data
-
 
 def rehearse(problem):
     """Call on a row of two entries what only some problems need: both forms, growth, conjugate gradients."""

@@ -3,11 +3,12 @@
 import numpy as np
 
 from rrmbench.numerics import restricted
+from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.quadratic import Quadratic
-from rrmbench.solvers.coordinate.rehearsal import FEW_ROWS, rehearse
+from rrmbench.solvers.coordinate.rehearsal import rehearse
 
 SMALLEST = 100  # coordinates that join a working set in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all coordinates before
@@ -37,7 +38,7 @@ def working_sets(problem, start, rng):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
-    if problem.n <= FEW_ROWS:
+    if problem.n <= WARM_UP_ROWS:  # on more, which kernels are called depends on the data
         rehearse(problem)
     state = State(problem, w)
     yield state.iterate()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.jit import WARM_UP_ROWS, kernel
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.apcg import apcg_steps, combine, convexity_root
@@ -11,7 +11,6 @@ from rrmbench.solvers.sdca.prox_sdca_shrinking import thirds
 from rrmbench.solvers.sdca.steps import Exact
 
 FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
-FEW_ROWS = 8  # those of a warm-up, which calls every kernel before the clock starts
 FEWEST, FIRST_EPOCHS = 5, 10
 GUESS = 4.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
 
@@ -46,7 +45,7 @@ def apcg_shrinking(problem, start, rng):
     for seen in thirds(state, rng):
         visits += seen
         yield reported()
-        if visits >= FIRST_PASSES * n or n <= FEW_ROWS:
+        if visits >= FIRST_PASSES * n or n <= WARM_UP_ROWS:
             break
     while True:
         before, first, order = state.b.copy(), dual_of(state), rng.epoch(n)
