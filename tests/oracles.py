@@ -291,6 +291,7 @@ SOLVERS = {
     "fista": Tested({}, Reaches(1e-2)),
     "fobos": Tested({}, Reaches(0.5, 1000)),
     "gd": Tested({}, Reaches(0.1)),
+    "newton": Tested({}, Reaches(1e-9)),
     "newton_cg": Tested({}, Reaches(1e-9)),
     "pdprox_accelerated": Tested({}, Reaches(0.5)),
     "pdprox_dual": Tested({}, Reaches(0.5)),

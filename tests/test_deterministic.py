@@ -21,8 +21,12 @@ def problem_for(solver):
     named = oracles.SOLVERS[solver].oracle.problems
     if named:
         return oracles.problem(*named[0], n=60, d=12)
-    p = oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"])
-    return p if registry.lookup("solver", solver).needs <= p.traits else oracles.problem("hinge", REGULARIZERS["l2"])
+    some = (
+        oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"]),
+        oracles.problem("logistic", REGULARIZERS["l2"], n=500),  # enough for samples per feature
+    )
+    needs = registry.lookup("solver", solver).needs
+    return next((p for p in some if needs <= p.traits), oracles.problem("hinge", REGULARIZERS["l2"]))
 
 
 def bits(mapping, p, seed, count):

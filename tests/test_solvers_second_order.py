@@ -76,6 +76,34 @@ def test_newton_certifies_to_rounding(loss, bias):
     assert least_gap(p, "newton_cg") <= 1e-13 * p.primal(np.zeros(p.shape))
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "smoothed_hinge", "huber", "squared"])
+def test_newton_on_growing_samples(loss):
+    """To rounding from 0, by stages, and from far away, where whole steps would make P rise."""
+    p = biased(sparse(800, 9), loss, "none").regularized(0.02, np.linspace(-1.0, 1.0, 9))
+    for start in None, Iterate(np.full(9, 50.0)):
+        w = end(p, start)
+        assert p.gap(w, p.loss_dual(p.X.forward(w))) <= 1e-13 * p.primal(np.zeros(9))
+
+
+def end(p, start):
+    return [it.w for it in islice(registry.build_solver("newton")(p, start, Rng(0)), 400)][-1]
+
+
+def test_newton_comes_near_before_it_has_read_half_of_the_samples():
+    """To 1e-2 of P(0); rows of m entries count m (m + 3)/2 for the second derivative and 2 m beside it."""
+    p = Problem(np.random.default_rng(0).normal(size=(4000, 6)), labels(4000, "logistic"), "logistic", L2)
+    its = [(it.passes, p.primal(it.w)) for it in islice(registry.build_solver("newton")(p, None, Rng(0)), 60)]
+    assert min(P for passes, P in its if passes <= 0.5 * (2.25 + 1.0)) <= its[-1][1] + 1e-2 * its[0][1]
+    steps = [passes for (passes, P), (_, before) in zip(its[1:], its, strict=False) if P != before]
+    assert np.isclose(np.diff(steps), 2.25 + 1.0).any() and np.diff(steps).max() <= 2.25 + 1.0 + 1e-9
+
+
+def test_newton_refuses_many_features(monkeypatch):
+    monkeypatch.setattr("rrmbench.solvers.second_order.newton.LARGEST", 8)
+    with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):
+        end(biased(sparse(60, 9), "logistic", "none"), None)
+
+
 def tasks():
     rng = np.random.default_rng(0)
     X = CSR.of(sparse(30, 12))
@@ -123,9 +151,15 @@ def test_gram_matrices(n, d, seed, of_columns, dense):
         for _ in gram.add_gram(view, of_columns, G):
             assert view.passes >= before
             before = view.passes
+        chosen = np.flatnonzero(np.random.default_rng(seed).integers(2, size=A.shape[0]))
+        weights, some = 1.0 + np.arange(chosen.size) % 3, np.zeros(G.shape)
+        for _ in gram.add_gram(view, of_columns, some, chosen, weights):
+            pass
     np.testing.assert_allclose(G, A.T @ A, atol=1e-13)
+    np.testing.assert_allclose(some, A[chosen].T @ (weights[:, None] * A[chosen]), atol=1e-13)
     m = np.count_nonzero(A, axis=1)
-    assert view.passes == pytest.approx(np.sum(m * (m + 3) / 2) / (2 * max(X.nnz, 1)))
+    assert before == pytest.approx(np.sum(m * (m + 3) / 2) / (2 * max(X.nnz, 1)))
+    assert view.passes - before == pytest.approx(np.sum(m[chosen] * (m[chosen] + 3) / 2) / (2 * max(X.nnz, 1)))
 
 
 def test_a_table_is_cheap():

@@ -1,5 +1,7 @@
 """The second derivatives of the losses, and their products with models."""
 
+from functools import partial
+
 import numpy as np
 
 from rrmbench.numerics import whole_arrays
@@ -15,19 +17,22 @@ def curvatures(problem, z):
     a number between the curvatures of the two sides, of which semismooth Newton methods may take any. Of a problem that
     minimizes a bias, it is that at z + beta.
     """
-    width = WIDTH * (1.0 + np.abs(z))
     if problem.minimized_bias:
-        z = z + problem.beta(z)
+        return slopes(partial(derivatives, problem, problem.y), z + problem.beta(z), problem.smoothness)
+    return slopes(problem.loss_dual, z, problem.smoothness)
+
+
+def slopes(derivative, z, most):
+    """The slopes of a function at z (m,), between 0 and `most`."""
+    width = WIDTH * (1.0 + np.abs(z))
     up, down = z + width, z - width
-    slope = (_derivatives(problem, up) - _derivatives(problem, down)) / (up - down)
-    return np.clip(slope, 0.0, problem.smoothness)
+    return np.clip((derivative(up) - derivative(down)) / (up - down), 0.0, most)
 
 
-def _derivatives(problem, z):
-    if not problem.minimized_bias:
-        return problem.loss_dual(z)
+def derivatives(problem, y, z):
+    """(phi^mu)'(z_i) (m,) for samples with the labels y (m,) and the outputs z (m,)."""
     b = np.empty(z.shape)
-    whole_arrays.loss_dual(problem.loss, problem.mu, z, problem.y, b)
+    whole_arrays.loss_dual(problem.loss, problem.mu, z, y, b)
     return b
 
 

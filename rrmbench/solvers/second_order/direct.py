@@ -1,13 +1,12 @@
 """The exact solution of ridge regression."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import squares_of
-from rrmbench.solvers.second_order.gram import add_gram
+from rrmbench.solvers.second_order.gram import add_gram, solver_of
 
 LARGEST = 3000  # min(n, d), of which n is the number of samples and d the number of entries of w
 
@@ -94,15 +93,3 @@ def _dual(problem, w, G):
             w[-1] = bias
         z = problem.X.forward(w)
         yield Iterate(w, b, problem.X.passes)
-
-
-def solver_of(G):
-    """The function r -> G^-1 r of a symmetric positive semidefinite G, of a singular one the pseudoinverse."""
-    try:
-        factors = cho_factor(G, check_finite=False)
-    except LinAlgError:
-        values, vectors = eigh(G, check_finite=False)
-        kept = values > len(G) * np.finfo(float).eps * values[-1]
-        values, vectors = values[kept], vectors[:, kept]
-        return lambda r: vectors @ ((vectors.T @ r) / values)
-    return lambda r: cho_solve(factors, r, check_finite=False)

@@ -1,4 +1,4 @@
-"""The smaller Gram matrix of the data, X^T X or X X^T.
+"""The smaller Gram matrix of the data, X^T X or X X^T, also of some rows with weights.
 
 A product of two stored entries reads the second one, so that a row (of X^T X, a column for X X^T) of m entries counts
 m (m + 3)/2 entries read: its own and the pairs of its upper triangle. A pass is 2 nnz of them, as everywhere.
@@ -7,6 +7,7 @@ m (m + 3)/2 entries read: its own and the pairs of its upper triangle. A pass is
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from rrmbench.numerics.jit import kernel
 
@@ -15,33 +16,53 @@ LEAST = 64  # and the size from which on
 BLOCK = 2**22  # entries of a dense block
 
 
-def add_gram(X, of_columns, G):
-    """Add X^T X (d, d) if `of_columns`, else X X^T (n, n), to G, which is zero; yields after each part of the work.
+def add_gram(X, of_columns, G, samples=None, weights=None):
+    """Add X^T diag(weights) X (d, d) if `of_columns`, else X X^T (n, n), to G, which is zero.
+
+    Yields after each part of the work.
 
     X : a counting view (`Problem.counted`), whose `passes` grow by what is read
+    samples, weights : ascending numbers of rows (m,) and >= 0 (m,), for data with rows: the others are not read. All
+        rows have the weight 1 without them
     """
     if not hasattr(X, "rows"):
         yield from _by_products(X, of_columns, G)
         return
     indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
-    m, size = np.diff(indptr).astype(np.int64), G.shape[0]
+    lengths, size = np.diff(indptr).astype(np.int64), G.shape[0]
+    if samples is None:
+        samples, weights = np.arange(lengths.size), np.ones(lengths.size)
+    m = lengths[samples]
     reads = np.concatenate(([0], np.cumsum(m * (m + 3) // 2)))
     dense = size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0)
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
     # both kernels are called, on no row, so that the few rows of a warm-up call them too
-    scatter(indptr, indices, data, 0, np.zeros((0, size)))
-    add_pairs(indptr, indices, data, 0, 0, G)
+    scatter(indptr, indices, data, samples[:0], weights[:0], np.zeros((0, size)))
+    add_pairs(indptr, indices, data, samples[:0], weights[:0], G)
     for begin, end in _parts(reads, a_pass, max(BLOCK // size, 1) if dense else None):
+        part, of_part = samples[begin:end], weights[begin:end]
         if dense:
             block = np.zeros((end - begin, size))
-            scatter(indptr, indices, data, begin, block)
+            scatter(indptr, indices, data, part, np.sqrt(of_part), block)
             G += block.T @ block
         else:
-            add_pairs(indptr, indices, data, begin, end, G)
+            add_pairs(indptr, indices, data, part, of_part, G)
         X.passes = before + float(reads[end]) / a_pass
         yield
     if not dense:
         G += np.triu(G, 1).T + np.tril(G, -1).T
+
+
+def solver_of(G):
+    """The function r -> G^-1 r of a symmetric positive semidefinite G, of a singular one the pseudoinverse."""
+    try:
+        factors = cho_factor(G, check_finite=False)
+    except LinAlgError:
+        values, vectors = eigh(G, check_finite=False)
+        kept = values > len(G) * np.finfo(float).eps * values[-1]
+        values, vectors = values[kept], vectors[:, kept]
+        return lambda r: vectors @ ((vectors.T @ r) / values)
+    return lambda r: cho_solve(factors, r, check_finite=False)
 
 
 def _columns(X):
@@ -77,18 +98,19 @@ def _by_products(X, of_columns, G):
 
 
 @kernel
-def add_pairs(indptr, indices, data, begin, end, G):
-    """Add to G (d, d) the products of all pairs a <= b of entries of each row begin <= i < end."""
-    for i in range(begin, end):
-        for a in range(indptr[i], indptr[i + 1]):
-            j, x = indices[a], data[a]
-            for b in range(a, indptr[i + 1]):
+def add_pairs(indptr, indices, data, lines, weights, G):
+    """Add to G (d, d) the products of all pairs a <= b of entries of each of the lines (m,), times its weight (m,)."""
+    for s in range(lines.shape[0]):
+        begin, end = indptr[lines[s]], indptr[lines[s] + 1]
+        for a in range(begin, end):
+            j, x = indices[a], weights[s] * data[a]
+            for b in range(a, end):
                 G[j, indices[b]] += x * data[b]
 
 
 @kernel
-def scatter(indptr, indices, data, begin, block):
-    """Write the rows from `begin` on to the dense block (rows, d), which is zero."""
-    for i in range(block.shape[0]):
-        for a in range(indptr[begin + i], indptr[begin + i + 1]):
-            block[i, indices[a]] = data[a]
+def scatter(indptr, indices, data, lines, weights, block):
+    """Write the lines (m,), times their weights (m,), to the dense block (m, d), which is zero."""
+    for s in range(lines.shape[0]):
+        for a in range(indptr[lines[s]], indptr[lines[s] + 1]):
+            block[s, indices[a]] = weights[s] * data[a]

@@ -1,0 +1,95 @@
+"""Newton's method with the whole second derivative, on samples that grow [Mokhtari et al. 2016]."""
+
+from functools import partial
+
+import numpy as np
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics import whole_arrays
+from rrmbench.numerics.jit import kernel
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.second_order.curvature import derivatives, slopes, write_outputs
+from rrmbench.solvers.second_order.gram import add_gram, solver_of
+
+LARGEST = 3000  # entries of w
+PARTS = 64  # of the samples, one of which is the least stage
+GROWTH = 4
+PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
+SETTLED = 0.05  # of P, the decrease promised by a step from which on one step ends a stage
+ROUNDING = 1e-14  # of P, relative: differences below it say nothing
+
+
+@solver(needs={"rows", "Zero", "scalar", "smooth", "strongly_convex"})
+def newton(problem, start, rng):
+    """w+ = w - t H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all of them.
+
+    A stage ends with the first step that promises a decrease g^T H^-1 g of at most P/20; the last stage goes on. From
+    the optimum of a quarter of the samples, Newton's method on all of them converges quadratically, so that two steps
+    mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks with them; here it stays] t is 1
+    and is halved until P on the stage does not rise. Samples are drawn once, and each stage has those of the one before.
+    A stage has 8 samples per feature at least; a start that is not zero goes to the last stage.
+
+    For few features: products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m with
+    curvature, outputs and gradient half a pass each; a dense matrix counts about d/4 passes for H. Cholesky's factors
+    of H (d, d) touch no data; the clock includes them. Yields after each part of H and after each step.
+
+    Raises RrmbenchError for d > 3000.
+    """
+    n, d = problem.n, problem.shape[0]
+    if d > LARGEST:
+        raise RrmbenchError(f"newton: found {d} features, allowed are at most {LARGEST}")
+    problem = problem.counted()
+    w = problem.start(start)
+    yield Iterate(w)
+    number, parts = rng.integers(PARTS, n), PARTS if w.any() else 1
+    while True:
+        samples = np.flatnonzero(number < parts)
+        if parts >= PARTS or samples.size >= PER_FEATURE * d:
+            w = yield from _stage(problem, w, samples, parts >= PARTS)
+        parts *= GROWTH
+
+
+def _stage(problem, w, samples, is_last):
+    """Newton's steps on some samples from w; returns the w of the end, which the last stage does not have."""
+    X, rows, d = problem.X, problem.X.rows, w.size
+    y, share = problem.y[samples], float(np.diff(rows.indptr)[samples].sum()) / max(X.nnz, 1)
+    derivative = partial(derivatives, problem, y)
+    before, P_before, step = None, np.inf, np.zeros(d)
+    while True:
+        z = np.zeros(problem.n)
+        write_outputs(rows, samples, w, z)
+        X.passes += 0.5 * share
+        z = z[samples]
+        P = whole_arrays.mean_loss(problem.loss, problem.mu, z, y) + problem.Psi(w)
+        if P > P_before + ROUNDING * abs(P_before):
+            step *= 0.5
+            w = before + step
+            yield Iterate(w, passes=X.passes)
+            continue
+        g, H = np.zeros(d), np.zeros((d, d))
+        add_combination(rows, samples, derivative(z), g)
+        X.passes += 0.5 * share
+        c = slopes(derivative, z, problem.smoothness)
+        bent = c > 0.0
+        for _ in add_gram(X, True, H, samples[bent], c[bent]):
+            yield Iterate(w, passes=X.passes)
+        g /= samples.size
+        g += (problem.l2 + problem.kappa) * w
+        if problem.center is not None:
+            g -= problem.kappa * problem.center
+        H /= samples.size
+        H.flat[:: d + 1] += problem.l2 + problem.kappa
+        before, P_before, step = w, P, -solver_of(H)(g)
+        w = before + step
+        yield Iterate(w, passes=X.passes)
+        if not is_last and -float(g @ step) <= SETTLED * P:
+            return w
+
+
+@kernel
+def add_combination(rows, samples, b, g):
+    """Add sum_i b_i x_i over the samples (m,), b (m,), to g (d,)."""
+    for s in range(samples.shape[0]):
+        for k in range(rows.indptr[samples[s]], rows.indptr[samples[s] + 1]):
+            g[rows.indices[k]] += b[s] * rows.data[k]
