@@ -48,6 +48,14 @@ def draw_permutation(state, out):
     shuffle(state, out)
 
 
+@kernel
+def draw_orders(state, values, out):
+    """Fill each row of `out` (k, m) with the values (m,) in a uniformly random order."""
+    for order in out:
+        order[:] = values
+        shuffle(state, order)
+
+
 class Rng:
     """A stream of splitmix64 numbers, started from an integer seed; `state` is for kernels that draw by themselves."""
 
@@ -60,6 +68,12 @@ class Rng:
         order = np.empty(n, dtype=np.int32)
         draw_permutation(self.state, order)
         return order
+
+    def orders(self, values, k):
+        """The int32 `values` (m,) in k independent random orders, one after the other, an array (k m,)."""
+        out = np.empty((k, values.size), dtype=np.int32)
+        draw_orders(self.state, values, out)
+        return out.reshape(-1)
 
     def integers(self, n, size):
         """`size` independent uniform integers in 0 .. n-1, an int32 array (size,)."""

@@ -12,7 +12,7 @@ from rrmbench.solvers.sdca.steps import Exact
 
 FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
 FEWEST, FIRST_EPOCHS = 5, 10
-GUESS = 4.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
+GUESS = 3.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
 
 
 @solver(needs={"strongly_convex", "separable", "scalar", "coordinate", "rows"}, gives={"dual"})
@@ -24,7 +24,7 @@ def apcg_shrinking(problem, start, rng):
     `prox_sdca_shrinking` a cycle is
 
         a pass of Prox-SDCA with option I over all rows, in random order; F are the rows i whose b_i it changed
-        so many epochs of |F| steps of APCG on the b_i with i in F, from z = x = b, with sigma = (GUESS/epochs)^2
+        so many epochs of APCG on the b_i with i in F, each in random order, from z = x = b, with sigma = (GUESS/epochs)^2
 
     or sigma of `apcg` where that is greater. APCG needs no true sigma for its restarts to converge: a guess that is too
     great by a factor costs more restarts only [Fercoq and Qu 2020]. The epochs end where D does not rise from one pass
@@ -84,7 +84,7 @@ def ascent(state, rng, moving, epochs):
     uv, pq = np.column_stack((np.zeros(n), b)), np.column_stack((np.zeros(u.size), u))
     while epochs > 0:
         some = min(epochs, n // m)
-        r = apcg_steps(*fixed, moving[rng.integers(m, some * m)], r, uv, pq)
+        r = apcg_steps(*fixed, rng.orders(moving, some), r, uv, pq)
         epochs -= some
         kept = b.copy(), u.copy()
         combine(r, uv, b)
