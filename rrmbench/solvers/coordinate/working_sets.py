@@ -1,5 +1,7 @@
 """Coordinate descent on working sets, with extrapolation by conjugate gradients."""
 
+from operator import itemgetter
+
 import numpy as np
 
 from rrmbench.numerics import restricted
@@ -16,6 +18,7 @@ SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is take
 FLOOR = 1e-4  # of the weights of a model, over their bound
 TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
 HALVINGS = 30
+BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
 
 
@@ -75,7 +78,7 @@ class State:
         self.chosen.read += problem.X.nnz
         curvatures = _positive(sqnorms * (problem.smoothness / problem.n))
         self._total = curvatures + problem.strong_convexity
-        self._curvatures, self._cautious = curvatures, False
+        self._curvatures, self._cautious, self._change = curvatures, False, np.zeros(problem.n)
         self.P, self._nnz = problem.primal(w, self.z), max(problem.X.nnz, 1)
 
     @property
@@ -114,8 +117,7 @@ class State:
         """A generator of iterates; returns (the `Quadratic` of P at w on the set, whether it bounds P from above)."""
         problem, W = self.problem, self.chosen.numbers
         bound = problem.smoothness
-        h = problem.loss_dual(self.z + SPREAD) - problem.loss_dual(self.z - SPREAD)
-        h /= 2.0 * SPREAD
+        h = self._slopes()
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
         h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
         form, at = self.chosen.form(h, is_bound), self.passes
@@ -133,27 +135,46 @@ class State:
         rest = (problem.regularizer, problem.strong_convexity, self.linear[W], self.g[W], self.w[W])
         return Quadratic(H, _positive(curvatures), state, *rest), is_bound
 
+    def _slopes(self):
+        """Slopes of phi' (n,): the greatest of that at z_i and of those from z_i to z_i + o_i and z_i - o_i.
+
+        o_i is a part of the last change of z_i, or what was cut off it. With the slope at z_i alone, a long step may
+        carry samples back from where phi' is flat to where it bends. Close to w* this is Newton's method.
+        """
+        problem, far = self.problem, np.abs(self._change) > SPREAD
+        h = problem.loss_dual(self.z + SPREAD) - problem.loss_dual(self.z - SPREAD)
+        h /= 2.0 * SPREAD
+        for o in self._change, -self._change:
+            slopes = (problem.loss_dual(self.z + o) - self.b)[far] / o[far]
+            h[far] = np.maximum(h[far], slopes)
+        return h
+
     def halfway(self, model):
         """The iterate at the present point of a model that bounds P."""
         self.w[self.chosen.numbers] = model.w
         return Iterate(self.w, self.problem.loss_dual(self.z + self.chosen.outputs(model)), self.passes)
 
     def move(self, model, is_bound):
-        """Go to the minimizer of the model, or a part of the way, and know the gradient there."""
+        """Go to the minimizer of the model or, of the points 1/2, 1/4 ... of the way, to the best; know the gradient.
+
+        P along the way costs no product.
+        """
         problem, away, outputs = self.problem, model.w - model.w0, self.chosen.outputs(model)
-        t = 1.0
-        for _ in range(HALVINGS):
-            self.w[self.chosen.numbers] = model.w0 + t * away
+        W, best = self.chosen.numbers, (np.inf, 0.0, self.z)
+        for t in 0.5 ** np.arange(1 if is_bound else HALVINGS):
+            self.w[W] = model.w0 + t * away
             z = self.z + t * outputs
             P = problem.primal(self.w, z)
-            if is_bound or P <= self.P:
-                self._cautious = False
-                self.z, self.P = z, P
+            if P >= best[0] and best[0] <= self.P:
                 break
-            t *= 0.5
-        else:
-            self.w[self.chosen.numbers] = model.w0
-            self._cautious = True  # the next model bounds P from above
+            best = min(best, (P, t, z), key=itemgetter(0))
+        P, t, z = best
+        self._cautious = not (is_bound or P <= self.P)  # the next model bounds P from above
+        if self._cautious:
+            P, t, z = self.P, 0.0, self.z
+        self.w[W] = model.w0 + t * away
+        self._change = max(1.0 - t, BACK) * outputs
+        self.z, self.P = z, P
         self.b = problem.loss_dual(self.z)
         self.g = problem.X.adjoint(self.b) / problem.n
 

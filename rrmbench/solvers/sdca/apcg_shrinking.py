@@ -24,14 +24,14 @@ def apcg_shrinking(problem, start, rng):
     `prox_sdca_shrinking` a cycle is
 
         a pass of Prox-SDCA with option I over all rows, in random order; F are the rows i whose b_i it changed
-        so many epochs of APCG on the b_i with i in F, each in random order, from z = x = b, with sigma = (GUESS/epochs)^2
+        so many epochs of APCG on the b_i with i in F, each in random order, from z = x = b
 
-    or sigma of `apcg` where that is greater. APCG needs no true sigma for its restarts to converge: a guess that is too
-    great by a factor costs more restarts only [Fercoq and Qu 2020]. The epochs end where D does not rise from one pass
-    or epoch to the next; the last b with a greater D stays, so D never falls, and as all rows have a step in every
-    cycle the method converges as Prox-SDCA does. The epochs of the next cycle are twice as many where they were all
-    made and gained more of D per row than the pass before them; half as many (at least FEWEST) where D fell early and
-    they gained less.
+    with sigma = (GUESS/epochs)^2 or that of `apcg` where that is greater. APCG needs no true sigma for its restarts to
+    converge: a guess that is too great by a factor costs more restarts only [Fercoq and Qu 2020]. The epochs end where
+    D does not rise from one pass or epoch to the next; the last b with a greater D stays, so D never falls, and as all
+    rows have a step in every cycle the method converges as Prox-SDCA does. The epochs of the next cycle are twice as
+    many where they were all made and gained more of D per row than the pass before them; half as many (at least
+    FEWEST) where D fell early and they gained less.
 
     Passes count the rows visited, over n. D costs no product, v being kept. Yields after at most a pass.
     """
