@@ -356,6 +356,9 @@ def test_a_permutation_is_the_shuffle_of_what_is_in_order():
             random.shuffle(np.array([seed], dtype=np.uint64), order)
         assert np.array_equal(shuffled, Rng(seed).permutation(50))
         assert np.array_equal(rows, 10 * shuffled)
+        some = np.arange(0, 500, 10, dtype=np.int32)
+        first, second = Rng(seed).orders(some, 2).reshape(2, 50)
+        assert np.array_equal(first, rows) and sorted(second) == sorted(rows) and not np.array_equal(first, second)
 
 
 def test_problem_of_a_dense_and_of_a_sparse_matrix_are_one():

@@ -33,19 +33,25 @@ def test_apcg_continues_from_b():
     compare_apcg(p, Iterate(np.zeros(7), p.loss_dual(np.linspace(-2.0, 2.0, 15))), passes=5, tolerance=1e-10)
 
 
+def test_apcg_by_permutations():
+    p = oracles.problem("logistic", REGULARIZERS["elastic_net"], n=15, d=7)
+    compare_apcg(p, None, passes=12, tolerance=1e-10, sampling="permutation")
+
+
 def test_apcg_rescales():
     # on 4 samples r falls by 40 % per step: below 1e-100 after 120 passes, below 1e-308 after 360
     p = oracles.problem("logistic", {"name": "l2", "strength": 2.0}, n=4, d=3, density=1.0)
     compare_apcg(p, None, passes=600, tolerance=1e-12)
 
 
-def compare_apcg(p, start, passes, tolerance):
+def compare_apcg(p, start, passes, tolerance, sampling="uniform"):
     X = dense(p)
     rng, orders = Rng(3), []
     for _ in range(passes):
-        orders.extend(np.split(rng.integers(p.n, p.n), [p.n // 3, 2 * p.n // 3]))
+        order = rng.integers(p.n, p.n) if sampling == "uniform" else rng.permutation(p.n)
+        orders.extend(np.split(order, [p.n // 3, 2 * p.n // 3]))
     b = np.zeros(p.n) if start is None else start.b
-    ours = registry.build_solver("apcg")(p, start, Rng(3))
+    ours = registry.build_solver({"name": "apcg", "sampling": sampling})(p, start, Rng(3))
     next(ours)
     for it, x in zip(ours, oracles.apcg(p, X, b, orders), strict=False):
         np.testing.assert_allclose(it.b, x, atol=tolerance)

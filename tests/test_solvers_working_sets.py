@@ -21,6 +21,7 @@ from rrmbench.regularizers.l1 import L1
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.quadratic import Quadratic
 from rrmbench.solvers.coordinate.rehearsal import outcome
+from rrmbench.solvers.coordinate.working_sets import State
 
 RNG = np.random.default_rng(3)
 N, D = 60, 400  # so wide that working sets are small
@@ -87,6 +88,19 @@ def test_a_step_that_rises_is_shortened_and_the_next_model_bounds_the_objective(
     values = [p.primal(it.w) for it in iterates(p, 40, Iterate(np.array([8.0])))]
     assert all(after <= before + 1e-14 for before, after in pairwise(values))
     assert values[-1] == pytest.approx(p.primal(np.array([np.log(2.0)])), abs=1e-5)
+
+
+def test_the_weights_of_a_model_know_the_last_step():
+    """Samples that went far away may come back: their weight is the slope of phi' on the way, not at its end."""
+    p = wide("logistic")
+    state = State(p.counted(), np.zeros(D))
+    state.z = 20.0 * p.y
+    state.b = p.loss_dual(state.z)
+    assert state._slopes().max() <= 1e-8
+    state._change = 30.0 * p.y
+    np.testing.assert_allclose(state._slopes(), 1.0 / 30.0, rtol=1e-3)  # phi' goes from -1 to 0
+    state._change = -state._change
+    np.testing.assert_allclose(state._slopes(), 1.0 / 30.0, rtol=1e-3)
 
 
 def test_a_warm_start_costs_half_a_pass_and_is_kept():

@@ -29,9 +29,9 @@ def working_sets(problem, start, rng):
     As in celer and skglm [Massias, Gramfort and Salmon 2018; Bertrand et al. 2022], for every smooth loss and sum over
     coordinates. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j = prox(w_j - grad_j/(L_j + s)): a step on
     j lowers P by half of it or more. Those of greatest potential join the working set, as many as it has; the rest stay
-    where they are. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i the slope of
-    phi' at z_i. If every h_i is the smoothness of phi, as of the squared loss, the model bounds P from above, and its
-    minimization lowers P; else the step to its minimizer is halved until it does. Sweeps are by columns, or by the
+    where they are. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of
+    phi' near z_i. If every h_i is the smoothness of phi, as of the squared loss, the model bounds P from above, and its
+    minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to its minimizer does. Sweeps are by columns, or by the
     matrix of their inner products (the covariance updates of [Friedman, Hastie and Tibshirani 2010]) where that reads
     fewer numbers. Between sweeps, conjugate gradients go on as if psi were affine, as far as the model falls.
 
