@@ -31,9 +31,9 @@ def working_sets(problem, start, rng):
     j lowers P by half of it or more. Those of greatest potential join the working set, as many as it has; the rest stay
     where they are. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of
     phi' near z_i. If every h_i is the smoothness of phi, as of the squared loss, the model bounds P from above, and its
-    minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to its minimizer does. Sweeps are by columns, or by the
-    matrix of their inner products (the covariance updates of [Friedman, Hastie and Tibshirani 2010]) where that reads
-    fewer numbers. Between sweeps, conjugate gradients go on as if psi were affine, as far as the model falls.
+    minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to its minimizer does. Sweeps are by columns, or
+    by the matrix of their inner products (the covariance updates of [Friedman, Hastie and Tibshirani 2010]) where that
+    reads fewer numbers. Between sweeps, conjugate gradients go on as if psi were affine, as far as the model falls.
 
     P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
     is every product of two entries in an inner product; matrices of inner products cost nothing once they are made.
