@@ -10,7 +10,7 @@ import stored
 from lab import make_lab  # noqa: F401
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.report.plots import plot, sheets
+from rrmbench.report.plots import files, plot, sheets
 from rrmbench.report.plots.draw import draw
 
 
@@ -31,6 +31,23 @@ def test_n_figures_are_n_files_even_for_values_with_dots_and_slashes(tmp_path):
     assert len(written) == len(set(written)) == 24
     assert sorted(written) == sorted((tmp_path / "out").iterdir())
     assert len({path.read_bytes() for path in written if path.suffix == ".png"}) == 12
+
+
+def test_many_figures_are_those_that_are_drawn_one_by_one(tmp_path, monkeypatch):
+    """In processes of their own: same files in the same order, also where a later experiment cannot be drawn."""
+    strengths = [1e-4, 1e-3, 1e-2, 1e-1]
+    runs = [stored.result(stored.spec(strength=strength)) for strength in strengths]
+    stored.experiment(tmp_path / "r" / "a", runs, {"figure": ["regularizer.strength"]})
+    many = plot(tmp_path / "r", formats=("png",), out=tmp_path / "many")
+    monkeypatch.setattr(files, "MANY", 5)
+    singly = plot(tmp_path / "r", formats=("png",), out=tmp_path / "one")
+    assert [path.name for path in many] == [path.name for path in singly] and len(many) == 4
+    assert [path.read_bytes() for path in many] == [path.read_bytes() for path in singly]
+    stored.experiment(tmp_path / "r" / "b", [stored.result(stored.spec())], {"figure": ["nothing"]})
+    with pytest.raises(RrmbenchError, match="nothing"):
+        plot(tmp_path / "r", formats=("png",), out=tmp_path / "again")
+    for path in many:
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])

@@ -34,15 +34,18 @@ def plot(path, formats=("png", "pdf"), out=None, only=(), style="screen", width=
 
     Raises RrmbenchError for an unknown axis, format or key, and where there is nothing to draw.
     """
-    from rrmbench.report.plots.files import save
+    from rrmbench.report.plots.files import save_all
 
     for one in formats:
         check("--format", one, FORMATS)
-    written, taken = [], set()
-    for experiment, where, sheet in _all_sheets(path, only, Options(**options), style, width, tell):
-        folder = experiment.figures if out is None else Path(out)
-        stem = _stem(experiment.name, where, sheet.axes, folder, taken)
-        written += save(sheet, page_of(style, width, sheet.columns), folder, stem, formats)
+    figures, taken = [], set()
+    try:
+        for experiment, where, sheet in _all_sheets(path, only, Options(**options), style, width, tell):
+            folder = experiment.figures if out is None else Path(out)
+            stem = _stem(experiment.name, where, sheet.axes, folder, taken)
+            figures.append((sheet, page_of(style, width, sheet.columns), folder, stem, formats))
+    finally:  # what was found is drawn, whatever comes after it
+        written = save_all(figures)
     return written
 
 

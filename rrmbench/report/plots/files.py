@@ -1,6 +1,7 @@
 """Figures to files: images, and commands for LaTeX."""
 
 import shutil
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from io import BytesIO
 
@@ -16,6 +17,7 @@ from rrmbench.report.plots.draw import draw
 
 TEX = ("xelatex", "lualatex", "pdflatex")
 DPI = 200  # of pixels
+MANY = 3  # figures that are worth processes of their own
 _UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 # what LaTeX would obey; `_`, `^` and `%` are made harmless by matplotlib
 _ESCAPED = {
@@ -32,6 +34,16 @@ _ESCAPED = {
     "γ": r"\ensuremath{\gamma}",
     "κ": r"\ensuremath{\kappa}",
 }
+
+
+def save_all(figures):
+    """`save` for each (sheet, page, folder, stem, formats), several at a time where they are many; the files' paths."""
+    if len(figures) < MANY:
+        return [path for figure in figures for path in save(*figure)]
+    from joblib import cpu_count
+
+    with ProcessPoolExecutor(min(cpu_count(), len(figures))) as pool:
+        return [path for paths in pool.map(save, *zip(*figures, strict=True)) for path in paths]
 
 
 def save(sheet, page, folder, stem, formats):
