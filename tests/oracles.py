@@ -286,6 +286,7 @@ SOLVERS = {
     "apcg": Tested({}, Reaches(1e-9)),
     "apcg_shrinking": Tested({}, Reaches(1e-3)),
     "coordinate_descent": Tested({}, Reaches(1e-6)),
+    "cutting_planes": Tested({}, Reaches(1e-3)),
     "direct": Tested({}, Reaches(1e-10)),
     "excessive_gap": Tested({}, Reaches(0.4)),
     "fista": Tested({}, Reaches(1e-2)),
