@@ -284,6 +284,7 @@ SOLVERS = {
     "agm_ef_1": Tested({}, Reaches(1e-2)),
     "agd_adaptive": Tested({}, Reaches(0.1)),
     "apcg": Tested({}, Reaches(1e-9)),
+    "apcg_bias": Tested({}, Reaches(1e-3)),
     "apcg_shrinking": Tested({}, Reaches(1e-3)),
     "coordinate_descent": Tested({}, Reaches(1e-6)),
     "cutting_planes": Tested({}, Reaches(1e-3)),

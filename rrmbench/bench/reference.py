@@ -29,6 +29,8 @@ def spec(run_spec, seconds, shape=None):
         solver = scalar if "scalar" in has else "prox_sdca_shrinking"
     elif {"rows", "coordinate", "scalar", "smooth"} <= has:
         solver = "working_sets"
+    elif {"Zero", "scalar", "strongly_convex", "minimized_bias"} <= has and not has & {"kernel", "matrix"}:
+        solver, reduction = "apcg_bias", "none"
     elif {"entropic", "strongly_convex"} <= has and "smooth" not in has:  # finitely many pieces, as a rule
         solver, reduction = "cutting_planes", "none"
     elif "conjugate_prox" not in has:
