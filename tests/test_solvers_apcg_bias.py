@@ -22,7 +22,13 @@ def problem(loss="hinge", **other):
 
 
 @pytest.mark.parametrize(
-    ("loss", "center"), [("hinge", False), ("hinge", True), ("absolute", False), ("logistic", False)]
+    ("loss", "center"),
+    [
+        ("hinge", False),
+        ("hinge", True),
+        pytest.param("absolute", False, marks=pytest.mark.exhaustive),
+        pytest.param("logistic", False, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_the_gap_of_the_problem_with_the_best_bias_closes(loss, center):
     p = problem(loss, kappa=0.02, center=np.ones(4)) if center else problem(loss)

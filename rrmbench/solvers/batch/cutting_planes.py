@@ -94,7 +94,8 @@ class Planes:
     def __init__(self, problem):
         self.problem, self.D = problem, -np.inf
         self.b, self._gap = None, np.inf
-        self._v, self._c, self._a = np.zeros((0, int(np.prod(problem.shape)))), np.zeros(0), np.zeros(0)
+        self._room = np.empty((IDLE, int(np.prod(problem.shape))))
+        self._v, self._c, self._a = self._room[:0], np.zeros(0), np.zeros(0)
         self._parts = []  # (places, values) of the entries of b_t that are not 0
         self._is_square = "Zero" in problem.traits and not problem.free_bias
         self._H = np.zeros((0, 0))  # v_t.v_s, where Psi is a square
@@ -106,8 +107,11 @@ class Planes:
             return
         if self._c.size > IDLE:
             self._leave_out()
-        v = self.problem.v(b).reshape(-1)
-        self._v, self._c = np.vstack([self._v, v]), np.append(self._c, c)
+        v, t = self.problem.v(b).reshape(-1), self._c.size
+        if t == len(self._room):
+            self._room = np.concatenate([self._room, np.empty_like(self._room)])
+        self._room[t] = v
+        self._v, self._c = self._room[: t + 1], np.append(self._c, c)
         self._a = np.append(self._a, 0.0 if self._a.size else 1.0)
         where = np.flatnonzero(b)
         self._parts.append((where, b.reshape(-1)[where]))
@@ -121,24 +125,31 @@ class Planes:
         kept = (self._a > 0.0) | (np.arange(self._a.size) >= self._a.size - IDLE)
         if np.count_nonzero(~kept) < IDLE // 4:
             return
-        self._v, self._c, self._a = self._v[kept], self._c[kept], self._a[kept]
+        self._room[: np.count_nonzero(kept)] = self._v[kept]
+        self._v, self._c, self._a = self._room[: np.count_nonzero(kept)], self._c[kept], self._a[kept]
         self._parts = [part for part, keeps in zip(self._parts, kept, strict=True) if keeps]
         if self._is_square:
             self._H = self._H[np.ix_(kept, kept)]
 
     def minimizer(self, P):
-        """u of the weights that nearly maximize D_t, which are kept; P is the best value known."""
+        """u of the weights that nearly maximize D_t, which are kept; P is the best value known.
+
+        A Newton step is on the planes that have a weight, and those that would raise D_t.
+        """
         v, u, D = self._at(self._a)
         damping = DAMPING
         for _ in range(NEWTON_STEPS):
             slopes = self._c - self._v @ u.reshape(-1)
-            left = float(slopes.max() - slopes @ self._a)
+            mean = float(slopes @ self._a)
+            left = float(slopes.max()) - mean
             if left <= INNER * max(P - D, 0.0):
                 break
-            H = self._curvature(v)
+            near = np.flatnonzero((self._a > 0.0) | (slopes > mean))
+            H, here = self._curvature(v, near), self._a[near]
             if not self._is_square:  # grad Psi* may stand still
-                H.flat[:: H.shape[0] + 1] += damping * left
-            aim = maximizer(H, slopes + H @ self._a, self._a) - self._a
+                H.flat[:: near.size + 1] += damping * left
+            aim = np.zeros(self._a.size)
+            aim[near] = maximizer(H, slopes[near] + H @ here, here) - here
             t, before = 1.0, D
             for _ in range(HALVINGS):
                 a = self._a + t * aim
@@ -147,7 +158,7 @@ class Planes:
                     self._a, v, u, D = a, new_v, new_u, new_D
                     break
                 t *= 0.5
-            if self._is_square or (not before < D and damping > 1.0):
+            if not before < D and (self._is_square or damping > 1.0):
                 break
             damping = damping * 100.0 if t < 0.1 or not before < D else DAMPING
         self.D = D
@@ -159,16 +170,17 @@ class Planes:
         u = self.problem.primal_point(v)
         return v, u, float(a @ self._c) - float(np.vdot(v, u)) + self.problem.Psi(u)
 
-    def _curvature(self, v):
-        """The products of the v_t with the derivative of grad Psi* at v along the v_t, (t, t)."""
+    def _curvature(self, v, which):
+        """The products of the v_t with the derivative of grad Psi* at v along the v_t, for t in `which` (k,): (k, k)."""
         if self._is_square:
-            return self._H / self.problem.strong_convexity
-        h = APART * self.problem.strong_convexity / max(float(np.abs(self._v).max()), np.finfo(float).tiny)
-        ways = np.empty(self._v.shape)
-        for t, way in enumerate(self._v):
+            return self._H[np.ix_(which, which)] / self.problem.strong_convexity
+        planes = self._v[which]
+        h = APART * self.problem.strong_convexity / max(float(np.abs(planes).max()), np.finfo(float).tiny)
+        ways = np.empty(planes.shape)
+        for t, way in enumerate(planes):
             away = h * way.reshape(v.shape)
             ways[t] = (self.problem.primal_point(v + away) - self.problem.primal_point(v - away)).reshape(-1)
-        H = self._v @ ways.T / (2.0 * h)
+        H = planes @ ways.T / (2.0 * h)
         return 0.5 * (H + H.T)
 
     def form_b(self, P):
