@@ -171,7 +171,7 @@ class Planes:
         return v, u, float(a @ self._c) - float(np.vdot(v, u)) + self.problem.Psi(u)
 
     def _curvature(self, v, which):
-        """The products of the v_t with the derivative of grad Psi* at v along the v_t, for t in `which` (k,): (k, k)."""
+        """The products of the v_t with the derivative of grad Psi* at v along the v_t, (k, k); t in `which` (k,)."""
         if self._is_square:
             return self._H[np.ix_(which, which)] / self.problem.strong_convexity
         planes = self._v[which]
