@@ -55,7 +55,7 @@ def test_an_added_square_with_a_centre_and_the_dual_variable_of_a_start():
     ("loss", "regularizer", "solver"),
     [
         ("f1", L2, "cutting_planes"),
-        ("m3n", L2, "cutting_planes"),
+        ("m3n", L2, "agm_ef"),
         ("max_row", SIMPLEX, "cutting_planes"),
         ("crf", L2, "agm_ef"),
         ("hinge", L2, "apcg_shrinking"),

@@ -31,7 +31,8 @@ def spec(run_spec, seconds, shape=None):
         solver = "working_sets"
     elif {"Zero", "scalar", "strongly_convex", "minimized_bias"} <= has and not has & {"kernel", "matrix"}:
         solver, reduction = "apcg_bias", "none"
-    elif {"entropic", "strongly_convex"} <= has and "smooth" not in has:  # finitely many pieces, as a rule
+    elif {"entropic", "strongly_convex"} <= has and not has & {"smooth", "matrix"}:
+        # one maximum over all samples; a matrix model is of a sum of many, which take too many planes
         solver, reduction = "cutting_planes", "none"
     elif "conjugate_prox" not in has:
         ways = {"smooth": "none", "strongly_convex": "solve_dual"}
