@@ -51,6 +51,17 @@ def test_an_added_square_with_a_centre_and_the_dual_variable_of_a_start():
         assert changed.gap(again[-1].w, again[-1].b) <= 1e-9
 
 
+def test_the_curvature_of_an_entropy_is_that_of_differences():
+    p, rng = problem("max_row"), np.random.default_rng(2)
+    psi, v = p.regularizer, 0.02 * rng.normal(size=p.shape)
+    way, h = rng.normal(size=p.shape), 1e-7
+    w = psi.conjugate_point(v)
+    x = psi.conjugate_curvature(w)
+    assert 0.0 < np.mean(x == 0.0) < 1.0  # some are at the cap
+    difference = (psi.conjugate_point(v + h * way) - psi.conjugate_point(v - h * way)) / (2.0 * h)
+    np.testing.assert_allclose(x * way - x * (x @ way) / x.sum(), difference, atol=1e-6 * np.abs(difference).max())
+
+
 @pytest.mark.parametrize(
     ("loss", "regularizer", "solver"),
     [

@@ -27,8 +27,7 @@ def cutting_planes(problem, start, rng):
 
         max_a  D_t(a) = c.a - Psi*(sum_t a_t v_t) <= D(b),    b = sum_t a_t b_t
 
-    solved by Newton steps, whose quadratic models on the simplex are maximized exactly; one is enough where Psi is a
-    square. u = grad Psi*(v) minimizes the model. The best w is the best point found on the way from the last best one
+    solved by Newton steps, whose quadratic models on the simplex are maximized exactly. u = grad Psi*(v) minimizes the model. The best w is the best point found on the way from the last best one
     to u, and planes are added at u and, for stable progress, at `AHEAD` of the way from w to u [Franc and Sonnenburg
     2009]. Where the mean loss has finitely many pieces, as `f1`, `m3n` and `max_row`, the method ends at the optimum
     once it has met the pieces there.
@@ -98,6 +97,8 @@ class Planes:
         self._v, self._c, self._a = self._room[:0], np.zeros(0), np.zeros(0)
         self._parts = []  # (places, values) of the entries of b_t that are not 0
         self._is_square = "Zero" in problem.traits and not problem.free_bias
+        no_square = problem.l2 + problem.kappa == 0.0
+        self._is_exact = no_square and hasattr(problem.regularizer, "conjugate_curvature")
         self._H = np.zeros((0, 0))  # v_t.v_s, where Psi is a square
 
     def add(self, b):
@@ -145,7 +146,7 @@ class Planes:
             if left <= INNER * max(P - D, 0.0):
                 break
             near = np.flatnonzero((self._a > 0.0) | (slopes > mean))
-            H, here = self._curvature(v, near), self._a[near]
+            H, here = self._curvature(v, u, near), self._a[near]
             if not self._is_square:  # grad Psi* may stand still
                 H.flat[:: near.size + 1] += damping * left
             aim = np.zeros(self._a.size)
@@ -170,11 +171,15 @@ class Planes:
         u = self.problem.primal_point(v)
         return v, u, float(a @ self._c) - float(np.vdot(v, u)) + self.problem.Psi(u)
 
-    def _curvature(self, v, which):
-        """The products of the v_t with the derivative of grad Psi* at v along the v_t, (k, k); t in `which` (k,)."""
+    def _curvature(self, v, u, which):
+        """The products of the v_t with the derivative of grad Psi* along the v_t at v, where it is u, (k, k); t in `which`."""
         if self._is_square:
             return self._H[np.ix_(which, which)] / self.problem.strong_convexity
         planes = self._v[which]
+        if self._is_exact:
+            x = self.problem.regularizer.conjugate_curvature(u).reshape(-1)
+            means = planes @ x
+            return (planes * x) @ planes.T - np.outer(means, means) / max(float(x.sum()), np.finfo(float).tiny)
         h = APART * self.problem.strong_convexity / max(float(np.abs(planes).max()), np.finfo(float).tiny)
         ways = np.empty(planes.shape)
         for t, way in enumerate(planes):
