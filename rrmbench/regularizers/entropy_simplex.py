@@ -46,7 +46,7 @@ class EntropySimplex:
         return capped_softmax(v / self.strength, self.cap)
 
     def conjugate_curvature(self, w):
-        """x of the second derivative diag(x) - x x^T / sum x of psi*, where grad psi* is w: w/strength below the cap."""
+        """x of the second derivative diag(x) - x x^T / sum x of psi* where grad psi* is w: w/strength, 0 at the cap."""
         return np.where(w < self.cap * (1.0 - DOMAIN_ROUNDING), w, 0.0) / self.strength
 
     def entropy_step(self, g, A, c):

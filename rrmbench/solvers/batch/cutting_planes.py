@@ -27,10 +27,10 @@ def cutting_planes(problem, start, rng):
 
         max_a  D_t(a) = c.a - Psi*(sum_t a_t v_t) <= D(b),    b = sum_t a_t b_t
 
-    solved by Newton steps, whose quadratic models on the simplex are maximized exactly. u = grad Psi*(v) minimizes the model. The best w is the best point found on the way from the last best one
-    to u, and planes are added at u and, for stable progress, at `AHEAD` of the way from w to u [Franc and Sonnenburg
-    2009]. Where the mean loss has finitely many pieces, as `f1`, `m3n` and `max_row`, the method ends at the optimum
-    once it has met the pieces there.
+    solved by Newton steps, whose quadratic models on the simplex are maximized exactly. u = grad Psi*(v) minimizes the
+    model. The best w is the best point found on the way from the last best one to u, and planes are added at u and, for
+    stable progress, at `AHEAD` of the way from w to u [Franc and Sonnenburg 2009]. Where the mean loss has finitely
+    many pieces, as `f1`, `m3n` and `max_row`, the method ends at the optimum once it has met the pieces there.
 
     A step is a product with X and two with X^T, so 1.5 passes. Planes that have the weight 0 and are not new are left
     out.
@@ -172,7 +172,7 @@ class Planes:
         return v, u, float(a @ self._c) - float(np.vdot(v, u)) + self.problem.Psi(u)
 
     def _curvature(self, v, u, which):
-        """The products of the v_t with the derivative of grad Psi* along the v_t at v, where it is u, (k, k); t in `which`."""
+        """(k, k): v_t times the derivative of grad Psi* along v_r, for t and r in `which`, at v where it is u."""
         if self._is_square:
             return self._H[np.ix_(which, which)] / self.problem.strong_convexity
         planes = self._v[which]
