@@ -49,7 +49,7 @@ SETTINGS = {
 NAMES = [n for n in registry.names("solver") if ".peers." not in registry.lookup("solver", n).build.__module__]
 SOLVERS = [{"name": name, **setting} for name in NAMES for setting in ({}, *SETTINGS.get(name, []))]
 # A step of these that does not move, as at a bound or at the optimum, leaves out the update but is counted as one.
-SHRINKING = {"prox_sdca_shrinking", "apcg_shrinking"}
+SHRINKING = {"prox_sdca_shrinking", "apcg_shrinking", "apcg_bias"}
 SKIPPING = {"prox_sdca", "accelerated_prox_sdca", "apcg", "coordinate_descent", "pegasos"} | SHRINKING
 # These read copies of columns too, which are counted and not seen here: see test_solvers_working_sets.py.
 COPYING = {"working_sets"}

@@ -25,9 +25,15 @@ def spec(run_spec, seconds, shape=None):
     if {"Zero", "scalar", "smooth"} <= has and has & {"strongly_convex", "free_bias"}:
         solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
-        solver = "apcg" if {"smooth", "scalar"} <= has else "prox_sdca_shrinking"
+        scalar = "apcg" if "smooth" in has else "apcg_shrinking"
+        solver = scalar if "scalar" in has else "prox_sdca_shrinking"
     elif {"rows", "coordinate", "scalar", "smooth"} <= has:
         solver = "working_sets"
+    elif {"Zero", "scalar", "strongly_convex", "minimized_bias"} <= has and not has & {"kernel", "matrix"}:
+        solver, reduction = "apcg_bias", "none"
+    elif {"entropic", "strongly_convex"} <= has and not has & {"smooth", "matrix"}:
+        # one maximum over all samples; a matrix model is of a sum of many, which take too many planes
+        solver, reduction = "cutting_planes", "none"
     elif "conjugate_prox" not in has:
         ways = {"smooth": "none", "strongly_convex": "solve_dual"}
         solver, reduction = "agm_ef", next((way for trait, way in ways.items() if trait in has), "adapt_smooth")

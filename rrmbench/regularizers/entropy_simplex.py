@@ -45,6 +45,10 @@ class EntropySimplex:
         """grad psi*(v), which has v's shape."""
         return capped_softmax(v / self.strength, self.cap)
 
+    def conjugate_curvature(self, w):
+        """x of the second derivative diag(x) - x x^T / sum x of psi* where grad psi* is w: w/strength, 0 at the cap."""
+        return np.where(w < self.cap * (1.0 - DOMAIN_ROUNDING), w, 0.0) / self.strength
+
     def entropy_step(self, g, A, c):
         """log x of x = argmin_x  A psi(x) + c d(x) - g.x,  A strength + c > 0; g and log x are of the model's shape."""
         return capped_log_softmax(g / (A * self.strength + c), self.cap)

@@ -1,0 +1,26 @@
+"""Concave quadratics on the simplex: the conditions of an optimum hold, for singular matrices too."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_arrays import seeds
+
+from rrmbench.numerics.simplex_quadratic import maximizer
+
+
+@settings(max_examples=60)
+@given(seed=seeds, k=st.integers(1, 12), rank=st.integers(0, 12), scale=st.sampled_from([1e-6, 1.0, 1e6]))
+def test_no_entry_has_a_greater_slope_than_those_in_use(seed, k, rank, scale):
+    rng = np.random.default_rng(seed)
+    V = scale * rng.normal(size=(k, rank))
+    V[rng.integers(k)] = V[rng.integers(k)]  # the same plane twice
+    H, g = V @ V.T, scale * rng.normal(size=k)
+    start = np.zeros(k)
+    start[rng.integers(k)] = 1.0
+    kept = start.copy()
+    a = maximizer(H, g, start)
+    assert np.array_equal(start, kept)
+    assert a.min() >= 0.0
+    assert abs(a.sum() - 1.0) <= 1e-12
+    slopes = g - H @ a
+    assert slopes.max() - slopes @ a <= 1e-9 * max(np.abs(H).max(), np.abs(g).max())

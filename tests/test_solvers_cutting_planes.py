@@ -1,0 +1,82 @@
+"""Cutting planes: they end at the optimum of losses with finitely many pieces, whatever Psi and the start are."""
+
+from itertools import islice
+
+import numpy as np
+import oracles
+import pytest
+
+import rrmbench
+from rrmbench import registry
+from rrmbench.bench import reference
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+
+L2 = {"name": "l2", "strength": 0.05}
+SIMPLEX = {"name": "entropy_simplex", "strength": 0.01, "cap": 0.2}
+
+
+def chains():
+    rng = np.random.default_rng(0)
+    numbers = np.repeat(np.arange(6), 3)
+    return rng.normal(size=(18, 3)), np.column_stack([rng.integers(0, 3, 18), numbers])
+
+
+def problem(name):
+    if name == "m3n":
+        return Problem(*chains(), "m3n", L2)
+    X, y = oracles.data(30, 4, loss="f1")
+    return Problem(X, y, name, SIMPLEX if name == "max_row" else L2)
+
+
+@pytest.mark.parametrize("name", ["f1", "m3n", "max_row"])
+def test_the_gap_closes_and_the_dual_variable_is_one(name):
+    p = problem(name)
+    found = rrmbench.solve(p, "cutting_planes", relative_gap=1e-11, passes=150)
+    assert found.reason == "relative_gap"
+    assert -1e-13 <= p.gap(found.w, found.b)
+    necessary = getattr(p.loss, "necessary", None)
+    assert necessary is None or necessary(found.b, p.y) is None
+
+
+def test_an_added_square_with_a_centre_and_the_dual_variable_of_a_start():
+    p = problem("f1")
+    center = np.random.default_rng(1).normal(size=p.shape)
+    stage = p.regularized(0.3, center)
+    for changed in stage, Problem(p.X, p.y, p.loss, {"name": "l1", "strength": 0.02}, kappa=0.3, center=center):
+        its = islice(registry.build_solver("cutting_planes")(changed, None, Rng(0)), 100)
+        end = max(its, key=lambda it: it.passes)
+        assert -1e-12 <= changed.gap(end.w, end.b) <= 1e-9
+        again = list(islice(registry.build_solver("cutting_planes")(changed, end, Rng(0)), 3))
+        assert changed.gap(again[-1].w, again[-1].b) <= 1e-9
+
+
+def test_the_curvature_of_an_entropy_is_that_of_differences():
+    p, rng = problem("max_row"), np.random.default_rng(2)
+    psi, v = p.regularizer, 0.02 * rng.normal(size=p.shape)
+    way, h = rng.normal(size=p.shape), 1e-7
+    w = psi.conjugate_point(v)
+    x = psi.conjugate_curvature(w)
+    assert 0.0 < np.mean(x == 0.0) < 1.0  # some are at the cap
+    difference = (psi.conjugate_point(v + h * way) - psi.conjugate_point(v - h * way)) / (2.0 * h)
+    np.testing.assert_allclose(x * way - x * (x @ way) / x.sum(), difference, atol=1e-6 * np.abs(difference).max())
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "solver"),
+    [
+        ("f1", L2, "cutting_planes"),
+        ("m3n", L2, "agm_ef"),
+        ("max_row", SIMPLEX, "cutting_planes"),
+        ("crf", L2, "agm_ef"),
+        ("hinge", L2, "apcg_shrinking"),
+        ("max_of_hinge", L2, "prox_sdca_shrinking"),
+        ("logistic", {"name": "elastic_net", "l1": 0.1, "l2": 0.1}, "apcg"),
+        ("hinge", {"name": "l1", "strength": 0.1}, "pdprox_restarted"),
+    ],
+)
+def test_the_solver_of_a_reference(loss, regularizer, solver):
+    parts = {"dataset": {"name": "synthetic_sparse"}, "loss": {"name": loss}, "regularizer": regularizer}
+    spec = reference.spec(parts, 1.0)
+    assert spec["solver"]["name"] == solver
+    assert registry.build_solver(spec["solver"], spec["reduction"]) is not None
