@@ -6,6 +6,7 @@ from rrmbench import data
 from rrmbench.problem.traits import traits
 
 WIDTH = 1e-9  # relative width of a certified interval that needs no narrower one
+SETTINGS = {"apcg": {"sampling": "permutation"}}  # other than the defaults
 
 
 def pinned(bounds):
@@ -38,7 +39,7 @@ def spec(run_spec, seconds, shape=None):
         ways = {"smooth": "none", "strongly_convex": "solve_dual"}
         solver, reduction = "agm_ef", next((way for trait, way in ways.items() if trait in has), "adapt_smooth")
     return run_spec | {
-        "solver": {"name": solver},
+        "solver": {"name": solver, **SETTINGS.get(solver, {})},
         "reduction": {"name": reduction},
         "seed": 0,
         "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
