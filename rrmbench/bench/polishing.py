@@ -9,9 +9,11 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
 
     P(w) + (sigma/2) ||w - c||^2
 
-whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then the primal point of
-b, as in the proximal point method. Newton steps come first where they are cheap: `rrmbench.bench.newton`. Other
-regularizers have `rrmbench.bench.dual_splitting`, other losses and data `rrmbench.bench.dual_ascent`.
+whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then follows the primal
+point of b, as in the proximal point method, and ahead of it where Psi is not strongly convex, as in its accelerated form
+[Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap: `rrmbench.bench.newton`.
+Other regularizers and a minimized bias have `rrmbench.bench.dual_splitting`, other losses and data
+`rrmbench.bench.dual_ascent`, and losses without a Euclidean proximal step of the conjugate `rrmbench.bench.dual_bundle`.
 """
 
 import math
@@ -20,7 +22,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from rrmbench.bench import dual_ascent, dual_splitting, newton
+from rrmbench.bench import dual_ascent, dual_bundle, dual_splitting, newton
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
@@ -30,8 +32,11 @@ from rrmbench.solvers.sdca.steps import option_of
 
 SHARE = 0.5  # of the passes of the run, which all polishing takes at most
 ALONG = 0.25  # of this share, which it takes before the last point, where a gap ends the run
-UNCOUNTED = 20.0  # passes at the last point of a solver that counts none
+UNCOUNTED = 40.0  # passes at the last point of a solver that counts none
+WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
+UNSCALED = 1.0  # the same where Psi is strongly convex, so that nothing is scaled
+AHEAD = 0.5  # how far c is ahead of the primal point, over its last way; 0 where Psi is strongly convex
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 LOOKS = 1.25  # factor of the passes between two looks at the gap
@@ -47,18 +52,21 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
     if {"rows", "coordinate", "separable"} <= problem.traits:
         found.append(ascend_by_rows)
+    elif dual_splitting.fits(problem):
+        found.append(dual_splitting.ascend)
     else:
-        found.append(dual_splitting.ascend if dual_splitting.fits(problem) else ascend_by_products)
+        found.append(dual_bundle.ascend if dual_bundle.fits(problem) else ascend_by_products)
     return found
 
 
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then the primal point of b after each pass.
+    """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then that of `AHEAD` after each pass.
 
     It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes.
     """
     z, rng = problem.X.forward(w), Rng(0)
-    sigma = STRENGTH * dual_splitting.mean_smoothness(problem, w, z) / problem.n
+    strength, ahead = (UNSCALED, 0.0) if problem.strong_convexity > 0.0 else (STRENGTH, AHEAD)
+    sigma = strength * dual_splitting.mean_smoothness(problem, w, z) / problem.n
     if not 0.0 < sigma < math.inf:
         return
     stage, spent = problem.regularized(sigma, w), 2.0
@@ -67,8 +75,8 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     while spent + BETWEEN + 0.5 <= passes:
         for _ in range(BETWEEN):
             state.run(rng.epoch(problem.n))
-            w, _ = state.point(state.b, state.u)
-            before, stage = stage, problem.regularized(sigma, w)
+            last, w = w, state.point(state.b, state.u)[0].copy()
+            before, stage = stage, problem.regularized(sigma, w + ahead * (w - last))
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
         yield state.b, float(BETWEEN)
         spent += BETWEEN + 0.5
@@ -109,9 +117,11 @@ class Polisher:
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
-            where it has not fallen to a half
+            where it has not fallen to a half. That quarter may also go at the last point of a run that its gap has ended
         """
-        gap, end = primal - self._certifier.dual, self._end(work, target, last)
+        gap, met = primal - self._certifier.dual, primal - self._certifier.dual <= target
+        end = self._end(work, target, last and not met)
+        target = WORTH * abs(primal) if met else target
         if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
             return
         if not last and not self._is_stuck(work, gap):
