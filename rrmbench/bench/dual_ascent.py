@@ -15,8 +15,8 @@ minimum b(w) needs little scaling to bound P. D(b0) <= min F <= P(w*), hence F(w
 The best b is the next centre once D has come half of the way from D(b0) to F(w). [Rockafellar 1976; Liu and Nocedal
 1989]
 
-Smooth losses have q = 0, and with a strongly convex Psi sigma is small. X w is known along a line, so an iteration is a pass whatever its line search tries; a new
-centre takes another one.
+Smooth losses have q = 0, and with a strongly convex Psi sigma is small. X w is known along a line, so an iteration is a
+pass whatever its line search tries; a new centre takes another one.
 """
 
 import math

@@ -6,9 +6,9 @@ c_j = (1/n) phi*(b_j)
     D(b) >= -c.a - Psi*(sum_j a_j v_j)        for a >= 0, sum a = 1
 
 Psi* is 1/s-smooth: it lies below the parabola that touches it at the last v, and the best a for this parabola is found
-from the products v_i.v_j alone. The model w = grad Psi*(v) of the mixture then gives the next b_j = phi'(X w), as in the
-method of cutting planes, of which this is the dual side. A loss needs nothing but values, conjugates and subgradients,
-which is all that losses over labellings have. [Joachims 2006; Teo, Vishwanathan, Smola and Le 2010]
+from the products v_i.v_j alone. The model w = grad Psi*(v) of the mixture then gives the next b_j = phi'(X w), as in
+the method of cutting planes, of which this is the dual side. A loss needs nothing but values, conjugates and
+subgradients, which is all that losses over labellings have. [Joachims 2006; Teo, Vishwanathan, Smola and Le 2010]
 """
 
 import math
@@ -24,7 +24,7 @@ CLOSED = 1e-14  # relative difference of two slopes, below which it is rounding
 
 
 def fits(problem: Problem) -> bool:
-    """Whether Psi is strongly convex, and the losses are such that `rrmbench.bench.dual_ascent` has no stage for them."""
+    """Whether Psi is strongly convex, and the losses are those that `rrmbench.bench.dual_ascent` has no stage for."""
     return problem.strong_convexity > 0.0 and not {"smooth", "conjugate_prox"} & problem.traits
 
 

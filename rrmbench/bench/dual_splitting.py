@@ -32,6 +32,7 @@ from rrmbench.regularizers.zero import Zero
 from rrmbench.solvers.sdca.steps import option_of, sdca_steps
 
 STRENGTH = 0.2  # the first rho over L/n, L the mean smoothness of a sample
+BIASED = 2.0  # the same with a minimized bias
 FAR, CHANGE = 3.0, 1.5  # rho changes by this factor where ||w - x|| and the way of x differ by more than that one
 COPY = 1.0  # passes that a copy of X takes
 BETWEEN = 2  # passes from one b to the next, as its bound costs half a pass
@@ -49,11 +50,11 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
     The problem is one that `fits`. Nothing is yielded where L is not positive and finite.
     """
     z, b = problem.outputs(w), problem.certificate(b)[1].copy()
-    u, spent, added = problem.v(b), 1.5, 0.0
+    u, spent, added, strength = problem.v(b), 1.5, 0.0, STRENGTH
     if problem.minimized_bias:
-        w, u, z, added = np.append(w, problem.beta(z)), np.append(u, 0.0), z + problem.beta(z), COPY
-        problem = with_free_bias(problem)
-    rho = STRENGTH * mean_smoothness(problem, w, z) / problem.n
+        beta, added, strength = problem.beta(z), COPY, BIASED
+        problem, w, u, z = with_free_bias(problem), np.append(w, beta), np.append(u, 0.0), z + beta
+    rho = strength * mean_smoothness(problem, w, z) / problem.n
     if not 0.0 < rho < math.inf:
         return
     rng, x, v = Rng(0), w, u

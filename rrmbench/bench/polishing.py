@@ -10,10 +10,10 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
     P(w) + (sigma/2) ||w - c||^2
 
 whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then follows the primal
-point of b, as in the proximal point method, and ahead of it where Psi is not strongly convex, as in its accelerated form
-[Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap: `rrmbench.bench.newton`.
-Other regularizers and a minimized bias have `rrmbench.bench.dual_splitting`, other losses and data
-`rrmbench.bench.dual_ascent`, and losses without a Euclidean proximal step of the conjugate `rrmbench.bench.dual_bundle`.
+point of b, as in the proximal point method, and ahead of it where Psi is not strongly convex, as in its accelerated
+form [Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap:
+`rrmbench.bench.newton`. Other regularizers and a minimized bias have `rrmbench.bench.dual_splitting`, losses whose
+conjugate has no Euclidean proximal step `rrmbench.bench.dual_bundle`, and the others `rrmbench.bench.dual_ascent`.
 """
 
 import math
@@ -117,9 +117,10 @@ class Polisher:
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
-            where it has not fallen to a half. That quarter may also go at the last point of a run that its gap has ended
+            where it has not fallen to a half. Where the gap has ended the run, a quarter may go at its last point
         """
-        gap, met = primal - self._certifier.dual, primal - self._certifier.dual <= target
+        gap = primal - self._certifier.dual
+        met = gap <= target
         end = self._end(work, target, last and not met)
         target = WORTH * abs(primal) if met else target
         if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
