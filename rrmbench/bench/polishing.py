@@ -117,7 +117,7 @@ class Polisher:
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
-            where it has not fallen to a half. Where the gap has ended the run, half of the share may go at its last point
+            where it has not fallen to a half. Where the gap has ended the run, half of the share may go
         """
         gap = primal - self._certifier.dual
         part = 1.0 if last else ALONG if target > -math.inf else 0.0

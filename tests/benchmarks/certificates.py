@@ -5,8 +5,9 @@
 prints, for each experiment, the runs whose distance P(w) - D* is at least 1e-9, D* being the greatest D of the
 problem's runs and of its reference: the median and the greatest ratio of gap and distance, how many are above 10, and
 what share of the solver's passes the evaluation spent. A run is *open* where the least P known of its problem is above
-D* by more than half of that distance, since P* may then be much nearer to its P, and the ratio greater. Of several folders with results of the same problem (before and
-after a change, say) all take part in D*. `--all` prints a line per run.
+D* by more than half of that distance, since P* may then be much nearer to its P, and the ratio greater. Of several
+folders with results of the same problem (before and after a change, say) all take part in D*. `--all` prints a line per
+run.
 """
 
 import sys
@@ -67,9 +68,10 @@ def main(folders, every):
             continue
         ratios = [line[0] for line in lines]
         shares = [line[4] / line[3] for line in lines if line[3] > 0.0] or [0.0]
+        above, opened = sum(ratio > GOAL for ratio in ratios), sum(line[2] for line in lines)
         print(
             f"{experiment.directory}: {len(ratios)} runs, gap/distance {median(ratios):.3g} (median), "
-            f"{max(ratios):.3g} (greatest), {sum(ratio > GOAL for ratio in ratios)} above {GOAL:g}, {sum(line[2] for line in lines)} open; evaluation took "
+            f"{max(ratios):.3g} (greatest), {above} above {GOAL:g}, {opened} open; evaluation took "
             f"{median(shares):.0%} of the passes (median)"
         )
         for ratio, distance, is_open, work, spent, name in sorted(lines, reverse=True) if every else ():
