@@ -127,7 +127,7 @@ def test_splitting_is_for_rows_with_a_loss_each():
     assert not dual_splitting.fits(problem("hinge, groups").smoothed(0.1, np.ones(40)))
 
 
-@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, groups", "max_of_hinge, free bias"]))
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, minimized bias", "max_of_hinge, free bias"]))
 @settings(max_examples=15)
 def test_no_bound_of_splitting_is_above_the_optimum(seed, name):
     p, rng = problem(name), np.random.default_rng(seed)
