@@ -124,6 +124,8 @@ def test_splitting_comes_near_to_the_optimum_of_cvxpy(name):
 
 def test_splitting_is_for_rows_with_a_loss_each():
     assert [name for name in PROBLEMS if not dual_splitting.fits(problem(name))] == NOT_SPLIT
+    X, y = oracles.data(30, 6, seed=5, loss="hinge")
+    assert not dual_splitting.fits(Problem(X, y, "hinge", {"name": "l2", "strength": 0.02}, minimized_bias=True))
     assert not dual_splitting.fits(problem("hinge, groups").smoothed(0.1, np.ones(40)))
 
 

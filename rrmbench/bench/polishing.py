@@ -12,7 +12,7 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
 whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then follows the primal
 point of b, as in the proximal point method, and ahead of it where s is small beside sigma, as in its accelerated form
 [Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap:
-`rrmbench.bench.newton`. Other regularizers and a minimized bias have `rrmbench.bench.dual_splitting`, losses whose
+`rrmbench.bench.newton`. Other regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose
 conjugate has no Euclidean proximal step `rrmbench.bench.dual_bundle`, and the others `rrmbench.bench.dual_ascent`.
 """
 
