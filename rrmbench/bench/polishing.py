@@ -35,7 +35,8 @@ ALONG = 0.25  # of this share, which it takes before the last point, where a gap
 AFTER = 0.5  # of this share, which it takes at the last point of a run that its gap has ended
 UNCOUNTED = 40.0  # passes at the last point of a solver that counts none
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
-STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
+STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
+PASSES = 7.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
 AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
@@ -65,7 +66,8 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes.
     """
     z, rng = problem.X.forward(w), Rng(0)
-    sigma, s = STRENGTH * dual_splitting.mean_smoothness(problem, w, z) / problem.n, problem.strong_convexity
+    strength, s = float(np.clip(PASSES / passes, *STRENGTHS)), problem.strong_convexity
+    sigma = strength * dual_splitting.mean_smoothness(problem, w, z) / problem.n
     sigma, ahead = max(sigma, s), AHEAD if sigma > s else 0.0
     if not 0.0 < sigma < math.inf:
         return
