@@ -33,7 +33,7 @@ from rrmbench.solvers.sdca.steps import option_of
 SHARE = 0.5  # of the passes of the run, which all polishing takes at most
 ALONG = 0.25  # of this share, which it takes before the last point, where a gap ends the run
 AFTER = 0.5  # of this share, which it takes at the last point of a run that its gap has ended
-UNCOUNTED = 40.0  # passes at the last point of a solver that counts none
+UNCOUNTED = 60.0  # passes at the last point of a solver that counts none
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 7.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
