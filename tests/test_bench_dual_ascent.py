@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pdprox_runs import multiclass, tasks, whole
 from runs import dense
 
-from rrmbench.bench import dual_splitting
+from rrmbench.bench import dual_ascent, dual_splitting
 from rrmbench.bench.dual_ascent import ascend
 from rrmbench.numerics.lbfgs import PAIRS, Memory
 from rrmbench.problem.problem import Problem
@@ -106,7 +106,7 @@ def test_bounds_grow_and_come_near_to_the_optimum_of_cvxpy(name):
     assert least - 1e-3 <= values[-1] <= least + 1e-7 and len(values) > 3
 
 
-NOT_SPLIT = ["hinge, minimized bias", "squared, minimized bias", "budget hinge, l1"]
+NOT_SPLIT = ["budget hinge, l1"]
 SPLIT = [name for name in PROBLEMS if name not in NOT_SPLIT]
 
 
@@ -124,10 +124,12 @@ def test_splitting_comes_near_to_the_optimum_of_cvxpy(name):
 
 def test_splitting_is_for_rows_with_a_loss_each():
     assert [name for name in PROBLEMS if not dual_splitting.fits(problem(name))] == NOT_SPLIT
+    X, y = oracles.data(30, 6, seed=5, loss="hinge")
+    assert not dual_splitting.fits(Problem(X, y, "hinge", {"name": "l2", "strength": 0.02}, minimized_bias=True))
     assert not dual_splitting.fits(problem("hinge, groups").smoothed(0.1, np.ones(40)))
 
 
-@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, groups", "max_of_hinge, free bias"]))
+@given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, minimized bias", "max_of_hinge, free bias"]))
 @settings(max_examples=15)
 def test_no_bound_of_splitting_is_above_the_optimum(seed, name):
     p, rng = problem(name), np.random.default_rng(seed)
@@ -156,6 +158,16 @@ def test_no_bound_is_above_the_optimum_wherever_it_begins(seed, name):
     values, _ = bounds(p, w, b, 30.0)
     assert max(values) <= optimum(name) + 1e-7
     assert all(value <= more + 1e-12 * abs(more) for value, more in pairwise(values))
+
+
+def test_a_strongly_convex_psi_needs_no_square_however_far_the_first_b_is(monkeypatch):
+    X, y = oracles.data(60, 8, seed=7, loss="logistic")
+    p = Problem(X, y, "logistic", {"name": "l2", "strength": 1e-4}, minimized_bias=True)
+    start = 10.0 * np.ones(p.shape), np.zeros(p.output_shape)
+    least = max(bounds(p, *start, 400.0)[0])
+    assert least - 1e-6 <= max(bounds(p, *start, 40.0)[0])
+    monkeypatch.setattr(dual_ascent, "CURVED", np.inf)
+    assert max(bounds(p, *start, 40.0)[0]) < least - 1e-6
 
 
 def test_it_counts_its_passes_changes_nothing_and_repeats_to_the_bit():

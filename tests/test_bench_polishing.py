@@ -155,6 +155,19 @@ def test_nothing_is_spent_on_a_gap_that_falls_by_itself():
     assert trace.evaluation_passes == 0.0
 
 
+def test_a_run_that_its_gap_has_ended_still_gets_half_of_the_share(unpolished):
+    problem = Problem(X, SIGNS, "logistic", {"name": "l2", "strength": 1e-4})
+    best = min(row["primal"] for row in traced(problem, "newton_cg", gap=1e-12, passes=1000)[1])
+    trace, rows = traced(problem, "fista", gap=1e-2, passes=1000)
+    unpolished()
+    plain, others = traced(problem, "fista", gap=1e-2, passes=1000)
+    assert trace.reason == plain.reason == "gap"
+    assert np.array_equal(trace.w, plain.w)
+    assert 0.0 < trace.evaluation_passes <= SHARE * polishing.AFTER * rows[-1]["passes"] + SLACK
+    assert rows[-1]["gap"] < 0.8 * others[-1]["gap"]
+    assert rows[-1]["dual"] <= best + 1e-12
+
+
 def test_without_a_regularizer_there_is_no_bound_to_look_for():
     trace, rows = traced(Problem(X, SIGNS, "logistic"), "fista", passes=60)
     assert trace.evaluation_passes == 0.0

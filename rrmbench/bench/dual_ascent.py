@@ -15,8 +15,8 @@ minimum b(w) needs little scaling to bound P. D(b0) <= min F <= P(w*), hence F(w
 The best b is the next centre once D has come half of the way from D(b0) to F(w). [Rockafellar 1976; Liu and Nocedal
 1989]
 
-Smooth losses have q = 0. X w is known along a line, so an iteration is a pass whatever its line search tries; a new
-centre takes another one.
+Smooth losses have q = 0, and with a strongly convex Psi sigma is small. X w is known along a line, so an iteration is a
+pass whatever its line search tries; a new centre takes another one.
 """
 
 import math
@@ -31,6 +31,7 @@ from rrmbench.problem.problem import Problem
 STRENGTH = 3.0  # of q and sigma, over those whose squares are as large as the gap
 HARDER = 4.0  # times as much where `PATIENCE` iterations of a stage were not enough
 PATIENCE = 20
+CURVED = 1e-2  # the greatest sigma over 1/s: Psi* of a strongly convex Psi is 1/s-smooth, and needs no square
 DECREASE, SLOPE = 1e-4, 0.5  # of the two conditions of Wolfe
 TRIALS = 40  # of a line search
 FLAT = 1e-14  # differences of F below this part of it are rounding
@@ -160,12 +161,15 @@ class Stage(NamedTuple):
 def stage_around(problem: Problem, b0: np.ndarray, least: float, wanted: float, squares: float) -> Stage | None:
     """The stage with the centre b0, D(b0) = least, whose squares lower the greatest D by about `wanted` each.
 
-    squares : ||u||^2 near the optimum; ||b||^2 is at most `dual_squares`. None for what is not positive and finite.
+    squares : ||u||^2 near the optimum; ||b||^2 is at most `dual_squares`. sigma is at most `CURVED`/s. None for what is
+    not positive and finite.
     """
     bound = math.inf if "smooth" in problem.traits else problem.dual_squares
     if not (0.0 < wanted < math.inf and 0.0 < squares < math.inf and bound > 0.0):
         return None
     q, sigma = 2.0 * wanted * problem.n / bound, 2.0 * wanted / squares
+    if problem.strong_convexity > 0.0:
+        sigma = min(sigma, CURVED / problem.strong_convexity)
     return Stage(problem, b0, problem.v(b0), q, sigma, least)
 
 

@@ -9,9 +9,11 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
 
     P(w) + (sigma/2) ||w - c||^2
 
-whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then the primal point of
-b, as in the proximal point method. Newton steps come first where they are cheap: `rrmbench.bench.newton`. Other
-regularizers have `rrmbench.bench.dual_splitting`, other losses and data `rrmbench.bench.dual_ascent`.
+whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then follows the primal
+point of b, as in the proximal point method, and ahead of it where s is small beside sigma, as in its accelerated form
+[Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap:
+`rrmbench.bench.newton`. Other regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose
+conjugate has no Euclidean proximal step `rrmbench.bench.dual_bundle`, and the others `rrmbench.bench.dual_ascent`.
 """
 
 import math
@@ -20,7 +22,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from rrmbench.bench import dual_ascent, dual_splitting, newton
+from rrmbench.bench import dual_ascent, dual_bundle, dual_splitting, newton
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
@@ -30,8 +32,12 @@ from rrmbench.solvers.sdca.steps import option_of
 
 SHARE = 0.5  # of the passes of the run, which all polishing takes at most
 ALONG = 0.25  # of this share, which it takes before the last point, where a gap ends the run
-UNCOUNTED = 20.0  # passes at the last point of a solver that counts none
-STRENGTH = 0.3  # sigma over L/n, L the mean smoothness of a sample: greater is faster, smaller needs less scaling
+AFTER = 0.5  # of this share, which it takes at the last point of a run that its gap has ended
+UNCOUNTED = 60.0  # passes at the last point of a solver that counts none
+WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
+STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
+PASSES = 7.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
+AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 LOOKS = 1.25  # factor of the passes between two looks at the gap
@@ -47,18 +53,22 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
     if {"rows", "coordinate", "separable"} <= problem.traits:
         found.append(ascend_by_rows)
+    elif dual_splitting.fits(problem):
+        found.append(dual_splitting.ascend)
     else:
-        found.append(dual_splitting.ascend if dual_splitting.fits(problem) else ascend_by_products)
+        found.append(dual_bundle.ascend if dual_bundle.fits(problem) else ascend_by_products)
     return found
 
 
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then the primal point of b after each pass.
+    """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then that of `AHEAD` after each pass.
 
     It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes.
     """
     z, rng = problem.X.forward(w), Rng(0)
-    sigma = STRENGTH * dual_splitting.mean_smoothness(problem, w, z) / problem.n
+    strength, s = float(np.clip(PASSES / passes, *STRENGTHS)), problem.strong_convexity
+    sigma = strength * dual_splitting.mean_smoothness(problem, w, z) / problem.n
+    sigma, ahead = max(sigma, s), AHEAD if sigma > s else 0.0
     if not 0.0 < sigma < math.inf:
         return
     stage, spent = problem.regularized(sigma, w), 2.0
@@ -67,8 +77,8 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     while spent + BETWEEN + 0.5 <= passes:
         for _ in range(BETWEEN):
             state.run(rng.epoch(problem.n))
-            w, _ = state.point(state.b, state.u)
-            before, stage = stage, problem.regularized(sigma, w)
+            last, w = w, state.point(state.b, state.u)[0].copy()
+            before, stage = stage, problem.regularized(sigma, w + ahead * (w - last))
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
         yield state.b, float(BETWEEN)
         spent += BETWEEN + 0.5
@@ -109,9 +119,13 @@ class Polisher:
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
-            where it has not fallen to a half
+            where it has not fallen to a half. Where the gap has ended the run, half of the share may go
         """
-        gap, end = primal - self._certifier.dual, self._end(work, target, last)
+        gap = primal - self._certifier.dual
+        part = 1.0 if last else ALONG if target > -math.inf else 0.0
+        if gap <= target:
+            part, target = AFTER, WORTH * abs(primal)
+        end = self._end(work, part)
         if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
             return
         if not last and not self._is_stuck(work, gap):
@@ -129,11 +143,12 @@ class Polisher:
         self._look = work, gap
         return gap > 0.5 * before
 
-    def _end(self, work: float, target: float, last: bool) -> float:
-        """What `passes` may come to; without a target only the last point matters."""
+    @staticmethod
+    def _end(work: float, part: float) -> float:
+        """What `passes` may come to by a part of the share; of a solver that counts none, at its last point only."""
         if math.isnan(work):
-            return UNCOUNTED if last else 0.0
-        return SHARE * work * (1.0 if last else ALONG if target > -math.inf else 0.0)
+            return UNCOUNTED if part == 1.0 else 0.0
+        return SHARE * work * part
 
     def _spend(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
         """Offer the b of a method until D(b) is `enough`, or `passes` have come to `end`."""
