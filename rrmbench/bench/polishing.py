@@ -13,7 +13,7 @@ whose b needs little scaling to bound P, since the square vanishes near c; c is 
 point of b, as in the proximal point method, and ahead of it where s is small beside sigma, as in its accelerated form
 [Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap:
 `rrmbench.bench.newton`. Other regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose
-conjugate has no Euclidean proximal step `rrmbench.bench.dual_bundle`, and the others `rrmbench.bench.dual_ascent`.
+conjugate has no Euclidean proximal step cutting planes, and the others `rrmbench.bench.dual_ascent`.
 """
 
 import math
@@ -22,11 +22,12 @@ from contextlib import suppress
 
 import numpy as np
 
-from rrmbench.bench import dual_ascent, dual_bundle, dual_splitting, newton
+from rrmbench.bench import dual_ascent, dual_splitting, newton
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.batch.cutting_planes import cutting_planes
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
 
@@ -40,6 +41,7 @@ PASSES = 7.0  # sigma over L/n, times the passes there are: greater is faster, s
 AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
+STEP = 2.0  # passes of a step of cutting planes, with its bound
 LOOKS = 1.25  # factor of the passes between two looks at the gap
 
 
@@ -56,7 +58,9 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     elif dual_splitting.fits(problem):
         found.append(dual_splitting.ascend)
     else:
-        found.append(dual_bundle.ascend if dual_bundle.fits(problem) else ascend_by_products)
+        no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
+        by_planes = no_stage and "strongly_convex" in problem.traits
+        found.append(ascend_by_planes if by_planes else ascend_by_products)
     return found
 
 
@@ -82,6 +86,19 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
         yield state.b, float(BETWEEN)
         spent += BETWEEN + 0.5
+
+
+def ascend_by_planes(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """The best mixtures of b, phi'(X w) and what cutting planes meet from there, whose passes are products with X."""
+    known, bounds = b, 0
+    for x in cutting_planes(problem, Iterate(w, b), None):
+        if x.b is not None and x.b is not known:
+            known, bounds = x.b, bounds + 1
+            yield known, 0.0
+        if x.passes + 0.5 * bounds + STEP > passes:
+            return
 
 
 def ascend_by_products(
