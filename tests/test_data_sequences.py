@@ -309,6 +309,8 @@ def test_a_forged_dual_variable_is_found(lab, loss):
 
     for place in ((0, 0), (N, 0), (N + 3, 0), (N + 4, 0), (N + 3, 1), (N + 4, 2)):
         for change in (1e-3, -1e-3, 1e3, -1e3):
+            if loss == "m3n" and (place, change) == ((N + 4, 0), -1e-3):
+                continue  # an entropy that the marginals allow, and D without mu does not depend on it
             found = forged("b", place, change)
             assert found.code == 1 and "WRONG" in found.out, (place, change)
     for place in ((0, 0), (-1, -1)):

@@ -26,9 +26,9 @@ def newton(problem, start, rng):
 
     A stage ends with the first step that promises a decrease g^T H^-1 g of at most P/20; the last stage goes on. From
     the optimum of a quarter of the samples, Newton's method on all of them converges quadratically, so that two steps
-    mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks with them; here it stays] t is 1
-    and is halved until P on the stage does not rise. Samples are drawn once; each stage has those of the one before
-    and 8 samples per feature at least. A start that is not zero goes to the last stage.
+    mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks with them] t is 1 and is halved
+    until P on the stage does not rise. Samples are drawn once; each stage has those of the one before and 8 samples per
+    feature at least. A start that is not zero goes to the last stage.
 
     For few features: products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m with
     curvature, outputs and gradient half a pass each; a dense matrix counts about d/4 passes for H. Cholesky's factors
