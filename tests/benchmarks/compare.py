@@ -30,7 +30,13 @@ from rrmbench.report.results import points_to
 CONFIG = Path(__file__).parents[2] / "configs" / "bench.yaml"
 LEVELS = (1e-3, 1e-6)  # of P(0)
 TIE = 1.2
-TUNED_TO = {"rcv1_subsets", "covtype_sample20k_scale"}  # on which solvers of this package were tried out
+TUNED_TO = {  # on which solvers of this package were tried out
+    "rcv1_subsets",
+    "covtype_sample20k_scale",
+    "a9a",
+    "documents",
+    "tall_table",
+}
 MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}
 PROBLEM = ["dataset", "loss", "l1", "l2"]
 
