@@ -131,7 +131,7 @@ def test_what_a_lifted_dual_variable_says_is_checked_and_what_is_left_is_said(la
     assert b.shape == (32,)
     for entry, words in ((0, "b: sample 0 is wrong with the"), (30, "b: the expected 1 - F1"), (31, "b: the entropy")):
         forged = copy.copy(honest)
-        forged.b = b + np.where(np.arange(32) == entry, -100.0 if entry == 31 else 100.0, 0.0)
+        forged.b = b + np.where(np.arange(32) == entry, -1000.0 if entry == 31 else 100.0, 0.0)
         Experiment(lab.out / "toy").write(forged)
         ran = lab.cli("verify", lab.out)
         assert ran.code == 1

@@ -159,22 +159,26 @@ class State:
 
         P along the way costs no product.
         """
-        problem, away, outputs = self.problem, model.w - model.w0, self.chosen.outputs(model)
-        W, best = self.chosen.numbers, (np.inf, 0.0, self.z)
-        for t in 0.5 ** np.arange(1 if is_bound else HALVINGS):
-            self.w[W] = model.w0 + t * away
+        problem, W, outputs = self.problem, self.chosen.numbers, self.chosen.outputs(model)
+
+        def place(t):  # at the end the minimizer itself: a sum may leave the domain by rounding
+            self.w[W] = model.w if t == 1.0 else model.w0 + t * (model.w - model.w0)
+
+        def at(t):
+            place(t)
             z = self.z + t * outputs
-            P = problem.primal(self.w, z)
-            if P >= best[0] and best[0] <= self.P:
+            return problem.primal(self.w, z), t, z
+
+        best = at(1.0)
+        for t in () if is_bound else 0.5 ** np.arange(1, HALVINGS):
+            point = at(t)
+            if best[0] <= self.P and point[0] >= best[0]:
                 break
-            best = min(best, (P, t, z), key=itemgetter(0))
-        P, t, z = best
-        self._cautious = not (is_bound or P <= self.P)  # the next model bounds P from above
-        if self._cautious:
-            P, t, z = self.P, 0.0, self.z
-        self.w[W] = model.w0 + t * away
+            best = min(best, point, key=itemgetter(0))
+        self._cautious = not (is_bound or best[0] <= self.P)  # the next model bounds P from above
+        self.P, t, self.z = (self.P, 0.0, self.z) if self._cautious else best
+        place(t)
         self._change = max(1.0 - t, BACK) * outputs
-        self.z, self.P = z, P
         self.b = problem.loss_dual(self.z)
         self.g = problem.X.adjoint(self.b) / problem.n
 

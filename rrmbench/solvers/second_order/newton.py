@@ -32,7 +32,7 @@ def newton(problem, start, rng):
 
     For few features: products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m with
     curvature, outputs and gradient half a pass each; a dense matrix counts about d/4 passes for H. Cholesky's factors
-    of H (d, d) touch no data; the clock includes them. Yields after each part of H and after each step.
+    of H (d, d) touch no data; the clock includes them. Yields after the gradient, each part of H and each step.
 
     Raises RrmbenchError for d > 3000.
     """
@@ -70,6 +70,7 @@ def _stage(problem, w, samples, is_last):
         g, H = np.zeros(d), np.zeros((d, d))
         add_combination(rows, samples, derivative(z), g)
         X.passes += 0.5 * share
+        yield Iterate(w, passes=X.passes)
         c = slopes(derivative, z, problem.smoothness)
         bent = c > 0.0
         for _ in add_gram(X, True, H, samples[bent], c[bent]):
