@@ -42,7 +42,7 @@ def optimum(loss, regularizer):
     return task.value, w.value, beta.value
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=str)
 @pytest.mark.parametrize("loss", oracles.core(LOSSES, lambda loss: loss in ("hinge", "logistic")))
 def test_pdprox_reaches_the_optimum_of_cvxpy_with_a_certificate(loss, regularizer):
@@ -55,7 +55,7 @@ def test_pdprox_reaches_the_optimum_of_cvxpy_with_a_certificate(loss, regularize
     assert abs(found.b.sum()) <= 1e-12 * np.abs(found.b).sum()
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("solver", "loss", "regularizer", "accuracy"),
     [

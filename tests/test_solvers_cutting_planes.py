@@ -29,7 +29,7 @@ def problem(name):
     return Problem(X, y, name, SIMPLEX if name == "max_row" else L2)
 
 
-@pytest.mark.parametrize("name", ["f1", "m3n", "max_row"])
+@pytest.mark.parametrize("name", ["f1", pytest.param("m3n", marks=pytest.mark.exhaustive), "max_row"])
 def test_the_gap_closes_and_the_dual_variable_is_one(name):
     p = problem(name)
     found = rrmbench.solve(p, "cutting_planes", relative_gap=1e-11, passes=150)

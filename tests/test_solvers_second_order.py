@@ -50,7 +50,7 @@ def least_gap(p, solver, passes=400, start=None):
     return least
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("bias", ["none", "free", "minimized"])
 @pytest.mark.parametrize(("n", "d"), [(60, 9), (9, 40)])
 @pytest.mark.parametrize("kappa", [0.0, 0.2])
@@ -65,7 +65,7 @@ def test_both_certify_to_rounding(bias, n, d, kappa):
     assert least_gap(p, "newton_cg", 400, Iterate(w)) <= 1e-13 * P0
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("loss", "bias"),
     [(loss, bias) for loss in ("logistic", "squared_hinge", "smoothed_hinge", "huber") for bias in ("none", "free")]

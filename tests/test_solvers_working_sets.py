@@ -50,7 +50,7 @@ def iterates(p, passes, start=None):
             return
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("regularizer", REGULARIZERS.values(), ids=REGULARIZERS)
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_optimum_of_coordinate_descent(loss, regularizer):
