@@ -44,6 +44,14 @@ def squares_of(problem):
     return squares
 
 
+def gradient_of(problem, g, w):
+    """The gradient of P without psi at w, of the gradient g of the mean loss there."""
+    gradient = g + squares_of(problem) * w
+    if problem.center is not None:
+        gradient -= problem.kappa * problem.center
+    return gradient
+
+
 class Curvature:
     """The second derivative H = (1/n) X^T D X + diag(S) of P, D that of the losses, S that of the squares.
 

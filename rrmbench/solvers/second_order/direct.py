@@ -5,7 +5,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import squares_of
+from rrmbench.solvers.second_order.curvature import gradient_of, squares_of
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
 
 LARGEST = 3000  # min(n, d), of which n is the number of samples and d the number of entries of w
@@ -53,9 +53,7 @@ def _primal(problem, w, G):
     solve = solver_of(G)
     b = problem.loss_dual(problem.outputs(w))
     while True:
-        gradient = problem.X.adjoint(b) / n + squares_of(problem) * w
-        if problem.center is not None:
-            gradient -= problem.kappa * problem.center
+        gradient = gradient_of(problem, problem.X.adjoint(b) / n, w)
         right = np.zeros(G.shape[0])
         right[: w.size] = gradient.reshape(-1)
         w = w - solve(right)[: w.size].reshape(w.shape)

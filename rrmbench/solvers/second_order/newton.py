@@ -9,7 +9,7 @@ from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import derivatives, slopes, write_outputs
+from rrmbench.solvers.second_order.curvature import derivatives, gradient_of, slopes, write_outputs
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
 
 LARGEST = 3000  # entries of w
@@ -75,12 +75,9 @@ def _stage(problem, w, samples, is_last):
         bent = c > 0.0
         for _ in add_gram(X, True, H, samples[bent], c[bent]):
             yield Iterate(w, passes=X.passes)
-        g /= samples.size
-        g += (problem.l2 + problem.kappa) * w
-        if problem.center is not None:
-            g -= problem.kappa * problem.center
+        g = gradient_of(problem, g / samples.size, w)
         H /= samples.size
-        H.flat[:: d + 1] += problem.l2 + problem.kappa
+        H.flat[:: d + 1] += problem.strong_convexity
         before, P_before, step = w, P, -solver_of(H)(g)
         w = before + step
         yield Iterate(w, passes=X.passes)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import Curvature, squares_of
+from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, squares_of
 
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
 DECREASE = 1e-4  # of Armijo's rule
@@ -35,9 +35,7 @@ def newton_cg(problem, start, rng):
     z, squares = problem.outputs(w), squares_of(problem)
     P, b, first = problem.primal(w, z), problem.loss_dual(z), None
     while True:
-        g = problem.X.adjoint(b) / problem.n + squares * w
-        if problem.center is not None:
-            g -= problem.kappa * problem.center
+        g = gradient_of(problem, problem.X.adjoint(b) / problem.n, w)
         norm = float(np.linalg.norm(g))
         first = first or norm
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
