@@ -41,10 +41,13 @@ BETWEEN = 2  # passes from one b to the next, as its bound costs half a pass
 def fits(problem: Problem) -> bool:
     """Whether the losses are a sum over rows of numbers, each with a step of Prox-SDCA, a minimized bias aside.
 
-    With a minimized bias and a strongly convex Psi, `rrmbench.bench.dual_ascent` comes nearer in as many passes.
+    With a minimized bias and a strongly convex Psi, or a smooth loss, `rrmbench.bench.dual_ascent` comes nearer in as
+    many passes.
     """
     plain = problem.weights is None and not hasattr(problem.loss, "operator")
-    split = "separable" in problem.traits or (problem.minimized_bias and problem.strong_convexity == 0.0)
+    split = "separable" in problem.traits or (
+        problem.minimized_bias and not {"strongly_convex", "smooth"} & problem.traits
+    )
     return plain and split and hasattr(_flat(problem), "rows")
 
 
