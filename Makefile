@@ -6,6 +6,9 @@ RESULTS ?= results
 # Test processes: half as many again as there are cores, since tests of the command line wait for other processes.
 TESTERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
 
+# Bytecode is kept, whatever the environment says: the tests start the command line some hundred times.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-exhaustive lint check docs fuzz bench reproduction clean
 
@@ -56,15 +59,18 @@ bench: $(VENV)/.peers  ## speed of kernels and harness, time to accuracy next to
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
 
-$(VENV)/.run: pyproject.toml
+$(VENV)/.made: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "rrmbench needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.run: $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-$(VENV)/.test: $(VENV)/.run
+$(VENV)/.test: $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,parquet]'
-	touch $@
+	touch $(VENV)/.run $@
 
 $(VENV)/.peers: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'

@@ -87,7 +87,10 @@ class Lab:
         return Ran(process.returncode, out, err)
 
     def start(self, *arguments, **environment):
-        """Start the command line in its own process group; its processes carry a mark."""
+        """Start the command line in its own process group; its processes carry a mark.
+
+        Shells have background jobs ignore SIGINT: the command line hears it, wherever the tests run.
+        """
         return subprocess.Popen(
             [sys.executable, "-m", "rrmbench", *map(str, arguments)],
             stdout=subprocess.PIPE,
@@ -96,6 +99,7 @@ class Lab:
             cwd=self.folder,
             env=os.environ | {"RRMBENCH_LAB": self.mark} | environment,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def end(self):

@@ -89,34 +89,36 @@ def forged_arrays(result):
             yield f"{name}: {what}", {name: other}
 
 
-def test_every_single_forgery_of_a_result_is_found(lab):
+@pytest.mark.core(1)
+@pytest.mark.parametrize("solver", ["prox_sdca", "agd"])
+def test_every_single_forgery_of_a_result_is_found(lab, solver):
     (lab.folder / "test.txt").write_text(rows(seed=1))
     config = lab.config(
         dataset={"path": "toy.txt", "test": "test.txt"},
         loss="smoothed_hinge",
         regularizer={"name": "elastic_net", "l1": 0.05, "l2": 0.01},
-        solver=["prox_sdca", "agd"],
+        solver=solver,
         stop={"passes": 6, "gap": 1e-12},
     )
     assert lab.run(config).code == 0
     experiment = Experiment(lab.out / "toy")
     assert lab.cli("verify", lab.out).code == 0
     missed = []
-    for original in lab.results():
-        _ = original.w, original.b
-        forgeries = [(name, {"trace": trace}) for name, trace in forged_traces(original.trace)]
-        forgeries += [*forged_headers(original), *forged_arrays(original)]
-        for name, changed in forgeries:
-            forged = copy.copy(original)
-            for field, value in changed.items():
-                setattr(forged, field, value)
-            experiment.write(forged)
-            ran = lab.cli("verify", lab.out)
-            assert len(ran.out.splitlines()) >= 3, name
-            if ran.code != 1 or "WRONG" not in ran.out:
-                missed.append(f"{original.spec['solver']['name']}: {name}")
-        experiment.write(original)
-        assert lab.cli("verify", lab.out).code == 0
+    (original,) = lab.results()
+    _ = original.w, original.b
+    forgeries = [(name, {"trace": trace}) for name, trace in forged_traces(original.trace)]
+    forgeries += [*forged_headers(original), *forged_arrays(original)]
+    for name, changed in forgeries:
+        forged = copy.copy(original)
+        for field, value in changed.items():
+            setattr(forged, field, value)
+        experiment.write(forged)
+        ran = lab.cli("verify", lab.out)
+        assert len(ran.out.splitlines()) >= 2, name
+        if ran.code != 1 or "WRONG" not in ran.out:
+            missed.append(name)
+    experiment.write(original)
+    assert lab.cli("verify", lab.out).code == 0
     assert not missed
 
 

@@ -37,7 +37,7 @@ def valid(solver, p):
             yield name, solve
 
 
-@pytest.mark.core(12)
+@pytest.mark.core(6)
 @pytest.mark.parametrize("regularizer", [BOX, AWAY], ids=["elastic_net", "box"])
 @pytest.mark.parametrize("solver", registry.names("solver"))
 def test_every_iterate_is_in_the_domain_and_they_converge(solver, regularizer):
