@@ -2,9 +2,12 @@
 
 
 def main():
-    """Run the command line; the import is here because child processes import this module again."""
+    """Run the command line; the imports are here because child processes import this module again."""
+    import gc
+
     from rrmbench.cli import run_app
 
+    gc.set_threshold(50_000, 20, 100)  # with less, Python looks for cycles in thousands of records again and again
     run_app()
 
 

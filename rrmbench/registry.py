@@ -328,9 +328,10 @@ def load_plugin(path):
     name = "rrmbench_plugin_" + path.stem
     if name in sys.modules:
         raise RrmbenchError(f"{path}: a plug-in file called {path.name} is loaded already; rename one of the two")
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None:
+    if path.suffix != ".py":
         raise RrmbenchError(f"{path}: a plug-in is a Python file, named like my_solver.py")
+    fingerprint.read_from_text(path.parent)
+    spec = importlib.util.spec_from_file_location(name, path, loader=fingerprint.FromText(name, str(path)))
     module = importlib.util.module_from_spec(spec)
     before = set(sys.modules)
     sys.modules[name] = module

@@ -134,12 +134,12 @@ def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
 
     Their keys tell apart all that differ in anything but the seed. referred : False leaves the references unread.
     """
-    references = {}
+    references, name = {}, _line(experiment.name)
     found = []
     for result in experiment.results():
         if result.problem not in references:
             references[result.problem] = experiment.reference(result.problem) if referred else None
-        found.append(StoredRun(_line(experiment.name), result, keys(result.spec), references[result.problem]))
+        found.append(StoredRun(name, result, keys(result.spec), references[result.problem]))
     _tell_namesakes_apart(found)
     _tell_origins_apart(found)
     return found
