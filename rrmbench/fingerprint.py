@@ -99,8 +99,18 @@ def imported_since(before, plugin):
 
 @cache
 def mathematics():
-    """The digest of `mathematics_files` when it was first asked for: of the code that this process runs."""
-    return digest(*mathematics_files())
+    """The digest of `mathematics_files` when it was first asked for: of the code that this process runs.
+
+    Processes that this one starts are told, and do not parse the same text again.
+    """
+    text = hashlib.sha256(sys.version.encode())
+    for file in package_files():
+        text.update(f"{file}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    told, _, known = os.environ.get("RRMBENCH_MATHEMATICS", "").partition(" ")
+    if told != text.hexdigest():
+        known = digest(*mathematics_files())
+        os.environ["RRMBENCH_MATHEMATICS"] = f"{text.hexdigest()} {known}"
+    return known
 
 
 def mathematics_files():

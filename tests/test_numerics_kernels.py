@@ -79,6 +79,15 @@ def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
     assert (compiled, plain, hits) == ("-7.0", "-7.0", "0")
 
 
+def test_a_process_is_told_the_digest_of_the_text_that_it_has_and_of_no_other(tmp_path, monkeypatch):
+    script = "import os; print(fingerprint.mathematics()); print(os.environ['RRMBENCH_MATHEMATICS'])"
+    monkeypatch.setenv("RRMBENCH_MATHEMATICS", "of-another-text 0123456789abcdef")
+    parsed, text, passed_on = python(script, tmp_path / "cache")
+    assert parsed == passed_on == fingerprint.digest(*fingerprint.mathematics_files())
+    monkeypatch.setenv("RRMBENCH_MATHEMATICS", f"{text} 0123456789abcdef")
+    assert python(script, tmp_path / "cache")[0] == "0123456789abcdef"  # not parsed again
+
+
 def damage(content, how):
     if how == "truncated":
         return content[: len(content) // 2]
