@@ -13,7 +13,8 @@ whose b needs little scaling to bound P, since the square vanishes near c; c is 
 point of b, as in the proximal point method, and ahead of it where s is small beside sigma, as in its accelerated form
 [Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap:
 `rrmbench.bench.newton`. Other regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose
-conjugate has no Euclidean proximal step cutting planes, and the others `rrmbench.bench.dual_ascent`.
+conjugate has no Euclidean proximal step cutting planes, support vector machines with a minimized bias `apcg_bias`, and
+the others `rrmbench.bench.dual_ascent`.
 """
 
 import math
@@ -28,6 +29,7 @@ from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.cutting_planes import cutting_planes
+from rrmbench.solvers.sdca.apcg_bias import apcg_bias
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
 
@@ -43,6 +45,7 @@ BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound cos
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 STEP = 2.0  # passes of a step of cutting planes, with its bound
 LOOKS = 1.25  # factor of the passes between two looks at the gap
+VECTOR_MACHINE = {"Zero", "scalar", "strongly_convex", "minimized_bias"}  # what `apcg_bias` is for
 
 
 Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[tuple[np.ndarray, float]]]
@@ -58,6 +61,8 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     elif dual_splitting.fits(problem):
         found.append(dual_splitting.ascend)
     else:
+        if VECTOR_MACHINE <= problem.traits and not problem.traits & {"smooth", "kernel", "matrix"}:
+            found.append(ascend_by_stages)
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
         by_planes = no_stage and "strongly_convex" in problem.traits
         found.append(ascend_by_planes if by_planes else ascend_by_products)
@@ -99,6 +104,20 @@ def ascend_by_planes(
             yield known, 0.0
         if x.passes + 0.5 * bounds + STEP > passes:
             return
+
+
+def ascend_by_stages(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """The b of `apcg_bias` from w and b, one after every `BETWEEN` passes."""
+    before = 0.0
+    for x in apcg_bias(problem, Iterate(w, b), Rng(0)):
+        spent = x.passes + x.checks
+        if spent + BETWEEN + 0.5 * spent / BETWEEN > passes:
+            return
+        if spent - before >= BETWEEN:
+            yield x.b, spent - before
+            before = spent
 
 
 def ascend_by_products(

@@ -1,0 +1,93 @@
+"""Dual variables of solvers as bounds: below optima of an independent solver, and near to them."""
+
+from functools import cache
+
+import cvxpy as cp
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rrmbench.bench.polishing import ascend_by_planes, ascend_by_products, ascend_by_stages, methods_for
+from rrmbench.problem.problem import Problem
+
+SQUARES = {"name": "l2", "strength": 0.02}
+KINDS = {
+    "f1, squares": ("f1", SQUARES),
+    "f1, squares and norms": ("f1", {"name": "elastic_net", "l1": 0.02, "l2": 0.02}),
+    "hinge with a bias": ("hinge", SQUARES),
+    "absolute with a bias": ("absolute", SQUARES),
+}
+X, Y = oracles.data(20, 5, seed=1, loss="f1")
+
+
+@cache
+def problem(kind):
+    loss, regularizer = KINDS[kind]
+    return Problem(X, Y, loss, regularizer, minimized_bias=loss != "f1")
+
+
+def method(kind):
+    return ascend_by_planes if KINDS[kind][0] == "f1" else ascend_by_stages
+
+
+@cache
+def optimum(kind):
+    (loss, regularizer), p = KINDS[kind], problem(kind)
+    w, bias = cp.Variable(p.shape), cp.Variable() if p.minimized_bias else 0.0
+    psi, constraints = oracles.cvxpy_regularizer(regularizer, w)
+    objective = cp.Minimize(oracles.cvxpy_loss(loss, X @ w + bias, Y) / p.n + psi)
+    return cp.Problem(objective, constraints).solve(solver=cp.CLARABEL)
+
+
+def bounds(kind, w, b, passes):
+    p = problem(kind)
+    return [p.dual_value(b) for b, _ in method(kind)(p, w, b, passes)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_comes_near_to_the_optimum_of_cvxpy(kind):
+    p, least = problem(kind), optimum(kind)
+    assert methods_for(p, 50.0)[0] == method(kind)
+    values = bounds(kind, np.zeros(p.shape), np.zeros(p.output_shape), 200.0)
+    assert least - 1e-6 <= max(values) <= least + 1e-7
+
+
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(list(KINDS)))
+@settings(max_examples=12)
+def test_no_bound_is_above_the_optimum_and_nothing_is_changed(seed, kind):
+    p, rng = problem(kind), np.random.default_rng(seed)
+    w = rng.standard_normal(p.shape) * 10.0 ** rng.uniform(-3, 3)
+    b = p.loss_dual(p.outputs(rng.standard_normal(p.shape)), rng.choice([0.0, 0.1]))
+    kept = w.copy(), b.copy()
+    first, again = (bounds(kind, w, b, 20.0) for _ in range(2))
+    assert first == again and max(first) <= optimum(kind) + 1e-7
+    assert np.array_equal(w, kept[0]) and np.array_equal(b, kept[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_counts_its_passes(kind):
+    p, steps, found = problem(kind).counted(), 0.0, []
+    for b, more in method(kind)(p, np.ones(p.shape), np.zeros(p.output_shape), 20.0):
+        found.append(p.dual_value(b))
+        steps += more
+    assert len(found) >= 3 and 12.0 <= p.X.passes + steps <= 20.0
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e300])
+@pytest.mark.parametrize("kind", ["f1, squares", "hinge with a bias"])
+def test_extreme_models_give_bounds_below_the_optimum_or_none(kind, scale):
+    p = problem(kind)
+    with np.errstate(all="ignore"):
+        for b in np.zeros(p.output_shape), np.full(p.output_shape, scale):
+            values = bounds(kind, np.full(p.shape, scale), b, 10.0)
+            assert not any(value > optimum(kind) + 1e-7 for value in values)
+
+
+def test_they_are_for_what_the_solvers_are_for():
+    assert methods_for(problem("f1, squares"), 50.0) == [ascend_by_planes]
+    assert methods_for(problem("hinge with a bias"), 50.0) == [ascend_by_stages, ascend_by_products]
+    smooth = Problem(X, Y, "logistic", SQUARES, minimized_bias=True)
+    for other in oracles.problem("f1", {"name": "l1", "strength": 0.01}), oracles.problem("hinge", SQUARES), smooth:
+        assert not {ascend_by_planes, ascend_by_stages} & set(methods_for(other, 50.0))
