@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrmbench.bench.polishing import ascend_by_planes, ascend_by_products, ascend_by_stages, methods_for
+from rrmbench.bench.polishing import ascend_by_planes, ascend_by_products, ascend_by_apcg, methods_for
 from rrmbench.problem.problem import Problem
 
 SQUARES = {"name": "l2", "strength": 0.02}
@@ -29,7 +29,7 @@ def problem(kind):
 
 
 def method(kind):
-    return ascend_by_planes if KINDS[kind][0] == "f1" else ascend_by_stages
+    return ascend_by_planes if KINDS[kind][0] == "f1" else ascend_by_apcg
 
 
 @cache
@@ -87,7 +87,7 @@ def test_extreme_models_give_bounds_below_the_optimum_or_none(kind, scale):
 
 def test_they_are_for_what_the_solvers_are_for():
     assert methods_for(problem("f1, squares"), 50.0) == [ascend_by_planes]
-    assert methods_for(problem("hinge with a bias"), 50.0) == [ascend_by_stages, ascend_by_products]
+    assert methods_for(problem("hinge with a bias"), 50.0) == [ascend_by_apcg, ascend_by_products]
     smooth = Problem(X, Y, "logistic", SQUARES, minimized_bias=True)
     for other in oracles.problem("f1", {"name": "l1", "strength": 0.01}), oracles.problem("hinge", SQUARES), smooth:
-        assert not {ascend_by_planes, ascend_by_stages} & set(methods_for(other, 50.0))
+        assert not {ascend_by_planes, ascend_by_apcg} & set(methods_for(other, 50.0))
