@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrmbench.bench.polishing import ascend_by_planes, ascend_by_products, ascend_by_apcg, methods_for
+from rrmbench.bench.polishing import ascend_by_apcg, ascend_by_planes, ascend_by_products, methods_for
 from rrmbench.problem.problem import Problem
 
 SQUARES = {"name": "l2", "strength": 0.02}

@@ -41,6 +41,7 @@ WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended i
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 7.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
 ALONE = 0.03  # s over L/n, from which losses with kinks need no square
+MANY = 15.0  # passes, from which acceleration pays
 AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
@@ -62,7 +63,8 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     elif dual_splitting.fits(problem):
         found.append(dual_splitting.ascend)
     else:
-        if VECTOR_MACHINE <= problem.traits and not problem.traits & {"smooth", "kernel", "matrix"}:
+        others = {"smooth", "kernel", "matrix"}
+        if VECTOR_MACHINE <= problem.traits and not problem.traits & others and passes >= MANY:
             found.append(ascend_by_apcg)
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
         by_planes = no_stage and "strongly_convex" in problem.traits
@@ -73,8 +75,8 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
     """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then that of `AHEAD` after each pass.
 
-    It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes. Losses with
-    kinks and an s that is not much below L/n have `apcg_shrinking` without a square.
+    It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes. Where
+    losses have kinks, s is not much below L/n and there are `MANY` passes, it is `apcg_shrinking` without a square.
     """
     z, rng = problem.X.forward(w), Rng(0)
     strength, s = float(np.clip(PASSES / passes, *STRENGTHS)), problem.strong_convexity
@@ -82,7 +84,8 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     sigma = max(strength * L, s)
     if not 0.0 < sigma < math.inf:
         return
-    alone = "scalar" in problem.traits and "smooth" not in problem.traits and s >= ALONE * L
+    kinked = "scalar" in problem.traits and "smooth" not in problem.traits
+    alone = kinked and s >= ALONE * L and passes >= MANY
     stage, spent, ahead = problem if alone else problem.regularized(sigma, w), 2.0, AHEAD if sigma > s else 0.0
     b = max(b, problem.loss_dual(z), key=lambda candidate: _finite(stage.dual_value(candidate)))
     if alone:
@@ -115,7 +118,7 @@ def ascend_by_planes(
 def ascend_by_apcg(
     problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """The b of `apcg_bias`, which is `apcg_shrinking` without a bias, from w and b, one after every `BETWEEN` passes."""
+    """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b, one after every `BETWEEN` passes."""
     before = 0.0
     for x in apcg_bias(problem, Iterate(w, b), Rng(0)):
         spent = x.passes + x.checks
