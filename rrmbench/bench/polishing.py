@@ -115,9 +115,7 @@ def ascend_by_planes(
             return
 
 
-def ascend_by_apcg(
-    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
-) -> Iterator[tuple[np.ndarray, float]]:
+def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
     """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b, one after every `BETWEEN` passes."""
     before = 0.0
     for x in apcg_bias(problem, Iterate(w, b), Rng(0)):
