@@ -168,6 +168,17 @@ def test_a_run_that_its_gap_has_ended_still_gets_half_of_the_share(unpolished):
     assert rows[-1]["dual"] <= best + 1e-12
 
 
+def test_a_run_whose_last_bound_meets_its_gap_gets_the_whole_share(unpolished):
+    problem = Problem(X, SIGNS, "hinge", L1)
+    _, polished = traced(problem, "subgradient", passes=40)
+    gap = 1.1 * polished[-1]["gap"]
+    trace, rows = traced(problem, "subgradient", gap=gap, passes=40)
+    assert trace.reason == "gap" and rows[-1]["gap"] == polished[-1]["gap"]
+    unpolished()
+    plain, others = traced(problem, "subgradient", gap=gap, passes=40)
+    assert plain.reason == "passes" and others[-1]["gap"] > gap
+
+
 def test_without_a_regularizer_there_is_no_bound_to_look_for():
     trace, rows = traced(Problem(X, SIGNS, "logistic"), "fista", passes=60)
     assert trace.evaluation_passes == 0.0

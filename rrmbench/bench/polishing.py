@@ -165,9 +165,10 @@ class Polisher:
             where it has not fallen to a half. Where the gap has ended the run, half of the share may go
         """
         gap = primal - self._certifier.dual
-        part = 1.0 if last else ALONG if target > -math.inf else 0.0
-        if gap <= target:
-            part, target = AFTER, WORTH * abs(primal)
+        met = gap <= target
+        part = AFTER if met else 1.0 if last else ALONG if target > -math.inf else 0.0
+        if (met or last) and target > -math.inf:  # nothing is saved for later
+            target = min(target, WORTH * abs(primal))
         end = self._end(work, part)
         if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
             return
