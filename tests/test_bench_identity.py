@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import zipfile
 
 import oracles
 import pytest
@@ -144,6 +145,17 @@ def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(
     assert found == [[0.5], [2.0], [2.0]]  # mean y^2 = 1
     assert len(lab.files()) == 2
     assert "1 of 1 runs were done before" in ran.out
+
+
+@pytest.mark.exhaustive
+def test_a_plugin_may_import_from_an_archive_beside_it(lab):
+    with zipfile.ZipFile(lab.folder / "packed.zip", "w") as archive:
+        archive.writestr("packed.py", "FACTOR = 4.0\n")
+    imports = "import sys\nsys.path.append(__file__.replace('mine.py', 'packed.zip'))\nfrom packed import FACTOR"
+    (lab.folder / "mine.py").write_text(HELPED.format(imports=imports, factor="FACTOR"))
+    ran = lab.command("run", lab.config(loss={"path": "mine.py", "name": "mine"}, stop={"passes": 2}), "-o", lab.out)
+    assert ran.code == 0, ran.err
+    assert [result.trace["primal"][0] for result in lab.results()] == [2.0]
 
 
 def test_comments_and_docstrings_of_a_plugin_change_nothing(lab):

@@ -51,7 +51,8 @@ def test_it_comes_near_to_the_optimum_of_cvxpy(kind):
     p, least = problem(kind), optimum(kind)
     assert methods_for(p, 50.0)[0] == method(kind)
     values = bounds(kind, np.zeros(p.shape), np.zeros(p.output_shape), 200.0)
-    assert least - 1e-6 <= max(values) <= least + 1e-7
+    best = values[-1] if method(kind) is ascend_by_planes else max(values)  # of apcg they may fall
+    assert least - 1e-6 <= best <= least + 1e-7
 
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(list(KINDS)))
@@ -69,10 +70,11 @@ def test_no_bound_is_above_the_optimum_and_nothing_is_changed(seed, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_counts_its_passes(kind):
     p, steps, found = problem(kind).counted(), 0.0, []
-    for b, more in method(kind)(p, np.ones(p.shape), np.zeros(p.output_shape), 20.0):
+    passes, least = (10.0, 7.0) if method(kind) is ascend_by_planes else (20.0, 12.0)
+    for b, more in method(kind)(p, np.ones(p.shape), np.zeros(p.output_shape), passes):
         found.append(p.dual_value(b))
         steps += more
-    assert len(found) >= 3 and 12.0 <= p.X.passes + steps <= 20.0
+    assert len(found) >= 3 and least <= p.X.passes + steps <= passes
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e300])

@@ -86,11 +86,12 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
         return
     kinked = "scalar" in problem.traits and "smooth" not in problem.traits
     alone = kinked and s >= ALONE * L and passes >= MANY
-    stage, spent, ahead = problem if alone else problem.regularized(sigma, w), 2.0, AHEAD if sigma > s else 0.0
+    stage, spent = problem if alone else problem.regularized(sigma, w), 2.0
     b = max(b, problem.loss_dual(z), key=lambda candidate: _finite(stage.dual_value(candidate)))
     if alone:
         yield from ascend_by_apcg(problem, w, b, passes - spent)
         return
+    ahead = AHEAD if sigma > s else 0.0
     state = DualState(stage, option_of(stage, "I"), Iterate(w, b))
     while spent + BETWEEN + 0.5 <= passes:
         for _ in range(BETWEEN):

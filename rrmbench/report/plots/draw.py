@@ -200,7 +200,7 @@ def _label_outer(figure, grid, sheet):
         axes.set_xlabel(X_LABELS[sheet.axes.x])
     for axes in left:
         axes.set_ylabel(Y_LABELS.get(sheet.axes.y, sheet.axes.y.replace("_", " ")))
-    figure.align_xlabels(below)  # the others have none, and measuring them takes a quarter of the drawing
+    figure.align_xlabels(below)  # the others have none, and need not be measured
     figure.align_ylabels(left)
 
 
