@@ -93,7 +93,7 @@ def package_files():
 def imported_since(before, plugin):
     """The local files of the modules that `plugin` has added to the names `before` of sys.modules."""
     new = [sys.modules[name] for name in set(sys.modules) - before]
-    files = {file_of(module.__file__) for module in new if getattr(module, "__file__", None)}
+    files = {_file_of(module.__file__) for module in new if getattr(module, "__file__", None)}
     return {file for file in files if PACKAGE not in file.parents and is_local(file, plugin)}
 
 
@@ -167,7 +167,7 @@ def _called(call):
     return getattr(call.func, "attr", getattr(call.func, "id", None))
 
 
-def file_of(origin):
+def _file_of(origin):
     """The file that a module is read from: its own, or the archive that has it."""
     file = Path(origin).resolve()
     return next((inner for inner in (file, *file.parents) if inner.is_file()), file)
@@ -182,7 +182,7 @@ def _files_of(name, folders):
         if spec is None:
             break
         if spec.has_location and spec.origin:
-            found.append(file_of(spec.origin))
+            found.append(_file_of(spec.origin))
         if spec.submodule_search_locations is None:
             break
         folders = list(spec.submodule_search_locations)
@@ -265,7 +265,7 @@ def use_kernel_cache(plugins=None):
     plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
     files = sources_of(*plugins)
     folder = cache_root() / "kernels" / "-".join([mathematics(), *([digest(*files)] if files else [])])
-    loaded = {file_of(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
+    loaded = {_file_of(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
     stamps = {file: stamp([file]) for file in files}
     now = {file: s for file, s in stamps.items() if file not in loaded or _keyed.get(file) == s}
     _keyed.clear()

@@ -200,7 +200,7 @@ def test_there_is_nothing_where_no_b_bounds_p_or_the_conjugate_has_no_proximal_s
 
 
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 8))
-@settings(max_examples=15)
+@settings(max_examples=30)
 def test_the_memory_of_a_quadratic_finds_its_minimum_by_exact_line_searches(seed, d):
     rng = np.random.default_rng(seed)
     A = np.linalg.qr(rng.standard_normal((d, d)))[0]

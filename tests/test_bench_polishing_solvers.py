@@ -56,7 +56,7 @@ def test_it_comes_near_to_the_optimum_of_cvxpy(kind):
 
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(list(KINDS)))
-@settings(max_examples=12)
+@settings(max_examples=15)
 def test_no_bound_is_above_the_optimum_and_nothing_is_changed(seed, kind):
     p, rng = problem(kind), np.random.default_rng(seed)
     w = rng.standard_normal(p.shape) * 10.0 ** rng.uniform(-3, 3)

@@ -24,13 +24,13 @@ def titles(sheet):
 
 
 def test_n_figures_are_n_files_even_for_values_with_dots_and_slashes(tmp_path):
-    strengths = [0.5, 0.05]
+    strengths = [1e-4, 0.5, 0.05, 1.5]
     runs = [stored.result(stored.spec(dataset=d, strength=c)) for c in strengths for d in ("a.b", "a/b", "a b")]
     stored.experiment(tmp_path / "e", runs, {"figure": ["regularizer.strength", "dataset"]})
     written = plot(tmp_path, formats=("png", "svg"), out=tmp_path / "out")
-    assert len(written) == len(set(written)) == 12
+    assert len(written) == len(set(written)) == 24
     assert sorted(written) == sorted((tmp_path / "out").iterdir())
-    assert len({path.read_bytes() for path in written if path.suffix == ".png"}) == 6
+    assert len({path.read_bytes() for path in written if path.suffix == ".png"}) == 12
 
 
 def test_many_figures_are_those_that_are_drawn_one_by_one(tmp_path, monkeypatch):

@@ -29,7 +29,7 @@ from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.cutting_planes import cutting_planes
-from rrmbench.solvers.sdca.apcg_bias import apcg_bias
+from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
 
@@ -47,7 +47,6 @@ BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound cos
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 STEP = 2.0  # passes of a step of cutting planes, with its bound
 LOOKS = 1.25  # factor of the passes between two looks at the gap
-VECTOR_MACHINE = {"Zero", "scalar", "strongly_convex", "minimized_bias"}  # what `apcg_bias` is for
 
 
 Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[tuple[np.ndarray, float]]]
@@ -63,8 +62,7 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     elif dual_splitting.fits(problem):
         found.append(dual_splitting.ascend)
     else:
-        others = {"smooth", "kernel", "matrix"}
-        if VECTOR_MACHINE <= problem.traits and not problem.traits & others and passes >= MANY:
+        if is_best_for(problem.traits) and passes >= MANY:
             found.append(ascend_by_apcg)
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
         by_planes = no_stage and "strongly_convex" in problem.traits

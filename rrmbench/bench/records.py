@@ -31,6 +31,7 @@ _DEPTH, _DIGITS, _MEMBERS = 64, 300, 100
 _HEADER_LIMIT = 10_000  # bytes of the header of an array, as in numpy
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,49}")
+_SIZE_WIDTH = {b"\x93NUMPY\1\0": 2, b"\x93NUMPY\2\0": 4}  # bytes of the size of that header, by its start
 _CHUNK = 2**20
 _LOCAL_HEADER = Struct("<4s2xHH16xHH")  # of a member of a zip file: signature, flags, method, sizes of name and extra
 _PLAIN_FLAGS = 0x808 | 0x6  # a descriptor follows, a name in UTF-8, how hard it was compressed
@@ -202,9 +203,6 @@ def _content(archive: ZipFile, info: ZipInfo) -> bytes:
         content = packed
     _need(len(content) == info.file_size and zlib.crc32(content) == info.CRC, info.filename, "damaged")
     return content
-
-
-_SIZE_WIDTH = {b"\x93NUMPY\1\0": 2, b"\x93NUMPY\2\0": 4}  # bytes of the size of a header, by version
 
 
 def _layout(stream: IO[bytes]) -> tuple[tuple[int, ...], Literal["C", "F"], np.dtype]:

@@ -30,7 +30,7 @@ def spec(run_spec, seconds, shape=None):
         solver = scalar if "scalar" in has else "prox_sdca_shrinking"
     elif {"rows", "coordinate", "scalar", "smooth"} <= has:
         solver = "working_sets"
-    elif {"Zero", "scalar", "strongly_convex", "minimized_bias"} <= has and not has & {"kernel", "matrix"}:
+    elif _is_for_apcg_bias(has):
         solver, reduction = "apcg_bias", "none"
     elif {"entropic", "strongly_convex"} <= has and not has & {"smooth", "matrix"}:
         # one maximum over all samples; a matrix model is of a sum of many, which take too many planes
@@ -45,6 +45,12 @@ def spec(run_spec, seconds, shape=None):
         "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
         "trace": {"every": 1.0, "growth": 1.2},
     }
+
+
+def _is_for_apcg_bias(has):
+    from rrmbench.solvers.sdca.apcg_bias import is_best_for
+
+    return is_best_for(has)
 
 
 def _is_small(shape):

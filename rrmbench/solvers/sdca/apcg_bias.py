@@ -15,6 +15,12 @@ LOOKS = 1.25  # factor of the passes of a stage between two looks at its gap
 SHORTEST = 3.0  # passes of a stage
 
 
+def is_best_for(traits):
+    """Whether a problem of these traits is of losses with kinks on rows, a squared norm and a minimized bias."""
+    wanted = {"Zero", "scalar", "strongly_convex", "minimized_bias"}
+    return wanted <= traits and not traits & {"smooth", "kernel", "matrix"}
+
+
 @solver(needs={"Zero", "strongly_convex", "scalar", "rows or minimized_bias"})
 def apcg_bias(problem, start, rng):
     """Squared norms with a minimized bias beta: the bias is penalized around where it was, ever again.
