@@ -47,9 +47,9 @@ def test_a_start_is_gone_on_from():
 
 def test_the_reference_of_a_problem_with_a_minimized_bias():
     parts = {"dataset": {"name": "a9a", "bias": "minimized"}, "loss": {"name": "hinge"}, "regularizer": L2}
-    assert reference.spec(parts, 1.0)["solver"]["name"] == "apcg_bias"
+    assert reference.specs(parts, 1.0)[0]["solver"]["name"] == "apcg_bias"
     kernelized = parts | {"dataset": parts["dataset"] | {"kernel": {"name": "rbf", "gamma": 1.0}}}
-    assert reference.spec(kernelized, 1.0)["solver"]["name"] == "pdprox_restarted"
+    assert reference.specs(kernelized, 1.0)[0]["solver"]["name"] == "pdprox_restarted"
 
 
 def test_data_without_rows_are_refused():

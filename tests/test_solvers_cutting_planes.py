@@ -77,6 +77,6 @@ def test_the_curvature_of_an_entropy_is_that_of_differences():
 )
 def test_the_solver_of_a_reference(loss, regularizer, solver):
     parts = {"dataset": {"name": "synthetic_sparse"}, "loss": {"name": loss}, "regularizer": regularizer}
-    spec = reference.spec(parts, 1.0)
+    spec = reference.specs(parts, 1.0)[0]
     assert spec["solver"]["name"] == solver
     assert registry.build_solver(spec["solver"], spec["reduction"]) is not None

@@ -30,16 +30,22 @@ TOY = Problem(np.eye(3), np.ones(3), "squared", L2)
 
 
 def needs_library(solver):
-    library = "sklearn" if solver.startswith(("sklearn", "liblinear")) else solver
+    library = "sklearn" if solver.startswith(("sklearn", "liblinear")) else {"highs": "scipy"}.get(solver, solver)
     if importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
+
+
+def our_solver(traits):
+    if "smooth" in traits:
+        return "coordinate_descent"
+    return "prox_sdca" if "strongly_convex" in traits else "pdprox_restarted"
 
 
 @pytest.mark.parametrize(("solver", "loss", "psi"), CASES)
 def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     needs_library(solver)
     p, accuracy = oracles.problem(loss, psi, n=60, d=12), oracles.SOLVERS[solver].oracle.accuracy
-    ours = rrmbench.solve(p, "prox_sdca" if loss == "hinge" else "coordinate_descent", gap=1e-10, passes=20_000)
+    ours = rrmbench.solve(p, our_solver(p.traits), gap=1e-10, passes=20_000)
     assert ours.gap <= 1e-9
     theirs = list(islice(registry.build_solver(solver)(p, None, Rng(0)), 30))
     suboptimality = [p.primal(x.w) - ours.trace["dual"].max() for x in theirs]

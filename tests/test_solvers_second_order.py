@@ -254,7 +254,7 @@ def spec(loss="logistic", regularizer="l2", **data):
     ],
 )
 def test_the_solver_of_a_reference(of, shape, solver):
-    assert reference.spec(of, 60.0, shape)["solver"] == {"name": solver}
+    assert reference.specs(of, 60.0, shape)[0]["solver"] == {"name": solver}
 
 
 def test_fewer_passes_than_first_order_methods():

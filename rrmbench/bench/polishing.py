@@ -14,7 +14,7 @@ point of b, as in the proximal point method, and ahead of it where s is small be
 [Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap:
 `rrmbench.bench.newton`. Other regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose
 conjugate has no Euclidean proximal step cutting planes, support vector machines with a minimized bias `apcg_bias`, and
-the others `rrmbench.bench.dual_ascent`.
+the others `rrmbench.bench.dual_ascent`. Small linear programs are left to HiGHS, whose bound is the optimum.
 """
 
 import math
@@ -29,6 +29,7 @@ from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.cutting_planes import cutting_planes
+from rrmbench.solvers.peers import highs
 from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
@@ -46,6 +47,9 @@ AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where 
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 STEP = 2.0  # passes of a step of cutting planes, with its bound
+PROGRAM = 500.0  # passes that take about as long as a linear program of at most
+ENTRIES = 1e6  # stored entries, times the kinks of a loss; HiGHS has so many
+SECONDS = 20.0  # for one that takes longer than any measured
 LOOKS = 1.25  # factor of the passes between two looks at the gap
 
 
@@ -56,6 +60,8 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     """The methods for a problem of its traits that so many passes are enough for, the best first."""
     if has_no_bound(problem):
         return []
+    if passes >= PROGRAM and {"piecewise_linear", "polyhedral"} <= problem.traits and highs.entries(problem) <= ENTRIES:
+        return [ascend_by_program]
     found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
     if {"rows", "coordinate", "separable"} <= problem.traits:
         found.append(ascend_by_rows)
@@ -99,6 +105,15 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
         yield state.b, float(BETWEEN)
         spent += BETWEEN + 0.5
+
+
+def ascend_by_program(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """The b of HiGHS, which counts no passes."""
+    for x in highs.highs(problem, None, None, time_limit=SECONDS):
+        if x.b is not None:
+            yield x.b, 0.0
 
 
 def ascend_by_planes(

@@ -16,12 +16,32 @@ def pinned(bounds):
     return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(bounds["primal"])
 
 
-def spec(run_spec, seconds, shape=None):
-    """The spec of the extra run for the problem of a run, with the solver that certifies such problems best.
+def specs(run_spec, seconds, shape=None):
+    """The specs of the extra runs for the problem of a run: that of the solver that certifies such problems best first.
+
+    The others are for where those before them leave the optimum open.
 
     shape : (n, number of entries of w) where the data are at hand; without it a direct solver is not thought of
     """
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
+    methods = [_method(has, shape)]
+    if {"piecewise_linear", "polyhedral"} <= has:
+        methods.insert(0, ({"name": "highs", "time_limit": seconds}, "none"))
+    return [
+        run_spec
+        | {
+            "solver": solver,
+            "reduction": {"name": reduction},
+            "seed": 0,
+            "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
+            "trace": {"every": 1.0, "growth": 1.2},
+        }
+        for solver, reduction in methods
+    ]
+
+
+def _method(has, shape):
+    """(the mapping of the solver, the name of the reduction) for problems with the traits `has`."""
     solver, reduction = "pdprox_restarted", "auto"
     if {"Zero", "scalar", "smooth"} <= has and has & {"strongly_convex", "free_bias"}:
         solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
@@ -38,13 +58,7 @@ def spec(run_spec, seconds, shape=None):
     elif "conjugate_prox" not in has:
         ways = {"smooth": "none", "strongly_convex": "solve_dual"}
         solver, reduction = "agm_ef", next((way for trait, way in ways.items() if trait in has), "adapt_smooth")
-    return run_spec | {
-        "solver": {"name": solver, **SETTINGS.get(solver, {})},
-        "reduction": {"name": reduction},
-        "seed": 0,
-        "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
-        "trace": {"every": 1.0, "growth": 1.2},
-    }
+    return {"name": solver, **SETTINGS.get(solver, {})}, reduction
 
 
 def _is_for_apcg_bias(has):

@@ -204,14 +204,18 @@ class Scheduler:
             self.experiment.write_manifest(manifest)
         return outcome.origin
 
-    def extra(self, runs):
-        """[(one Run, spec of the extra run)] of the problems whose optimum is open."""
+    def extra(self, runs, attempt=0):
+        """[(one Run, spec of the extra run)] of the problems whose optimum is open.
+
+        attempt : how many extra runs of a problem left it so
+        """
         if self.plan.reference is None:
             return []
         problems = {run.problem: run for run in runs}
         left = [run for problem, run in problems.items() if not self._is_pinned(problem)]
         seconds = self.plan.reference["seconds"]
-        return [(run, reference.spec(run.spec, seconds, run.prepared.shape)) for run in left]
+        specs = [(run, reference.specs(run.spec, seconds, run.prepared.shape)) for run in left]
+        return [(run, several[attempt]) for run, several in specs if attempt < len(several)]
 
     def _is_pinned(self, problem):
         try:
@@ -220,16 +224,20 @@ class Scheduler:
             return False
 
     def refer(self, runs, identities, left):
-        """Pin the optimum of every problem by an extra run where the experiment's own do not.
+        """Pin the optimum of every problem by extra runs where the experiment's own do not.
 
         left : what `extra` said before these were run
         """
         wanted = self.extra(runs)
         for run, _ in left:
             self.rates.learn_reference(run.spec, any(run.problem == other.problem for other, _ in wanted))
-        extra = [identities.run(spec) for _, spec in wanted]
-        known = self.experiment.statuses(run.run for run in extra)
-        extra = [run for run in extra if known.get(run.run) not in FINAL]
         if self.timing:  # nobody asks how long these take
             self.timing = self.backend.timing = None
-        self.execute(extra, {}, f"{self.plan.name}, reference optima")
+        attempt = 0
+        while wanted and not self.backend.interrupted.is_set():
+            extra = [identities.run(spec) for _, spec in wanted]
+            known = self.experiment.statuses(run.run for run in extra)
+            extra = [run for run in extra if known.get(run.run) not in FINAL]
+            self.execute(extra, {}, f"{self.plan.name}, reference optima")
+            attempt += 1
+            wanted = self.extra(runs, attempt)

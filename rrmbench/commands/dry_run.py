@@ -87,7 +87,7 @@ class _Estimates:
             return None
         problems = {identity.canonical([spec[kind] for kind in _PROBLEM]): spec for spec in plan.runs}
         extra = [
-            (spec, reference.spec(spec, plan.reference["seconds"]), self._entries_of(spec))
+            (spec, reference.specs(spec, plan.reference["seconds"])[0], self._entries_of(spec))
             for spec in problems.values()
         ]
         return len(problems), self.rates.referring(extra)

@@ -25,6 +25,9 @@ class Absolute(NamedTuple):
     def dual_point(self, z, y, mu):
         return clipped_ratio(z - y, mu, -1.0, 1.0)
 
+    def kinks(self, y):
+        return y.reshape(-1, 1)
+
 
 @loss
 def absolute():

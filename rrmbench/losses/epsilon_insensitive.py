@@ -3,6 +3,8 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from rrmbench.numerics.clipping import clipped_ratio
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import loss
@@ -27,6 +29,9 @@ class EpsilonInsensitive(NamedTuple):
 
     def dual_point(self, z, y, mu):
         return math.copysign(clipped_ratio(abs(z - y) - self.epsilon, mu, 0.0, 1.0), z - y)
+
+    def kinks(self, y):
+        return np.stack([y - self.epsilon, y + self.epsilon], axis=1)
 
 
 @loss

@@ -2,6 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
+import numpy as np
 from annotated_types import Gt
 
 from rrmbench.numerics.clipping import clipped_ratio
@@ -30,6 +31,9 @@ class GeneralizedHinge(NamedTuple):
     def dual_point(self, z, y, mu):
         s = clipped_ratio(1.0 - y * z, mu, 0.0, 1.0)
         return -y * (s if s < 1.0 else clipped_ratio(-y * z, mu, 1.0, self.a))
+
+    def kinks(self, y):
+        return np.sort(np.stack([np.zeros_like(y), y], axis=1))
 
 
 @loss(needs={"binary"})

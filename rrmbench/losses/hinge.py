@@ -31,6 +31,9 @@ class Hinge(NamedTuple):
     def dual_point(self, z, y, mu):
         return -y * clipped_ratio(1.0 - y * z, mu, 0.0, 1.0)
 
+    def kinks(self, y):
+        return y.reshape(-1, 1)  # 1/y
+
 
 class BudgetHinge(NamedTuple):
     """Pdprox, eq. (19): max over alpha in [0, 1]^n, sum alpha <= m, of (1/n) sum alpha_i (1 - y_i z_i); b = -y alpha.

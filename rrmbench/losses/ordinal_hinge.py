@@ -76,6 +76,9 @@ class OrdinalHinge(NamedTuple):
                 break
         return b
 
+    def kinks(self, y):
+        return np.array([kinks(self, rating)[0] for rating in y])
+
     def predict(self, z):
         """The ratings of an array of outputs: 1 + the number of thresholds below."""
         return 1.0 + np.searchsorted(self[:4], z)

@@ -28,6 +28,9 @@ class Quantile(NamedTuple):
     def dual_point(self, z, y, mu):
         return clipped_ratio(z - y, mu, -self.a, 1.0 - self.a)
 
+    def kinks(self, y):
+        return y.reshape(-1, 1)
+
 
 @loss
 def quantile(a: Annotated[float, Gt(0), Lt(1)] = 0.5):

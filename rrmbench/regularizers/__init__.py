@@ -29,6 +29,9 @@ A regularizer on arrays that is strongly convex beyond its l2 says so by `convex
 A psi(x) + c d(x) - g.x for the relative entropy d(x) = sum x_j log(n x_j) of n entries, accelerated gradient methods
 take steps in the entropy; `convexity` then holds in ||.||_1 too.
 
+A polyhedral regularizer of either kind may have `conjugate_pieces(shape)`, psi* for linear programs:
+`rrmbench.numerics.pieces.Pieces`.
+
 Attributes of both kinds: `isotropic = True` where psi depends on ||w||_2 only; `homogeneous = True` where psi(c w) =
 c psi(w) for all c >= 0, as for norms, so that it may be restricted to a ball. `problem.domain.within` makes these
 restrictions; `problem.coordinates.over_coordinates` has what is left out, and both kinds on whole models.

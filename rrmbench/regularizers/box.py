@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.pieces import Pieces
 from rrmbench.registry import regularizer
 from rrmbench.regularizers.norms import longest_within, scale_into
 
@@ -52,6 +53,14 @@ class Box(NamedTuple):
         """At most this: both bounds alone are the greatest ||w||_2 under them."""
         corner = math.sqrt(math.prod(shape)) * max(abs(self.lower), abs(self.upper))
         return min(corner, longest_within(value, self.strength, 1.0))
+
+    def conjugate_pieces(self, shape):
+        """Its slopes are the kinks of psi: a step within the strength around 0, then without end to a finite bound."""
+        middle = min(max(0.0, self.lower), self.upper)
+        pieces = [(middle, -self.strength, self.strength)]
+        pieces += [(self.upper, 0.0, math.inf)] * (self.upper < math.inf)
+        pieces += [(self.lower, -math.inf, 0.0)] * (self.lower > -math.inf)
+        return Pieces(*zip(*pieces, strict=True))
 
 
 @regularizer

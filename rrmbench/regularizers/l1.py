@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rrmbench.numerics.pieces import Pieces
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import regularizer
 from rrmbench.regularizers.norms import longest_within, scale_into
@@ -31,6 +32,9 @@ class L1(NamedTuple):
 
     def radius(self, value, shape):
         return longest_within(value, self.strength, 1.0)
+
+    def conjugate_pieces(self, shape):
+        return Pieces((0.0,), (-self.strength,), (self.strength,))
 
 
 @regularizer

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.pieces import in_l1_balls
 from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import regularizer
@@ -101,6 +102,9 @@ class LInfNorm(Norm):
 
     def longest(self, shape):
         return np.sqrt(np.prod(shape))
+
+    def conjugate_pieces(self, shape):
+        return in_l1_balls(self.strength, int(np.prod(shape)))
 
 
 @dataclass(frozen=True)

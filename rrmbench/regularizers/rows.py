@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.numerics.pieces import in_l1_balls
 from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.parameters import NonNegative, Positive
 from rrmbench.registry import regularizer
@@ -28,6 +29,9 @@ class L1Inf(Norm):
 
     def longest(self, shape):
         return np.sqrt(shape[1])
+
+    def conjugate_pieces(self, shape):
+        return in_l1_balls(self.strength, shape[1])
 
     def check(self, shape):
         matrix_only(shape)

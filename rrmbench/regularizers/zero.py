@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from rrmbench.numerics.pieces import Pieces
 from rrmbench.parameters import NonNegative
 from rrmbench.registry import regularizer
 
@@ -28,6 +29,9 @@ class Zero(NamedTuple):
 
     def radius(self, value, shape):
         return float("inf")
+
+    def conjugate_pieces(self, shape):
+        return Pieces((0.0,), (0.0,), (0.0,))
 
 
 @regularizer

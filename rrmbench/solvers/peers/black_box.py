@@ -30,7 +30,7 @@ def restarts(problem, needs, build, budgets, per_iteration=nan):
     budgets : growing numbers of iterations (int), or falling tolerances (float)
     per_iteration : passes over the data in one of the library's iterations, NaN where nobody counts them
     """
-    _check(problem, needs)
+    check(problem, needs)
     rows = problem.X.rows
     parts = (rows.data, rows.indices.view(np.int32), rows.indptr)
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
@@ -48,8 +48,11 @@ def known(name):
     return lookup("solver", name).needs
 
 
-def _check(problem, needs):
-    """A reduction may have smoothed the losses or added a centre, of which no library knows."""
+def check(problem, needs):
+    """Raise RrmbenchError where a trait is lacking.
+
+    A reduction may have smoothed the losses or added a centre, of which no library knows.
+    """
     missing = lacking(needs, problem.traits)
     if problem.center is not None:
         missing |= {"a regularizer without a centre"}

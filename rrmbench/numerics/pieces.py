@@ -1,0 +1,22 @@
+"""The conjugate of a polyhedral function, as linear programs take it."""
+
+from typing import NamedTuple
+
+
+class Pieces(NamedTuple):
+    """f(v) = constant + min of sum_k slopes_k sum_j u_jk  where  sum_k u_jk = v_j,  lower_k <= u_jk <= upper_k.
+
+    Where a radius is given, the sum of |u_jk| over all k and the j of a block is at most the radius, a block being
+    `length` consecutive entries of v.
+    """
+
+    slopes: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    radius: float | None = None
+    length: int = 1
+
+
+def in_l1_balls(radius: float, length: int) -> Pieces:
+    """The indicator of ||v||_1 <= radius for each block of `length` entries."""
+    return Pieces((0.0, 0.0), (0.0, -radius), (radius, 0.0), radius, length)

@@ -1,0 +1,143 @@
+"""HiGHS on problems whose losses and regularizers are polyhedral: there a gap of 1e-9 is a proof of all of it."""
+
+from itertools import pairwise
+
+import numpy as np
+import oracles
+import pytest
+from lab import make_lab  # noqa: F401
+from oracles import L1
+
+import rrmbench
+from rrmbench import registry
+from rrmbench.bench.polishing import ascend_by_program, methods_for
+from rrmbench.bench.store import Experiment
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.operators import Flattened
+from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import traits
+
+LOSSES = [name for name in oracles.scalar_losses() if "piecewise_linear" in traits(oracles.example("loss", name), L1)]
+BOUNDED = [
+    {"name": "l1", "strength": 0.02},
+    {"name": "l1", "strength": 0.02, "domain": {"box": [-0.1, 0.2]}},
+    {"name": "l1", "strength": 0.02, "domain": {"box": [0.1, 0.6]}},
+    {"name": "none", "domain": {"box": [-0.6, -0.1]}},
+    {"name": "box", "lower": -0.3, "upper": 0.3},
+    {"name": "linf_norm", "strength": 0.05},
+]
+METHODS = ["ipm", "simplex"]
+
+
+def last(problem, **parameters):
+    """The last iterate, and how many there were."""
+    iterates = list(registry.build_solver({"name": "highs", **parameters})(problem, None, Rng(0)))
+    return iterates[-1], len(iterates)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_between_its_kinks_a_loss_is_linear(loss):
+    phi, rng = oracles.loss_of(loss), np.random.default_rng(0)
+    y = oracles.labels(loss, 5.0 * rng.standard_normal(40))
+    for kinks, label in zip(phi.kinks(y), y, strict=True):
+        ends = np.concatenate([[kinks[0] - 7.0], kinks, [kinks[-1] + 7.0]])
+        assert np.all(np.diff(ends) >= 0.0)
+        slopes = []
+        for a, b in pairwise(ends):
+            low, middle, high = (phi.value(z, label) for z in (a, 0.3 * a + 0.7 * b, b))
+            assert middle == pytest.approx(0.3 * low + 0.7 * high, abs=1e-12)
+            slopes += [(high - low) / (b - a)] if b > a else []
+        assert np.all(np.diff(slopes) > 1e-3)  # and at each of them it bends
+
+
+@pytest.mark.core(24)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("bias", ["", "free_bias", "minimized_bias"])
+@pytest.mark.parametrize("psi", BOUNDED, ids=lambda psi: "-".join(map(str, psi.values())))
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_gap_closes(loss, psi, bias, method):
+    X, y = oracles.data(60, 8, 0.6, 0, loss)
+    if bias == "free_bias":
+        X = np.hstack([X, np.ones((60, 1))])
+    p = Problem(X, y, oracles.example("loss", loss), psi, **({bias: True} if bias else {}))
+    x, count = last(p, method=method)
+    assert count == 2 and np.isnan(x.passes) and x.restarted
+    assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("psi", ["l1", "l1inf", "linf_norm"])
+def test_models_that_are_matrices(psi, method):
+    """Tasks: sample i has the features of task t in the columns j k + t."""
+    rng, n, d, k = np.random.default_rng(0), 90, 5, 4
+    X, task = rng.standard_normal((n, d)), rng.integers(0, k, n)
+    columns = (np.arange(d) * k + task[:, None]).astype(np.uint32)
+    wide = Flattened(X.reshape(-1), columns.reshape(-1), np.arange(0, n * d + 1, d, dtype=np.int32), (n, d * k), (d, k))
+    p = Problem(wide, X[:, 0] + rng.standard_normal(n), "absolute", {"name": psi, "strength": 0.03})
+    x, _ = last(p, method=method)
+    assert x.w.shape == (d, k)
+    assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
+
+
+def test_without_any_regularizer_it_finds_the_least_absolute_deviations():
+    """Nothing is certified, as v has to vanish to the last digit; w interpolates d samples."""
+    X, y = oracles.data(50, 6)
+    x, _ = last(Problem(X, y, "absolute", "none"))
+    assert np.sum(np.abs(X @ x.w - y) < 1e-9) == 6
+    p = Problem(X, y, "absolute", {"name": "l1", "strength": 1e-6})
+    assert p.primal(x.w) - p.dual_value(last(p)[0].b) < 1e-9  # a vertex stays optimal under small changes
+
+
+@pytest.mark.parametrize("psi", [{"name": "l2", "strength": 0.1}, {"name": "l1", "strength": 0.1}])
+def test_problems_that_a_reduction_made_smooth_or_strongly_convex_are_refused(psi):
+    p = oracles.problem("hinge", psi)
+    with pytest.raises(RrmbenchError, match=r"not piecewise_linear|not polyhedral"):
+        last(p.smoothed(0.1))
+    with pytest.raises(RrmbenchError, match="not polyhedral"):
+        last(p.regularized(0.1))
+
+
+def test_out_of_time_it_ends_at_its_start():
+    p = oracles.problem("absolute", {"name": "l1", "strength": 0.01}, n=400, d=100)
+    x, count = last(p, time_limit=1e-9)
+    assert count == 1 and not x.w.any()
+
+
+def solvers_of_references(lab):
+    """The solvers of the stored runs, but for the one that the configuration names."""
+    experiment = Experiment(lab.out / "toy")
+    return sorted(
+        (result.spec["solver"]["name"], result.status)
+        for result in map(experiment.read, experiment.run_ids())
+        if result.spec["solver"]["name"] != "pdprox_dual"
+    )
+
+
+def test_references_of_linear_programs(lab):
+    """HiGHS pins the optimum; where it is out of time, the first-order method has its turn, and none a second one."""
+    keys = {"loss": "hinge", "regularizer": {"name": "l1", "strength": 1e-3}, "solver": "pdprox_dual"}
+    assert lab.run(lab.config(**keys, reference={"seconds": 20})).code == 0
+    assert solvers_of_references(lab) == [("highs", "done")]
+    (problem,) = (lab.out / "toy" / "references").iterdir()
+    found = Experiment(lab.out / "toy").reference(problem.stem)
+    assert found["primal"] - found["dual"] <= 1e-12
+    lab.out = lab.folder / "hurried"
+    for _ in range(2):
+        assert lab.run(lab.config(**keys, reference={"seconds": 1e-9})).code == 0
+        assert solvers_of_references(lab) == [("highs", "done"), ("pdprox_restarted", "done")]
+
+
+def test_small_programs_bound_long_runs_of_other_methods():
+    p = oracles.problem("hinge", {"name": "l1", "strength": 0.01}, n=60)
+    assert methods_for(p, 500.0) == [ascend_by_program]
+    other = oracles.problem("squared_hinge", {"name": "l1", "strength": 0.01}, n=60)
+    for few in methods_for(p, 499.0), methods_for(other, 500.0), methods_for(p.regularized(0.1), 500.0):
+        assert few and ascend_by_program not in few
+    start = p.start(), np.zeros(p.output_shape)
+    (b, counted), *others = ascend_by_program(p, *start, 500.0)
+    x, _ = last(p)
+    assert not others and counted == 0.0
+    assert p.primal(x.w) - 1e-9 <= p.dual_value(b) <= p.primal(x.w) + 1e-12
+    long = rrmbench.solve(p, {"name": "subgradient", "step_scale": 0.1}, passes=1000)
+    assert long.gap == pytest.approx(p.primal(long.w) - p.primal(x.w), abs=1e-9) and long.gap > 1e-6
