@@ -10,6 +10,7 @@ from oracles import L1
 
 import rrmbench
 from rrmbench import registry
+from rrmbench.bench import reference
 from rrmbench.bench.polishing import ascend_by_program, methods_for
 from rrmbench.bench.store import Experiment
 from rrmbench.errors import RrmbenchError
@@ -102,6 +103,12 @@ def test_out_of_time_it_ends_at_its_start():
     p = oracles.problem("absolute", {"name": "l1", "strength": 0.01}, n=400, d=100)
     x, count = last(p, time_limit=1e-9)
     assert count == 1 and not x.w.any()
+
+
+def test_large_programs_are_left_to_a_first_order_method():
+    parts = {"dataset": {"name": "a9a"}, "loss": {"name": "hinge"}, "regularizer": L1}
+    names = [[spec["solver"]["name"] for spec in reference.specs(parts, 1.0, entries=size)] for size in (10**7, 10**8)]
+    assert names == [["highs", "pdprox_restarted"], ["pdprox_restarted"]]
 
 
 def solvers_of_references(lab):

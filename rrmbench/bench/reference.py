@@ -6,6 +6,7 @@ from rrmbench import data
 from rrmbench.problem.traits import traits
 
 WIDTH = 1e-9  # relative width of a certified interval that needs no narrower one
+LARGEST_PROGRAM = 10**7  # stored entries, for which HiGHS takes about 2 GB and a minute
 SETTINGS = {"apcg": {"sampling": "permutation"}}  # other than the defaults
 
 
@@ -16,16 +17,17 @@ def pinned(bounds):
     return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(bounds["primal"])
 
 
-def specs(run_spec, seconds, shape=None):
+def specs(run_spec, seconds, shape=None, entries=0):
     """The specs of the extra runs for the problem of a run: that of the solver that certifies such problems best first.
 
     The others are for where those before them leave the optimum open.
 
     shape : (n, number of entries of w) where the data are at hand; without it a direct solver is not thought of
+    entries : the stored entries of X where the data are at hand
     """
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
     methods = [_method(has, shape)]
-    if {"piecewise_linear", "polyhedral"} <= has:
+    if {"piecewise_linear", "polyhedral"} <= has and entries <= LARGEST_PROGRAM:
         methods.insert(0, ({"name": "highs", "time_limit": seconds}, "none"))
     return [
         run_spec

@@ -214,8 +214,11 @@ class Scheduler:
         problems = {run.problem: run for run in runs}
         left = [run for problem, run in problems.items() if not self._is_pinned(problem)]
         seconds = self.plan.reference["seconds"]
-        specs = [(run, reference.specs(run.spec, seconds, run.prepared.shape)) for run in left]
-        return [(run, several[attempt]) for run, several in specs if attempt < len(several)]
+        wanted = []
+        for run in left:
+            specs = reference.specs(run.spec, seconds, run.prepared.shape, entries_of(run.prepared))
+            wanted += [(run, spec) for spec in specs[attempt : attempt + 1]]
+        return wanted
 
     def _is_pinned(self, problem):
         try:

@@ -86,10 +86,11 @@ class _Estimates:
         if plan.reference is None:
             return None
         problems = {identity.canonical([spec[kind] for kind in _PROBLEM]): spec for spec in plan.runs}
-        extra = [
-            (spec, reference.specs(spec, plan.reference["seconds"])[0], self._entries_of(spec))
-            for spec in problems.values()
-        ]
+        extra = []
+        for spec in problems.values():
+            entries = self._entries_of(spec)
+            first, *_ = reference.specs(spec, plan.reference["seconds"], entries=entries or 0)
+            extra.append((spec, first, entries))
         return len(problems), self.rates.referring(extra)
 
     def _entries_of(self, spec):
