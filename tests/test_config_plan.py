@@ -122,6 +122,8 @@ def test_skipped_combinations_say_why_and_what_would_help(plan):
             "prox_sdca needs data in rows and a loss that is",
         ),
         ("celer", "hinge", "l2", "none", "celer is for L1 and Squared only, and not for hinge with l2"),
+        ("highs", "logistic", "l1", "none", "highs needs a loss of linear pieces; logistic is not one"),
+        ("highs", "hinge", "l2", "none", "highs needs l1, l1inf, linf_norm or bounds, without a square"),
         (
             "svrg",
             "f1",

@@ -22,6 +22,8 @@ _WORDS = {
     "entropy": ("a regularizer with an entropic step, without any square or free bias beside it", "regularizer", "one"),
     "conjugate_prox": ("a loss whose conjugate has a Euclidean proximal step", "loss", "one"),
     "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
+    "piecewise_linear": ("a loss of linear pieces", "loss", "one"),
+    "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
 }
 
 
