@@ -81,6 +81,17 @@ def test_models_that_are_matrices(psi, method):
     assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
 
 
+@pytest.mark.core(8)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("of_y", [1e-50, 1e-6, 1e6, 1e50])
+@pytest.mark.parametrize("of_X", [1e-50, 1e-6, 1e6, 1e50])
+def test_no_unit_of_measurement_matters(of_X, of_y, bias):
+    X, y = oracles.data(60, 8, 0.6)
+    p = Problem(of_X * X, of_y * y, "absolute", {"name": "l1", "strength": 1e-3 * of_X}, minimized_bias=bias)
+    x, _ = last(p)
+    assert 1e-6 < 1.0 - p.primal(x.w) / p.primal(p.start()) and p.gap(x.w, x.b) <= 1e-9 * p.primal(x.w)
+
+
 def test_without_any_regularizer_it_finds_the_least_absolute_deviations():
     """Nothing is certified, as v has to vanish to the last digit; w interpolates d samples."""
     X, y = oracles.data(50, 6)

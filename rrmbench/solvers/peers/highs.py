@@ -46,66 +46,81 @@ def entries(problem):
 def _solved(problem, method, time_limit):
     """(w, b), or None where the time was out.
 
-    The program is scaled so that its costs are the kinks, and bounds of v are about 1: with v = scale u', the rows are
-    X^T b/(n scale) + u' = 0, and the costs are multiplied by n, hence w = multiplier/(n scale).
+    Tolerances are absolute, so the program is scaled until the bounds of v and the greatest entry of X are 1 or more,
+    and the kinks 1 or less: with v = scale u', the rows are X^T b/(n scale) + u' = 0, and the costs are multiplied by
+    n/farthest, hence w = multiplier farthest/(n scale).
     """
     from scipy.optimize import linprog
-    from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
+    from scipy.sparse import hstack
 
-    n, size = problem.n, int(np.prod(problem.shape))
-    body = problem.shape if not problem.free_bias else (problem.shape[0] - 1, *problem.shape[1:])
-    d = int(np.prod(body))
+    n, body = problem.n, problem.start()[: -1 if problem.free_bias else None]
     kinks = problem.loss.kinks(problem.y)
     slopes = _slopes(problem.loss, kinks, problem.y)
-    psi = problem.regularizer.conjugate_pieces(body)
-    scale = psi.radius or max((abs(x) for x in psi.lower + psi.upper if np.isfinite(x)), default=0.0) or 1.0
+    psi = problem.regularizer.conjugate_pieces(body.shape)
+    columns = getattr(problem.X, "flat", problem.X).columns()
+    sizes = [np.abs(columns.data).max(initial=0.0) / n, psi.radius or 0.0, *np.abs(psi.lower), *np.abs(psi.upper)]
+    scale = min((size for size in sizes if 0.0 < size < np.inf), default=1.0)
+    farthest = np.abs(kinks).max() or 1.0
 
-    rows = getattr(problem.X, "flat", problem.X).columns().T
-    if problem.minimized_bias:
-        rows = vstack([rows, np.ones((1, n))])
-    rows = rows * (1.0 / (n * scale))
-    of_v = vstack([eye_array(d), coo_array((rows.shape[0] - d, d))])
+    of_b, of_v = _equations(problem, columns, scale, body.size)
     parts, pieces = kinks.shape[1], len(psi.slopes)
-    equations = hstack([rows] * parts + [of_v] * pieces, format="csr")
-    cost = np.concatenate([kinks.T.reshape(-1), np.repeat(np.array(psi.slopes) * (n * scale), d)])
-    lower = np.repeat(np.array(psi.lower) / scale, d)
-    upper = np.repeat(np.array(psi.upper) / scale, d)
-    bounds = np.column_stack(
-        [
-            np.concatenate([np.zeros(n * parts), lower]),
-            np.concatenate([np.diff(slopes, axis=1).T.reshape(-1), upper]),
-        ]
-    )
-    balls = {}
-    if psi.radius is not None:
-        signs = [1.0 if top > 0.0 else -1.0 for top in psi.upper]
-        block = kron(eye_array(d // psi.length), np.ones((1, psi.length)))
-        sums = hstack([coo_array((block.shape[0], n * parts)), *(sign * block for sign in signs)], format="csr")
-        balls = {"A_ub": sums, "b_ub": np.full(block.shape[0], psi.radius / scale)}
-    options = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
-    if time_limit is not None:
-        options["time_limit"] = time_limit
     solved = linprog(
-        cost,
-        A_eq=equations,
-        b_eq=-(rows @ slopes[:, 0]),
-        **balls,
-        bounds=bounds,
+        np.concatenate([kinks.T.reshape(-1), np.repeat(psi.slopes, body.size) * (n * scale)]) / farthest,
+        A_eq=hstack([of_b] * parts + [of_v] * pieces, format="csr"),
+        b_eq=-(of_b @ slopes[:, 0]),
+        **_balls(psi, n * parts, body.size, scale),
+        bounds=np.vstack(
+            [
+                np.column_stack([np.zeros(n * parts), np.diff(slopes, axis=1).T.reshape(-1)]),
+                np.column_stack([np.repeat(psi.lower, body.size), np.repeat(psi.upper, body.size)]) / scale,
+            ]
+        ),
         method="highs-ds" if method == "simplex" else "highs-ipm",
-        options=options,
+        options={
+            "primal_feasibility_tolerance": TOLERANCE,
+            "dual_feasibility_tolerance": TOLERANCE,
+            "time_limit": time_limit,
+        },
     )
     if solved.status == OUT_OF_TIME:
         return None
     if solved.status != ENDED:
         raise RrmbenchError(f"highs: {solved.message}")
     b = slopes[:, 0] + solved.x[: n * parts].reshape(parts, n).sum(axis=0)
-    w = (solved.eqlin.marginals[:size] / (n * scale)).reshape(problem.shape)
+    w = solved.eqlin.marginals[: columns.shape[1]].reshape(problem.shape) * (farthest / (n * scale))
     return problem.prox(w, 0.0), np.clip(b, slopes[:, 0], slopes[:, -1])
+
+
+def _equations(problem, columns, scale, d):
+    """The matrices of b and of u' in X^T b/(n scale) + u' = 0, and in sum b = 0 with a minimized bias.
+
+    d : the number of entries of w that psi sees; a free bias has no u'
+    """
+    from scipy.sparse import coo_array, eye_array, vstack
+
+    of_b = columns.T * (1.0 / (problem.n * scale))
+    if problem.minimized_bias:
+        of_b = vstack([of_b, np.ones((1, problem.n))])
+    return of_b, vstack([eye_array(d), coo_array((of_b.shape[0] - d, d))])
+
+
+def _balls(psi, before, d, scale):
+    """The inequalities sum |u'| <= radius/scale of all blocks; `before` unknowns stand before those of u'."""
+    from scipy.sparse import coo_array, eye_array, hstack, kron
+
+    if psi.radius is None:
+        return {}
+    blocks = d // psi.length
+    sums = kron(eye_array(blocks), np.ones((1, psi.length)))
+    signed = [sums if upper > 0.0 else -sums for upper in psi.upper]
+    inequalities = hstack([coo_array((blocks, before)), *signed], format="csr")
+    return {"A_ub": inequalities, "b_ub": np.full(blocks, psi.radius / scale)}
 
 
 def _slopes(loss, kinks, y):
     """phi'(z) left of the first kink, between two of them, and right of the last, (n, K + 1)."""
-    between = [kinks[:, :1] - 1.0, 0.5 * (kinks[:, 1:] + kinks[:, :-1]), kinks[:, -1:] + 1.0]
+    first, last = kinks[:, :1], kinks[:, -1:]
+    between = [first - np.abs(first) - 1.0, 0.5 * (kinks[:, 1:] + kinks[:, :-1]), last + np.abs(last) + 1.0]
     slopes = np.empty((len(y), kinks.shape[1] + 1))
     for k, z in enumerate(np.concatenate(between, axis=1).T):
         b = np.empty(len(y))
