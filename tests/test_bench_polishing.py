@@ -148,6 +148,17 @@ def test_a_bound_that_meets_the_rule_ends_the_run_by_its_name(unpolished):
     assert len(rows) < len(others)
 
 
+def test_a_run_that_a_bound_of_evaluation_has_ended_gets_a_last_one_too():
+    """The first bound that meets the rule is about as far from P as the rule allows, also where P is at its optimum."""
+    problem = Problem(X, SIGNS, "logistic", L1)
+    optimum = traced(problem, "working_sets", gap=1e-12, passes=20_000)[1][-1]["dual"]
+    trace, rows = traced(problem, "subgradient", gap=1e-2, passes=2000)
+    last = rows[-1]
+    assert trace.reason == "gap" and rows[-2]["gap"] > 1e-2
+    assert last["gap"] <= 1.1 * (last["primal"] - optimum)
+    assert trace.evaluation_passes <= SHARE * last["passes"] + SLACK
+
+
 def test_nothing_is_spent_on_a_gap_that_falls_by_itself():
     problem = Problem(X, SIGNS, "logistic", {"name": "l2", "strength": 1.0})
     trace, _ = traced(problem, "prox_sdca", gap=1e-12, passes=1000)

@@ -146,7 +146,10 @@ class Trace:
         if self.status is None and x.restarted and x.w.any():  # a first call with a loose tolerance may stay at 0
             self._look_for_rest(primal)
         if self.status != "diverged":
+            ended = self.status is not None
             row = self._polished(x, row)
+            if self.status is not None and not ended:  # its bound made this the last point, on which more is spent
+                row = self._polished(x, row)
         self.w, self.b, self._gap = x.w.copy(), self._certifier.b, row["gap"]  # a copy: the solver may go on
         if is_finite(x.w):
             known = np.zeros(self.problem.output_shape) if self.b is None else self.b
