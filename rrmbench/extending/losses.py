@@ -25,10 +25,13 @@ SMOOTHINGS = (0.0, 1e-3, 0.3, 1.0, 1e3)
 def named_checks(component):
     """(name, function) of each check of a loss."""
     yield "its form", lambda: form(component)
-    kind = _kind(build_loss({"name": component.name, **variants.defaults(component)})[0])
+    loss, _ = build_loss({"name": component.name, **variants.defaults(component)})
+    kind = _kind(loss)
     if kind == "scalar":
         for name, check in SCALAR.items():
             yield name, lambda check=check: each_label(component, check)
+        if hasattr(loss, "kinks"):
+            yield "linear between its kinks", lambda: each_label(component, _pieces)
         yield "declared constants are reached", lambda: each_label(component, _reached)
         yield "compiled as in Python", lambda: compiled(component)
     for name, check in OVER_SAMPLES.items():
@@ -128,6 +131,10 @@ def _constants(loss, y, seed):
 def _kinks(loss, y, seed):
     for z in (0.0, y, y - 1.0, y + 1.0, 1.0, -1.0):
         scalar_losses.least_norm_at_kink(loss, y, z)
+
+
+def _pieces(loss, y, seed):
+    scalar_losses.linear_between_kinks(loss, y)
 
 
 def _far(loss, y, seed):

@@ -4,6 +4,7 @@ Every function raises Broken where its statement does not hold; `tolerance` is r
 """
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -150,3 +151,19 @@ def least_norm_at_kink(loss, y, z):
             f"the subgradient of least norm, {expected:.6g}"
         )
     return True
+
+
+def linear_between_kinks(loss, y, tolerance=1e-12):
+    """phi is linear between its `kinks` and beyond the outer ones, and bends at each of them."""
+    kinks = np.asarray(loss.kinks(np.array([y])))
+    if kinks.ndim != 2 or kinks.shape[0] != 1 or np.any(np.diff(kinks[0]) < 0.0):
+        raise Broken(f"kinks of y={y:g} are {kinks!r}, expected one row of ascending numbers")
+    before = -math.inf
+    for a, b in pairwise([kinks[0, 0] - 7.0, *np.unique(kinks), kinks[0, -1] + 7.0]):
+        low, middle, high = (loss.value(z, y) for z in (a, 0.3 * a + 0.7 * b, b))
+        slope, off = (high - low) / (b - a), middle - (0.3 * low + 0.7 * high)
+        if abs(off) > tolerance * (1.0 + abs(low) + abs(high)):
+            raise Broken(f"value is not linear between the kinks z={a:.6g} and {b:.6g} for y={y:g}")
+        if slope <= before:
+            raise Broken(f"kinks has z={a:.6g} for y={y:g}, where value does not bend")
+        before = slope
