@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.second_order.gram import add_gram
 
 LARGEST = 1000  # features, whose G takes 8 MB
 RIDGES = (1e-7, 1e-9)  # sigma of one outer step after the other, over the mean of the diagonal of G; the last stays
@@ -33,9 +34,9 @@ def fits(problem: Problem, passes: float) -> bool:
 
 
 def _gram_passes(problem: Problem) -> float:
-    """The cost of G: n_i^2/2 multiplications for a row of n_i entries, where a pass has two for each entry."""
+    """The cost of G, as `rrmbench.solvers.second_order.gram` counts it."""
     lengths = np.diff(problem.X.rows.indptr).astype(np.float64)
-    return float(np.sum(lengths**2)) / max(4.0 * lengths.sum(), 1.0)
+    return float(np.sum(lengths * (lengths + 3.0))) / max(4.0 * lengths.sum(), 1.0)
 
 
 def _solve_passes(problem: Problem) -> float:
@@ -44,14 +45,18 @@ def _solve_passes(problem: Problem) -> float:
 
 
 def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield (phi'(X u) of an outer step, the passes that it took beside products with X), until they are `passes`.
+    """Yield (phi'(X u) of an outer step, the passes that it took beside what X counts), until they are `passes`.
 
     It ends before where a step has not raised D.
+
+    problem : one that counts (`Problem.counted`)
     """
-    X = problem.X.columns()
-    G = (X.T @ X).toarray() / problem.n
-    mean, step, cost = float(np.trace(G)) / G.shape[0], _solve_passes(problem), _gram_passes(problem)
-    b, spent, outer, best = problem.loss_dual(problem.X.forward(w)), cost, 0, -np.inf
+    G = np.zeros((w.size, w.size))
+    for _ in add_gram(problem.X, True, G):
+        pass
+    G /= problem.n
+    mean, step, cost = float(np.trace(G)) / w.size, _solve_passes(problem), 0.0
+    b, spent, outer, best = problem.loss_dual(problem.X.forward(w)), _gram_passes(problem), 0, -np.inf
     while mean > 0.0 and spent + INNER * step + 1.5 <= passes:
         sigma = RIDGES[min(outer, len(RIDGES) - 1)] * mean
         g = problem.X.adjoint(b) / problem.n
