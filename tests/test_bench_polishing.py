@@ -102,6 +102,26 @@ def test_no_bound_is_above_the_optimum_wherever_the_run_is(method, data):
     assert np.array_equal(b, kept[1])
 
 
+def one_hot(seed):
+    """Two blocks of columns that sum to 1, so that G is singular, some of them rare, and numbers of several scales."""
+    rng = np.random.default_rng(seed)
+    chances = np.array([1.0, 0.05, 0.4, 0.05]), 2.0 ** -np.arange(30.0)
+    blocks = [np.eye(len(p))[rng.choice(len(p), 1000, p=p / p.sum())] for p in chances]
+    A = np.hstack([*blocks, rng.random((1000, 10)) * 10.0 ** rng.uniform(-2, 0, 10)])
+    return A, np.sign(A @ rng.standard_normal(44) + rng.standard_normal(1000))
+
+
+@pytest.mark.parametrize(("seed", "strength"), [(2, 1e-5), (3, 1e-7), (3, 1e-6)])
+def test_newton_closes_the_gap_where_the_gram_matrix_is_singular_and_the_regularizer_weak(seed, strength):
+    problem = Problem(*one_hot(seed), "squared", {"name": "l1", "strength": strength})
+    optimum = traced(problem, "working_sets", gap=1e-12, passes=50_000)[1][-1]["dual"]
+    trace, rows = traced(problem, "prox_sdca", "proximal_point", passes=100)
+    distance = rows[-1]["primal"] - optimum
+    start = problem.loss_dual(problem.X.forward(trace.w))
+    found = [problem.dual_value(b) for b, _ in newton.ascend(problem.counted(), trace.w, start, 150.0)]
+    assert -1e-12 <= optimum + 1e-12 - max(found) and rows[-1]["primal"] - max(found) <= 1.1 * distance + 1e-11
+
+
 def test_newton_needs_few_features_the_squared_loss_and_the_passes():
     _, problem = lasso(1e-2)
     assert newton.fits(problem, 50.0)

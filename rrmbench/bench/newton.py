@@ -7,13 +7,18 @@ constant. An outer step minimizes this plus (sigma/2) ||u - w||^2 by semismooth 
 
 whose Jacobian is I - M (I - tau (G + sigma I)), M = diag(p'). So b = phi'(X u) needs hardly any scaling, however badly
 X is conditioned, where steps on single samples would need thousands of passes. sigma makes up for a singular G.
+
+Where the steps on F do not end at F = 0, as for a singular G and a weak Psi, D stops rising before its greatest value.
+Then `rrmbench.solvers.coordinate.quadratic` begins again with the model of the run, which takes longer.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.coordinate.quadratic import Quadratic
 from rrmbench.solvers.second_order.gram import add_gram
 
 LARGEST = 1000  # features, whose G takes 8 MB
@@ -24,6 +29,8 @@ LENGTHS = (1.0, 0.5, 0.25, 0.125, 0.03125)  # of the others, of which the one wi
 CLOSED = 1e-13  # ||F|| over ||u||, from which on a step changes nothing
 APART = 1e-4  # half the way between the points of a difference quotient, relative: its rounding must be far below sigma
 LEAST = 1e-300
+MANY = 20.0  # passes, with fewer the descent is not begun
+POTENTIAL = 1e-26  # of a coordinate over P, at which it ends
 NEEDS = frozenset({"rows", "coordinate", "separable", "Squared"})
 
 
@@ -55,6 +62,7 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
     for _ in add_gram(problem.X, True, G):
         pass
     G /= problem.n
+    first = w
     mean, step, cost = float(np.trace(G)) / w.size, _solve_passes(problem), 0.0
     b, spent, outer, best = problem.loss_dual(problem.X.forward(w)), _gram_passes(problem), 0, -np.inf
     while mean > 0.0 and spent + INNER * step + 1.5 <= passes:
@@ -62,14 +70,42 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
         g = problem.X.adjoint(b) / problem.n
         dual, _ = problem.dual_at(-g, b)
         if outer > 1 and not dual > best:
-            return
+            break
         best = max(best, dual)
         u, steps = _minimized(problem, G + sigma * np.eye(w.size), g, w)
         if np.array_equal(u, w):
-            return
+            break
         w, b, cost = u, problem.loss_dual(problem.X.forward(u)), cost + steps * step
         yield b, cost
         spent, cost, outer = spent + steps * step + 1.5, 0.0, outer + 1
+    if mean > 0.0 and passes - spent >= MANY:
+        yield from _by_descent(problem, G, mean, first, passes - spent)
+
+
+def _by_descent(
+    problem: Problem, G: np.ndarray, mean: float, w: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, float]]:
+    """As `ascend`, by coordinate descent and conjugate gradients on the model, from where the steps on F ended."""
+    coarse, curvature = (G + ridge * mean * np.eye(w.size) for ridge in RIDGES)
+    s, a_pass, best, spent = problem.l2 + problem.kappa, 2.0 * problem.X.nnz, -np.inf, 1.0
+    z = problem.X.forward(w)
+    b, linear, least = problem.loss_dual(z), s * problem.shift(), POTENTIAL * abs(problem.primal(w, z))
+    while spent + 1.5 <= passes:
+        g = problem.X.adjoint(b) / problem.n
+        model = Quadratic(
+            ByMatrix(curvature), curvature.diagonal().copy(), np.zeros(w.size), problem.regularizer, s, linear, g, w
+        )
+        u, steps = _minimized(problem, coarse, g, w)
+        model.w[:], model.state[:], cost = u, curvature @ (u - w), steps * _solve_passes(problem)
+        for _ in model.descend(least):
+            if spent + cost + model.read / a_pass + 1.5 > passes:
+                break
+        w, b, cost = model.w, problem.loss_dual(problem.X.forward(model.w)), cost + model.read / a_pass
+        yield b, cost
+        dual = problem.dual_value(b)
+        if not dual - best > CLOSED * abs(dual):
+            return
+        best, spent = dual, spent + cost + 2.0
 
 
 def _minimized(problem: Problem, curvature: np.ndarray, g: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, int]:
