@@ -54,7 +54,7 @@ def _solve_passes(problem: Problem) -> float:
 def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
     """Yield (phi'(X u) of an outer step, the passes that it took beside what X counts), until they are `passes`.
 
-    It ends before where a step has not raised D.
+    It ends before where a step has not raised D, or goes on by descent where its F did not vanish.
 
     problem : one that counts (`Problem.counted`)
     """
@@ -62,7 +62,7 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
     for _ in add_gram(problem.X, True, G):
         pass
     G /= problem.n
-    first = w
+    first, steps = w, 0
     mean, step, cost = float(np.trace(G)) / w.size, _solve_passes(problem), 0.0
     b, spent, outer, best = problem.loss_dual(problem.X.forward(w)), _gram_passes(problem), 0, -np.inf
     while mean > 0.0 and spent + INNER * step + 1.5 <= passes:
@@ -78,7 +78,7 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
         w, b, cost = u, problem.loss_dual(problem.X.forward(u)), cost + steps * step
         yield b, cost
         spent, cost, outer = spent + steps * step + 1.5, 0.0, outer + 1
-    if mean > 0.0 and passes - spent >= MANY:
+    if steps == INNER and passes - spent >= MANY:
         yield from _by_descent(problem, G, mean, first, passes - spent)
 
 
