@@ -72,7 +72,8 @@ def test_the_curvature_of_an_entropy_is_that_of_differences():
         ("hinge", L2, "apcg_shrinking"),
         ("max_of_hinge", L2, "prox_sdca_shrinking"),
         ("logistic", {"name": "elastic_net", "l1": 0.1, "l2": 0.1}, "apcg"),
-        ("hinge", {"name": "l1", "strength": 0.1}, "pdprox_restarted"),
+        ("hinge", {"name": "l1", "strength": 0.1}, "highs"),
+        ("hinge", {"name": "l2_norm", "strength": 0.1}, "pdprox_restarted"),
     ],
 )
 def test_the_solver_of_a_reference(loss, regularizer, solver):

@@ -116,6 +116,15 @@ def test_problems_that_a_reduction_made_smooth_or_strongly_convex_are_refused(ps
         last(p.regularized(0.1))
 
 
+@pytest.mark.parametrize("bias", ["free_bias", "minimized_bias"])
+def test_a_square_that_a_bias_leaves_alone_is_no_linear_program(bias):
+    """With a free bias Psi is not strongly convex, in spite of its l2."""
+    X, y = oracles.data(40, 5, loss="hinge")
+    p = Problem(np.hstack([X, np.ones((40, 1))]), y, "hinge", {"name": "l2", "strength": 0.1}, **{bias: True})
+    with pytest.raises(RrmbenchError, match="not polyhedral"):
+        last(p)
+
+
 def test_out_of_time_it_ends_at_its_start():
     p = oracles.problem("absolute", {"name": "l1", "strength": 0.01}, n=400, d=100)
     x, count = last(p, time_limit=1e-9)

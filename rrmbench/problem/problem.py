@@ -149,12 +149,7 @@ class Problem:
     @property
     def strong_convexity(self) -> float:
         """s = l2 + kappa, and what psi has beyond; kappa alone with a free bias."""
-        return self._square + (0.0 if self.free_bias else self.regularization.convexity)
-
-    @property
-    def _square(self) -> float:
-        """The strength of the squares in Psi that bound all of w."""
-        return self.kappa + (0.0 if self.free_bias else self.l2)
+        return self.kappa + (0.0 if self.free_bias else self.l2 + self.regularization.convexity)
 
     @property
     def smoothness(self) -> float:
@@ -212,7 +207,7 @@ class Problem:
             "minimized_bias": self.minimized_bias,
         }
         data = frozenset(name for name, holds in tests.items() if holds)
-        return traits_of(self.loss, self.mu, self.regularizer, self._square, data)
+        return traits_of(self.loss, self.mu, self.regularizer, self.l2, self.kappa, data)
 
     def start(self, given: Iterate | None = None) -> np.ndarray:
         """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""

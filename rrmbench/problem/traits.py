@@ -80,12 +80,13 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
-    return traits_of(phi, mu, psi, 0.0 if "free_bias" in data else l2, data)
+    return traits_of(phi, mu, psi, l2, 0.0, data)
 
 
-def traits_of(loss, mu, regularizer, square, data):
-    """As `traits`, of built components; `square` is the strength of the squares in Psi that count, l2 + kappa."""
+def traits_of(loss, mu, regularizer, l2, kappa, data):
+    """As `traits`, of built components and the strengths of the two squares in Psi."""
     outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
+    square = kappa + (0.0 if "free_bias" in data else l2)  # that bounds all of w
     tests = {
         type(loss).__name__: mu == 0.0,
         type(regularizer).__name__: True,
@@ -102,7 +103,7 @@ def traits_of(loss, mu, regularizer, square, data):
         "matrix": outputs == "vector" or getattr(loss, "matrix", False) or "tasks" in data,
         "coordinate": regularization.coordinate_separable and "free_bias" not in data,
         "isotropic": regularization.isotropic,
-        "polyhedral": hasattr(regularizer, "conjugate_pieces") and square == 0.0,
+        "polyhedral": hasattr(regularizer, "conjugate_pieces") and l2 + kappa == 0.0,
         "entropy": regularization.entropic and square == 0.0 and "free_bias" not in data,
     }
     own = {"rows"} if hasattr(loss, "operator") else set()  # an operator of the loss has no rows for kernels
