@@ -58,7 +58,7 @@ def test_wrong_kinks_are_found(wrong, says):
         linear_between_kinks(phi, 1.0)
 
 
-@pytest.mark.core(24)
+@pytest.mark.core(6)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("bias", ["", "free_bias", "minimized_bias"])
 @pytest.mark.parametrize("psi", BOUNDED, ids=lambda psi: "-".join(map(str, psi.values())))
@@ -87,7 +87,7 @@ def test_models_that_are_matrices(psi, method):
     assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("of_y", [1e-50, 1e-6, 1e6, 1e50])
 @pytest.mark.parametrize("of_X", [1e-50, 1e-6, 1e6, 1e50])
