@@ -5,9 +5,9 @@ from typing import Literal
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics import whole_arrays
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.samples import over_samples
 from rrmbench.registry import solver
 from rrmbench.solvers.peers.black_box import check, known
 
@@ -55,7 +55,7 @@ def _solved(problem, method, time_limit):
 
     n, body = problem.n, problem.start()[: -1 if problem.free_bias else None]
     kinks = problem.loss.kinks(problem.y)
-    slopes = _slopes(problem.loss, kinks, problem.y)
+    slopes = _slopes(problem, kinks)
     psi = problem.regularizer.conjugate_pieces(body.shape)
     columns = getattr(problem.X, "flat", problem.X).columns()
     sizes = [np.abs(columns.data).max(initial=0.0) / n, psi.radius or 0.0, *np.abs(psi.lower), *np.abs(psi.upper)]
@@ -117,13 +117,10 @@ def _balls(psi, before, d, scale):
     return {"A_ub": inequalities, "b_ub": np.full(blocks, psi.radius / scale)}
 
 
-def _slopes(loss, kinks, y):
+def _slopes(problem, kinks):
     """phi'(z) left of the first kink, between two of them, and right of the last, (n, K + 1)."""
     first, last = kinks[:, :1], kinks[:, -1:]
     between = [first - np.abs(first) - 1.0, 0.5 * (kinks[:, 1:] + kinks[:, :-1]), last + np.abs(last) + 1.0]
-    slopes = np.empty((len(y), kinks.shape[1] + 1))
-    for k, z in enumerate(np.concatenate(between, axis=1).T):
-        b = np.empty(len(y))
-        whole_arrays.loss_dual(loss, 0.0, np.ascontiguousarray(z), y, b)
-        slopes[:, k] = b
-    return slopes
+    losses = over_samples(problem.loss, problem.X, problem.y)  # without the bias that the problem may minimize
+    points = np.ascontiguousarray(np.concatenate(between, axis=1).T)
+    return np.stack([losses.dual_point(0.0, z) for z in points], axis=1)
