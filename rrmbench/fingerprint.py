@@ -10,7 +10,9 @@ are imported.
 """
 
 import ast
+import builtins
 import hashlib
+import importlib
 import importlib.util
 import json
 import os
@@ -90,11 +92,35 @@ def package_files():
     return sorted(PACKAGE.rglob("*.py"))
 
 
-def imported_since(before, plugin):
-    """The local files of the modules that `plugin` has added to the names `before` of sys.modules."""
-    new = [sys.modules[name] for name in set(sys.modules) - before]
-    files = {_file_of(module.__file__) for module in new if getattr(module, "__file__", None)}
-    return {file for file in files if PACKAGE not in file.parents and is_local(file, plugin)}
+def imported_by(load, plugin):
+    """Call `load`, and return the local files of the modules that it has imported for `plugin`, and of theirs.
+
+    What was in memory before counts, too: two plug-ins may share a module that one of them names in no readable way.
+    """
+    before, asked = set(sys.modules), set()
+    statement, function = builtins.__import__, importlib.import_module
+
+    def by_statement(name, scope=None, local=None, wanted=(), level=0):
+        module = statement(name, scope, local, wanted, level)
+        asked.update([name, *(f"{name}.{part}" for part in wanted or ())] if level == 0 else ())
+        return module
+
+    def by_function(name, package=None):
+        module = function(name, package)
+        asked.add(module.__name__)
+        return module
+
+    builtins.__import__, importlib.import_module = by_statement, by_function
+    try:
+        load()
+    finally:
+        builtins.__import__, importlib.import_module = statement, function
+    parts = [name.split(".") for name in asked]  # an import of a.b executes a, too
+    asked = {".".join(words[:end]) for words in parts for end in range(1, len(words) + 1)}
+    modules = [sys.modules[name] for name in (asked | set(sys.modules) - before) & set(sys.modules)]
+    files = {_file_of(module.__file__) for module in modules if getattr(module, "__file__", None)}
+    local = {file for file in files if PACKAGE not in file.parents and is_local(file, plugin)}
+    return {*sources_of(*local)} if local else set()
 
 
 @cache

@@ -333,12 +333,11 @@ def load_plugin(path):
     fingerprint.read_from_text(path.parent)
     spec = importlib.util.spec_from_file_location(name, path, loader=fingerprint.FromText(name, str(path)))
     module = importlib.util.module_from_spec(spec)
-    before = set(sys.modules)
     sys.modules[name] = module
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        imported = fingerprint.imported_by(lambda: spec.loader.exec_module(module), path)
     except RrmbenchError:
         raise
     except (Exception, SystemExit) as error:
@@ -346,7 +345,7 @@ def load_plugin(path):
         text = f"{place}: {crashes.text_of(error)}" if place else crashes.text_of(error)
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {text}") from error
     _check_neighbours(path)
-    fingerprint.unforeseen.update(fingerprint.imported_since(before, path) - set(fingerprint.sources_of(path)))
+    fingerprint.unforeseen.update(imported - set(fingerprint.sources_of(path)))
     _plugins.add(path)
 
 

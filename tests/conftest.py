@@ -1,7 +1,12 @@
 """Settings for all tests."""
 
 import pytest
+import scipy.linalg  # noqa: F401, so that its BLAS is loaded
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
+
+# Test processes are as many as the cores, and more: threads of BLAS beside them wait for each other.
+threadpool_limits(1, "blas")
 
 # Kernels compile inside of a first example; the same examples in each run.
 settings.register_profile("rrmbench", deadline=None, max_examples=60, derandomize=True)

@@ -174,8 +174,11 @@ def mine(problem, start, rng):
 """
 
 
-def long(lab, runs=20):
-    return lab.config(solver=odd("slow", seconds=0.4), seed=list(range(runs)), stop={"passes": 3})
+RUNS = 12
+
+
+def long(lab):
+    return lab.config(solver=odd("slow", seconds=0.3), seed=list(range(RUNS)), stop={"passes": 3})
 
 
 def runs_of(mark):
@@ -209,18 +212,18 @@ def test_what_a_caller_leaves_behind(lab, cluster, number):
         assert "Traceback" not in err
     assert wait_for(lambda: not runs_of(mark), 10)  # nobody wants them any more
     done = {run for run, status in remote.statuses().items() if status == "done"}
-    assert 3 <= len(done) < 20
+    assert 3 <= len(done) < RUNS
     process = on(cluster, config, lab)
     out, err = process.communicate(timeout=200)
     assert process.returncode == 0, err
-    assert f"{len(done)} of 20 runs were done before" in " ".join(out.split())
+    assert f"{len(done)} of {RUNS} runs were done before" in " ".join(out.split())
     assert set(remote.statuses().values()) == {"done"}
 
 
 @pytest.mark.exhaustive
 def test_a_worker_that_comes_later_is_sent_what_it_lacks(lab, cluster):
     cluster.worker("one")
-    process = on(cluster, long(lab, 30), lab, "-j", 4)
+    process = on(cluster, long(lab), lab, "-j", 2)
     remote = Experiment(lab.folder / "remote" / "toy")
     assert wait_for(lambda: len(remote.run_ids()) >= 2, 120)
     cluster.worker("two")
@@ -228,7 +231,7 @@ def test_a_worker_that_comes_later_is_sent_what_it_lacks(lab, cluster):
     assert process.returncode == 0, err
     assert len({result.info["worker"] for result in remote.results()}) == 2
     assert {result.status for result in remote.results()} == {"done"}
-    assert len(remote.run_ids()) == 30
+    assert len(remote.run_ids()) == RUNS
 
 
 @pytest.mark.exhaustive

@@ -127,24 +127,25 @@ def write_helpers(folder, factor):
     (folder / "pack" / "chain.py").write_text("from .helper import FACTOR\nfrom . import helper\n")
 
 
-USUAL = ("import", "compiled", "relative in package")
-
-
-@pytest.mark.core(1)
-@pytest.mark.parametrize("form", oracles.core([(form,) for form in FORMS], lambda form: form in USUAL))
-def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(lab, form):
-    imports, factor = FORMS[form]
-    (lab.folder / "mine.py").write_text(HELPED.format(imports=imports, factor=factor))
-    config = lab.config(loss={"path": "mine.py", "name": "mine"}, stop={"passes": 2})
+@pytest.mark.parametrize("forms", [["import", "spelt"], pytest.param([*FORMS], marks=pytest.mark.exhaustive)], ids=len)
+def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(lab, forms):
+    losses = []
+    for number, form in enumerate(forms):
+        imports, factor = FORMS[form]
+        text = HELPED.format(imports=imports, factor=factor).replace("def mine", f"def mine{number}")
+        (lab.folder / f"mine{number}.py").write_text(text)
+        losses.append({"path": f"mine{number}.py", "name": f"mine{number}"})
+    config = lab.config(loss=losses, stop={"passes": 2})
     found = []
     for number in (1.0, 4.0, 4.0):
         write_helpers(lab.folder, number)
         ran = lab.command("run", config, "-o", lab.out, PYTHONSAFEPATH="1", PYTHONDONTWRITEBYTECODE="")
         assert ran.code == 0, ran.err
-        found.append([result.trace["primal"][0] for result in lab.results()])
-    assert found == [[0.5], [2.0], [2.0]]  # mean y^2 = 1
-    assert len(lab.files()) == 2
-    assert "1 of 1 runs were done before" in ran.out
+        found.append({r.spec["loss"]["name"]: r.trace["primal"][0] for r in lab.results()})
+    for loss, form in zip(losses, forms, strict=True):
+        assert [values[loss["name"]] for values in found] == [0.5, 2.0, 2.0], form  # mean y^2 = 1
+    assert len(lab.files()) == 2 * len(forms)
+    assert f"{len(forms)} of {len(forms)} runs were done before" in ran.out
 
 
 @pytest.mark.exhaustive

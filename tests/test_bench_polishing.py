@@ -148,7 +148,34 @@ def test_the_run_is_the_same_but_for_its_bounds(solver, unpolished):
         assert row["dual"] >= other["dual"]
     assert rows[-1]["dual"] > others[-1]["dual"]
     assert all(after["dual"] >= before["dual"] for before, after in pairwise(rows))
-    assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= SHARE * 80 + SLACK
+    most = polishing.LITTLE if solver == "subgradient" else SHARE * 80  # its bound says little
+    assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= most + SLACK
+
+
+def near(gap, problem, w, passes, reads=polishing.READS):
+    """(passes, D) of a Polisher at w, the last point of a run of so many passes; a bound is poor from `gap` over P."""
+    certifier = Certifier(problem)
+    certifier.update(Iterate(w), problem.X.forward(w))
+    polisher = Polisher(problem, certifier)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(polishing, "POOR", gap)
+        patch.setattr(polishing, "READS", reads)
+        polisher.polish(w, problem.primal(w), passes, -np.inf, True)
+    return polisher.passes, certifier.dual
+
+
+def test_a_bound_that_says_little_gets_more_passes_on_little_data():
+    problem = Problem(X, SIGNS, "hinge", L1)
+    trace, rows = traced(problem, "subgradient", passes=80)
+    share, dual = near(np.inf, problem, trace.w, 80)
+    assert share <= SHARE * 80 + SLACK
+    assert rows[-1]["primal"] - dual > polishing.POOR * rows[-1]["primal"]
+    passes, better = near(polishing.POOR, problem, trace.w, 80)
+    assert share < passes <= polishing.LITTLE + SLACK
+    assert better > dual
+    assert near(polishing.POOR, problem, trace.w, 80, reads=2.0 * problem.X.nnz * 60.0)[0] <= 60.0 + SLACK
+    assert near(polishing.POOR, problem, trace.w, 80, reads=0.0) == (share, dual)
+    assert near(polishing.POOR, problem, trace.w, 8)[0] == 0.0  # too short to be polished at all
 
 
 def test_a_run_that_is_too_short_is_not_polished():

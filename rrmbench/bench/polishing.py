@@ -38,6 +38,8 @@ SHARE = 0.5  # of the passes of the run, which all polishing takes at most
 ALONG = 0.25  # of this share, which it takes before the last point, where a gap ends the run
 AFTER = 0.5  # of this share, which it takes at the last point of a run that its gap has ended
 UNCOUNTED = 60.0  # passes at the last point of a solver that counts none
+POOR = 0.5  # gap over P, from which a bound says so little that more may go at the last point of a run:
+LITTLE, READS = 300.0, 2e8  # so many passes in all, as far as they read so many numbers: half a second
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 10.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
@@ -188,9 +190,9 @@ class Polisher:
             return
         if not last and not self._is_stuck(work, gap):
             return
-        for method in methods_for(self._problem, end - self.passes):
-            if end - self.passes >= SHORTEST and self._certifier.dual < primal - target:
-                self._spend(method, w, primal - target, end)
+        self._spend(w, primal - target, end)
+        if part == 1.0 and work > 0.0 and primal - self._certifier.dual > POOR * abs(primal):  # work is no NaN
+            self._spend(w, primal - target, min(LITTLE, READS / self._reads_of_a_pass()))
         self._look = work, primal - self._certifier.dual
 
     def _is_stuck(self, work: float, gap: float) -> bool:
@@ -208,8 +210,19 @@ class Polisher:
             return UNCOUNTED if part == 1.0 else 0.0
         return SHARE * work * part
 
-    def _spend(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
-        """Offer the b of a method until D(b) is `enough`, or `passes` have come to `end`."""
+    def _reads_of_a_pass(self) -> float:
+        """The numbers that a pass reads: X twice, for each output of a sample."""
+        outputs = max(math.prod(self._problem.output_shape) // self._problem.n, 1)
+        return 2.0 * max(self._problem.X.nnz, 1) * outputs
+
+    def _spend(self, w: np.ndarray, enough: float, end: float) -> None:
+        """Offer the b of all methods until D(b) is `enough`, or `passes` have come to `end`."""
+        for method in methods_for(self._problem, end - self.passes):
+            if end - self.passes >= SHORTEST and self._certifier.dual < enough:
+                self._follow(method, w, enough, end)
+
+    def _follow(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
+        """As `_spend`, of one method."""
         problem, known = self._problem, self._certifier.b
         start = np.zeros(problem.output_shape) if known is None else known
         begun, products, steps = self.passes, problem.X.passes, 0.0

@@ -68,6 +68,10 @@ class Chains:
         """N, the number of rows of y."""
         return int(self.starts[-1])
 
+    @property
+    def nnz(self):
+        return self.positions.nnz
+
     def head(self, n):
         """The operator of copies of the first n sequences."""
         return Chains(self.positions.head(int(self.starts[n])), self.starts[: n + 1], self.shape[-1])

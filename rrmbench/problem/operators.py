@@ -5,9 +5,9 @@ use nothing else. The first axis of z counts samples. What the model looks like 
 matrix-valued model w has shape (d, k) and z (n, k), and `CSR` serves both; `Flattened` serves tasks and the entries
 of a matrix, where w is a matrix and z a vector; an operator for label sequences is another class with the same
 methods. `sqnorms` (n,) are the squared norms of the samples' maps, so that ||X||^2 <= sum sqnorms; `head(n)` is a
-small operator of the same kind, for compiling kernels. `variance` is the mean squared distance of the samples' maps to
-their mean, where it is known. One that also has `rows` gives compiled kernels its samples
-one by one.
+small operator of the same kind, for compiling kernels; `nnz` is the number of stored entries. `variance` is the mean
+squared distance of the samples' maps to their mean, where it is known. One that also has `rows` gives compiled kernels
+its samples one by one.
 """
 
 from functools import cached_property
