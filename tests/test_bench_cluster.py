@@ -95,7 +95,7 @@ def test_a_worker_that_dies_costs_nothing_and_the_bits_are_those_of_a_local_run(
     cluster.worker("one")
     cluster.worker("two")
     config = lab.config(
-        solver=["prox_sdca", odd("slow", seconds=0.3)], seed=[0, 1, 2, 3], stop={"passes": 3}, reference={"seconds": 5}
+        solver=["prox_sdca", odd("slow", seconds=0.2)], seed=[0, 1, 2, 3], stop={"passes": 3}, reference={"seconds": 5}
     )
     process = on(cluster, config, lab)
     remote = lab.folder / "remote" / "toy"

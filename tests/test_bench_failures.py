@@ -124,21 +124,21 @@ def test_a_solver_that_ends_between_two_points_leaves_its_last_iterate(lab):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes in /proc")
 def test_after_kill_9_nothing_is_left_and_the_rest_is_run(lab):
-    slow = sleeping(lab, 50)
+    slow = sleeping(lab, 24)
     process = lab.start(*slow)
     assert wait_for(lambda: len(lab.files()) >= 4, 60)
     process.kill()
     process.wait()
     assert wait_for(lambda: not lab.processes(), 2.5)
     kept = lab.files()
-    assert 4 <= len(kept) < 50
+    assert 4 <= len(kept) < 24
     experiment = Experiment(lab.out / "toy")
     assert all(experiment.read(run).status == "done" for run in experiment.run_ids())
     ran = lab.command(*slow)
     assert ran.code == 0
-    assert f"{len(kept)} of 50 runs were done before" in " ".join(ran.out.split())
+    assert f"{len(kept)} of 24 runs were done before" in " ".join(ran.out.split())
     files = lab.files()
-    assert len(files) == 50
+    assert len(files) == 24
     assert {name: files[name] for name in kept} == kept
     assert not list(lab.out.rglob("*.tmp"))
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
 from scipy.optimize import linprog
+from scipy.sparse import csr_array
 from sklearn.linear_model import Lasso
 
 from rrmbench import Iterate, Problem, registry
@@ -130,6 +131,27 @@ def test_newton_needs_few_features_the_squared_loss_and_the_passes():
     assert not newton.fits(Problem(X, SIGNS, "squared", GROUPS), 50.0)
     wide = Problem(RNG.normal(size=(5, newton.LARGEST + 1)), np.ones(5), "squared", L1)
     assert not newton.fits(wide, 1e9)
+
+
+def test_newton_goes_down_coordinates_where_rows_are_many_and_passes_few():
+    """A row has 40 of 200 features: X^T X counts 11 passes, a step on F 3, 100 sweeps 5."""
+    rng = np.random.default_rng(0)
+    columns = np.argsort(rng.random((10_000, 200)), axis=1)[:, :40]
+    indptr, scales = np.arange(0, 400_001, 40), 10.0 ** rng.uniform(-2, 0, 200)
+    A = csr_array((rng.random(400_000) * scales[columns.ravel()], columns.ravel(), indptr), shape=(10_000, 200))
+    problem = Problem(
+        A, np.sign(A @ rng.normal(size=200) + rng.normal(size=10_000)), "squared", L1 | {"strength": 1e-6}
+    )
+    optimum = traced(problem, "working_sets", gap=1e-13, passes=50_000)[1][-1]["dual"]
+    w = traced(problem, "prox_sdca", "proximal_point", passes=30)[0].w
+    assert newton.fits(problem, 25.0) and not newton.fits(problem, 15.0)
+    start, spent = problem.loss_dual(problem.X.forward(w)), problem.counted()
+    found = [(problem.dual_value(b), steps) for b, steps in newton.ascend(spent, w, start, 25.0)]
+    best, distance = max(value for value, _ in found), problem.primal(w) - optimum
+    assert distance > 1e-9
+    assert optimum - best <= 0.1 * distance
+    assert best <= optimum + 1e-12
+    assert spent.X.passes + sum(steps for _, steps in found) <= 25.0 + SLACK
 
 
 # the run itself

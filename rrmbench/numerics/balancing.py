@@ -21,7 +21,6 @@ FAILURES = 3  # steps in a row that do not halve the bracket
 ARITHMETIC = 40  # bisections by the mean; later ones also go through the exponents
 
 
-@kernel
 def balance(loss, mu, z, y, side, b):
     """Write to b the dual points at the root, and return the ends (low, high) of an interval that holds it.
 
@@ -36,15 +35,15 @@ def balance(loss, mu, z, y, side, b):
     return _balanced(loss, mu, z, y, side, start, step, b)
 
 
-@kernel
 def _guess(loss, mu, z, y):
     """The root of a few samples, and how far it is from that of a few others; (0, 0) for short lists."""
     if z.shape[0] < SAMPLES * SAMPLES:
         return 0.0, 0.0
-    ends = np.empty(2)
+    ends = []
     for k in range(2):
         some, labels = z[k::SAMPLES].copy(), y[k::SAMPLES].copy()
-        ends[k], _ = _balanced(loss, mu, some, labels, 0.0, 0.0, 0.0, np.empty(some.shape[0]))
+        labels.flags.writeable = y.flags.writeable  # the same kernel as for all samples
+        ends.append(_balanced(loss, mu, some, labels, 0.0, 0.0, 0.0, np.empty(some.size))[0])
     away = abs(ends[1] - ends[0])
     return (0.5 * ends[0] + 0.5 * ends[1], away) if away < FARTHEST else (0.0, 0.0)
 
@@ -59,7 +58,7 @@ def _balanced(loss, mu, z, y, side, beta, step, b):
         total, size = _sums(loss, mu, z, y, beta, trial)
         sign = _sign(total, size, side)
         if sign == 0.0 or math.isnan(total):
-            b[:] = trial
+            _copy(trial, b)
             return beta, beta
         if sign < 0.0:
             low, below = beta, total
@@ -68,7 +67,7 @@ def _balanced(loss, mu, z, y, side, beta, step, b):
             high, above = beta, total
             at_high, trial = trial, at_high
         if abs(beta) >= FARTHEST:
-            b[:] = at_low if sign < 0.0 else at_high
+            _copy(at_low if sign < 0.0 else at_high, b)
             return -sign * math.inf, -sign * math.inf
         if step == 0.0:  # the slope is n / (conjugate_convexity + mu) at most: a shorter step would not reach the root
             step = max(abs(total) / n * (loss.conjugate_convexity + mu), 1.0)
@@ -172,6 +171,13 @@ def _put(place, at_low, at_high, t, size, b):
     """Write at_low + t (at_high - at_low) to the places of the list."""
     for k in range(size):
         b[place[k]] = at_low[k] + t * (at_high[k] - at_low[k])
+
+
+@kernel
+def _copy(a, b):
+    """Write a (n,) to b (n,): of `b[:] = a` numba would compile the error for other shapes, which takes seconds."""
+    for i in range(a.shape[0]):
+        b[i] = a[i]
 
 
 @kernel

@@ -52,7 +52,8 @@ def draw_permutation(state, out):
 def draw_orders(state, values, out):
     """Fill each row of `out` (k, m) with the values (m,) in a uniformly random order."""
     for order in out:
-        order[:] = values
+        for k in range(values.shape[0]):  # not `order[:] = values`: see `rrmbench.numerics.balancing`
+            order[k] = values[k]
         shuffle(state, order)
 
 
