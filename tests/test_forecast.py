@@ -15,6 +15,12 @@ from rrmbench.report.forecast import Forecast
 ENTRIES = 1_000_000
 
 
+@pytest.fixture(autouse=True)
+def kernels_from_before(monkeypatch, tmp_path):
+    """Nobody knows what was compiled before the rates began: estimates do not depend on the cache of the tests."""
+    monkeypatch.setattr("rrmbench.bench.rates._kernel_folder", lambda: tmp_path)
+
+
 def result(asked, passes=20, step=1e-8, fixed=0.5, look=0.01):
     """A Result that took `step` seconds per pass and stored entry, and `look` in all for its evaluations."""
     columns = stored.trace(passes=passes, seconds_per_pass=step * ENTRIES)
