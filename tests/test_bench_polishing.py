@@ -69,7 +69,7 @@ def test_at_the_end_the_gap_is_near_the_true_distance(solver, passes, strength, 
     assert distance > 1e-9
     assert rows[-1]["gap"] <= min(10.0 * distance, 0.5 * plain[-1]["gap"])
     assert rows[-1]["dual"] <= optimum + 1e-12
-    assert rows[-1]["dual"] == pytest.approx(problem.dual_value(trace.b), abs=1e-15)
+    assert rows[-1]["dual"] == pytest.approx(problem.dual_value(trace.b), rel=1e-14)
 
 
 def test_steps_on_single_samples_come_near_where_nothing_is_smooth():
@@ -170,8 +170,7 @@ def test_the_run_is_the_same_but_for_its_bounds(solver, unpolished):
         assert row["dual"] >= other["dual"]
     assert rows[-1]["dual"] > others[-1]["dual"]
     assert all(after["dual"] >= before["dual"] for before, after in pairwise(rows))
-    most = polishing.LITTLE if solver == "subgradient" else SHARE * 80  # its bound says little
-    assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= most + SLACK
+    assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= SHARE * 80 + SLACK
 
 
 def near(gap, problem, w, passes, reads=polishing.READS):
@@ -187,7 +186,7 @@ def near(gap, problem, w, passes, reads=polishing.READS):
 
 
 def test_a_bound_that_says_little_gets_more_passes_on_little_data():
-    problem = Problem(X, SIGNS, "hinge", L1)
+    problem = Problem(X, SIGNS, "smoothed_hinge", L1 | {"strength": 1e-6})
     trace, rows = traced(problem, "subgradient", passes=80)
     share, dual = near(np.inf, problem, trace.w, 80)
     assert share <= SHARE * 80 + SLACK

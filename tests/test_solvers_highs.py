@@ -10,7 +10,7 @@ from oracles import L1
 
 import rrmbench
 from rrmbench import registry
-from rrmbench.bench import reference
+from rrmbench.bench import polishing, reference
 from rrmbench.bench.polishing import ascend_by_program, methods_for
 from rrmbench.bench.store import Experiment
 from rrmbench.errors import RrmbenchError
@@ -161,12 +161,16 @@ def test_references_of_linear_programs(lab):
         assert solvers_of_references(lab) == [("highs", "done"), ("pdprox_restarted", "done")]
 
 
-def test_small_programs_bound_long_runs_of_other_methods():
+def test_small_programs_bound_runs_of_other_methods_larger_ones_long_runs(monkeypatch):
     p = oracles.problem("hinge", {"name": "l1", "strength": 0.01}, n=60)
-    assert methods_for(p, 500.0) == [ascend_by_program]
+    assert methods_for(p, 15.0) == [ascend_by_program]
     other = oracles.problem("squared_hinge", {"name": "l1", "strength": 0.01}, n=60)
-    for few in methods_for(p, 499.0), methods_for(other, 500.0), methods_for(p.regularized(0.1), 500.0):
+    for few in methods_for(p, 14.0), methods_for(other, 500.0), methods_for(p.regularized(0.1), 500.0):
         assert few and ascend_by_program not in few
+    for entries, passes, taken in (1.5e5, 15.0, True), (1e6, 499.0, False), (1e6, 500.0, True), (1e6 + 1, 1e9, False):
+        with monkeypatch.context() as patch:
+            patch.setattr(polishing.highs, "entries", lambda problem, entries=entries: entries)
+            assert (ascend_by_program in methods_for(p, passes)) == taken
     start = p.start(), np.zeros(p.output_shape)
     (b, counted), *others = ascend_by_program(p, *start, 500.0)
     x, _ = last(p)

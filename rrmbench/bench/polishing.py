@@ -18,7 +18,7 @@ the others `rrmbench.bench.dual_ascent`. Small linear programs are left to HiGHS
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -29,6 +29,7 @@ from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.cutting_planes import cutting_planes
+from rrmbench.solvers.coordinate.working_sets import working_sets
 from rrmbench.solvers.peers import highs
 from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
 from rrmbench.solvers.sdca.output import DualState
@@ -43,14 +44,14 @@ LITTLE, READS = 300.0, 2e8  # so many passes in all, as far as they read so many
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 10.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
+NEARER = 0.5  # of the passes, in which w is brought nearer to the optimum of smooth losses where s is small
 ALONE = 0.03  # s over L/n, from which losses with kinks need no square
 MANY = 15.0  # passes, from which acceleration pays
 AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 STEP = 2.0  # passes of a step of cutting planes, with its bound
-PROGRAM = 500.0  # passes that take about as long as a linear program of at most
-ENTRIES = 1e6  # stored entries, times the kinks of a loss; HiGHS has so many
+PROGRAMS = ((MANY, 1.5e5), (500.0, 1e6))  # passes, and entries times kinks that HiGHS then has, in 0.3 s and in 3 s
 SECONDS = 20.0  # for one that takes longer than any measured
 LOOKS = 1.25  # factor of the passes between two looks at the gap
 
@@ -62,8 +63,10 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     """The methods for a problem of its traits that so many passes are enough for, the best first."""
     if has_no_bound(problem):
         return []
-    if passes >= PROGRAM and {"piecewise_linear", "polyhedral"} <= problem.traits and highs.entries(problem) <= ENTRIES:
-        return [ascend_by_program]
+    if {"piecewise_linear", "polyhedral"} <= problem.traits:
+        size = highs.entries(problem)
+        if any(passes >= least and size <= entries for least, entries in PROGRAMS):
+            return [ascend_by_program]
     found: list[Method] = [newton.ascend] if newton.fits(problem, passes) else []
     if {"rows", "coordinate", "separable"} <= problem.traits:
         found.append(ascend_by_rows)
@@ -82,11 +85,15 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then that of `AHEAD` after each pass.
 
     It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes. Where
-    losses have kinks, s is not much below L/n and there are `MANY` passes, it is `apcg_shrinking` without a square.
+    losses have kinks, s is not much below L/n and there are `MANY` passes, it is `apcg_shrinking` without a square;
+    where they are smooth and s is small, w is first brought nearer to the optimum by `working_sets`.
     """
-    z, rng = problem.X.forward(w), Rng(0)
-    strength, s = float(np.clip(PASSES / passes, *STRENGTHS)), problem.strong_convexity
-    L = dual_splitting.mean_smoothness(problem, w, z) / problem.n
+    z, rng, s = problem.X.forward(w), Rng(0), problem.strong_convexity
+    if {"smooth", "scalar"} <= problem.traits and passes >= MANY and s < STRENGTHS[0] * _curvature(problem, w, z):
+        w, taken = yield from _nearer(problem, w, NEARER * passes)
+        z, passes = problem.X.forward(w), passes - taken - 0.5
+    strength = float(np.clip(PASSES / passes, *STRENGTHS))
+    L = _curvature(problem, w, z)
     sigma = max(strength * L, s)
     if not 0.0 < sigma < math.inf:
         return
@@ -107,6 +114,27 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
         yield state.b, float(BETWEEN)
         spent += BETWEEN + 0.5
+
+
+def _curvature(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
+    """L/n."""
+    return dual_splitting.mean_smoothness(problem, w, z) / problem.n
+
+
+def _nearer(
+    problem: Problem, w: np.ndarray, passes: float
+) -> Generator[tuple[np.ndarray, float], None, tuple[np.ndarray, float]]:
+    """The derivatives of the losses on the way of `working_sets` from w; returns its last (model, passes)."""
+    view, known, before, bounds, taken = problem.counted(), None, 0.0, 0, 0.0
+    for x in working_sets(view, Iterate(w), None):
+        if x.passes + 0.5 * bounds > passes:
+            break
+        if x.b is not known:
+            w, known, taken, bounds = x.w.copy(), x.b, x.passes, bounds + 1
+            steps = x.passes - view.X.passes  # products with X are counted where they are made
+            yield x.b, steps - before
+            before = steps
+    return w, taken + 0.5 * bounds
 
 
 def ascend_by_program(
@@ -164,6 +192,7 @@ class Polisher:
         self.passes = 0.0
         self._problem, self._certifier = problem.counted(), certifier
         self._look = 0.0, math.inf  # the passes and the gap at the last look
+        self._is_optimal = False  # the bound, of a linear program
 
     @staticmethod
     def may_polish(passes: float) -> bool:
@@ -191,7 +220,8 @@ class Polisher:
         if not last and not self._is_stuck(work, gap):
             return
         self._spend(w, primal - target, end)
-        if part == 1.0 and work > 0.0 and primal - self._certifier.dual > POOR * abs(primal):  # work is no NaN
+        counts = not math.isnan(work)
+        if part == 1.0 and counts and primal - self._certifier.dual > POOR * abs(primal):
             self._spend(w, primal - target, min(LITTLE, READS / self._reads_of_a_pass()))
         self._look = work, primal - self._certifier.dual
 
@@ -218,8 +248,9 @@ class Polisher:
     def _spend(self, w: np.ndarray, enough: float, end: float) -> None:
         """Offer the b of all methods until D(b) is `enough`, or `passes` have come to `end`."""
         for method in methods_for(self._problem, end - self.passes):
-            if end - self.passes >= SHORTEST and self._certifier.dual < enough:
+            if end - self.passes >= SHORTEST and self._certifier.dual < enough and not self._is_optimal:
                 self._follow(method, w, enough, end)
+                self._is_optimal = method is ascend_by_program
 
     def _follow(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
         """As `_spend`, of one method."""

@@ -18,6 +18,7 @@ class Quadratic:
     H : `quadratic_descent.ByColumns` or `ByMatrix`; `state` is what these know of w - w0, zeros at first
     curvatures : (m,) H_jj > 0; linear, g, w0 : (m,); w : (m,), the present point
     read : the numbers read so far of the columns, or of the matrix
+    moved : (m,), moved[k] says whether the k-th coordinate of the last sweep moved
     """
 
     def __init__(self, H, curvatures, state, regularizer, s, linear, g, w0):
@@ -25,7 +26,7 @@ class Quadratic:
         self.regularizer, self.s, self.linear, self.g, self.w0, self.w = regularizer, s, linear, g, w0, w0.copy()
         self.read = 0
         self._length = 2 * SHORTEST
-        self._tilts, self._moved = np.zeros(w0.size), np.zeros(w0.size, dtype=np.bool_)
+        self._tilts, self.moved = np.zeros(w0.size), np.zeros(w0.size, dtype=np.bool_)
 
     def descend(self, tolerance):
         """A generator that lowers Q until no step has a greater potential than `tolerance`, and yields now and then.
@@ -34,20 +35,21 @@ class Quadratic:
         """
         every = np.arange(self.w.size)
         for _ in range(ROUNDS):
-            potential = self._sweep(every)
+            potential = self.sweep(every)
             yield
             if potential <= tolerance:
                 return
-            active, enough = np.flatnonzero(self._moved), max(tolerance, SHARE * potential)
+            active, enough = np.flatnonzero(self.moved), max(tolerance, SHARE * potential)
             for _ in range(ROUNDS):
                 for _ in range(SWEEPS):
-                    potential = self._sweep(active)
+                    potential = self.sweep(active)
                     yield
                 if potential <= enough:
                     break
                 yield from self.extrapolate(active)
 
-    def _sweep(self, which):
+    def sweep(self, which):
+        """Minimize Q over each coordinate of `which` in turn; returns the greatest potential."""
         potential, read = quadratic_descent.sweep(
             self.H,
             self.regularizer,
@@ -58,7 +60,7 @@ class Quadratic:
             which,
             self.w,
             self.state,
-            self._moved,
+            self.moved,
             self._tilts,
         )
         self.read += read
@@ -70,8 +72,7 @@ class Quadratic:
         There are more steps the next time if they went all the way, fewer if a kink of some psi_j was in between.
         """
         w, state = self.w.copy(), self.state.copy()
-        r, p = np.empty(active.size), np.zeros(active.size)
-        quadratic_descent.residuals(self.H, self.s, self.linear, self.g, self._tilts, active, w, state, r)
+        r, p = self.residuals(active), np.zeros(active.size)
         reads = quadratic_descent.reads(self.H, active)
         self.read += reads // 2
         yield
@@ -83,13 +84,20 @@ class Quadratic:
             first = first or now
             if now <= ENOUGH * first:
                 break
-        least, halvings = self._value(self.w, self.state), 0
-        while halvings <= HALVINGS and not self._value(w, state) < least:
+        least, halvings = self.value(self.w, self.state), 0
+        while halvings <= HALVINGS and not self.value(w, state) < least:
             w, state = 0.5 * (self.w + w), 0.5 * (self.state + state)
             halvings += 1
         if halvings <= HALVINGS:
             self.w[:], self.state[:] = w, state
         self._length = max(SHORTEST, self._length // 2) if halvings else min(LONGEST, 2 * self._length)
 
-    def _value(self, w, state):
+    def residuals(self, active):
+        """Minus the derivatives of Q by the coordinates `active` (a,), as if every psi_j were affine, after a sweep."""
+        r = np.empty(active.size)
+        quadratic_descent.residuals(self.H, self.s, self.linear, self.g, self._tilts, active, self.w, self.state, r)
+        return r
+
+    def value(self, w, state):
+        """Q(w) for the `state` of w."""
         return quadratic_descent.value(self.H, self.regularizer, self.s, self.linear, self.g, self.w0, w, state)
