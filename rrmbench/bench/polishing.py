@@ -35,11 +35,11 @@ from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
 
-SHARE = 0.5  # of the passes of the run, which all polishing takes at most
+SHARE = 0.5  # of the passes of the run, which all polishing takes at most, but on little data
 ALONG = 0.25  # of this share, which it takes before the last point, where a gap ends the run
 AFTER = 0.5  # of this share, which it takes at the last point of a run that its gap has ended
 UNCOUNTED = 60.0  # passes at the last point of a solver that counts none
-POOR = 0.5  # gap over P, from which a bound says so little that more may go at the last point of a run:
+WIDE = 1e-6  # gap over P, from which more may go at the last point of a run on little data:
 LITTLE, READS = 300.0, 2e8  # so many passes in all, as far as they read so many numbers: half a second
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
@@ -221,7 +221,7 @@ class Polisher:
             return
         self._spend(w, primal - target, end)
         counts = not math.isnan(work)
-        if part == 1.0 and counts and primal - self._certifier.dual > POOR * abs(primal):
+        if part == 1.0 and counts and primal - self._certifier.dual > WIDE * abs(primal):
             self._spend(w, primal - target, min(LITTLE, READS / self._reads_of_a_pass()))
         self._look = work, primal - self._certifier.dual
 
