@@ -11,10 +11,11 @@ Prox-SDCA is the method where the data are rows. It increases the dual of
 
 whose b needs little scaling to bound P, since the square vanishes near c; c is w at first, and then follows the primal
 point of b, as in the proximal point method, and ahead of it where s is small beside sigma, as in its accelerated form
-[Guler 1991; Lin, Mairal and Harchaoui 2015]. Newton steps come first where they are cheap:
-`rrmbench.bench.newton`. Other regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose
-conjugate has no Euclidean proximal step cutting planes, support vector machines with a minimized bias `apcg_bias`, and
-the others `rrmbench.bench.dual_ascent`. Small linear programs are left to HiGHS, whose bound is the optimum.
+[Guler 1991; Lin, Mairal and Harchaoui 2015]. Where losses are smooth and s = 0, `working_sets` brings w nearer to the
+optimum before; for the squared loss and few features systems of equations do: `rrmbench.bench.newton`. Other
+regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose conjugate has no Euclidean proximal step
+cutting planes, support vector machines with a minimized bias `apcg_bias`, and the others `rrmbench.bench.dual_ascent`.
+Small linear programs are left to HiGHS, whose bound is the optimum.
 """
 
 import math
@@ -44,7 +45,7 @@ LITTLE, READS = 300.0, 2e8  # so many passes in all, as far as they read so many
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 10.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
-NEARER = 0.5  # of the passes, in which w is brought nearer to the optimum of smooth losses where s is small
+NEARER = 0.5  # of the passes, in which w is brought nearer to the optimum of smooth losses where s = 0
 ALONE = 0.03  # s over L/n, from which losses with kinks need no square
 MANY = 15.0  # passes, from which acceleration pays
 AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
@@ -86,14 +87,14 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
 
     It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes. Where
     losses have kinks, s is not much below L/n and there are `MANY` passes, it is `apcg_shrinking` without a square;
-    where they are smooth and s is small, w is first brought nearer to the optimum by `working_sets`.
+    where they are smooth and s = 0, w is first brought nearer to the optimum by `working_sets`.
     """
     z, rng, s = problem.X.forward(w), Rng(0), problem.strong_convexity
-    if {"smooth", "scalar"} <= problem.traits and passes >= MANY and s < STRENGTHS[0] * _curvature(problem, w, z):
+    if {"smooth", "scalar"} <= problem.traits and s == 0.0 and passes >= MANY:
         w, taken = yield from _nearer(problem, w, NEARER * passes)
         z, passes = problem.X.forward(w), passes - taken - 0.5
     strength = float(np.clip(PASSES / passes, *STRENGTHS))
-    L = _curvature(problem, w, z)
+    L = dual_splitting.mean_smoothness(problem, w, z) / problem.n
     sigma = max(strength * L, s)
     if not 0.0 < sigma < math.inf:
         return
@@ -114,11 +115,6 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
         yield state.b, float(BETWEEN)
         spent += BETWEEN + 0.5
-
-
-def _curvature(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
-    """L/n."""
-    return dual_splitting.mean_smoothness(problem, w, z) / problem.n
 
 
 def _nearer(
