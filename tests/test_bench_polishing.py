@@ -191,8 +191,7 @@ def test_the_run_is_the_same_but_for_its_bounds(solver, unpolished):
         assert row["dual"] >= other["dual"]
     assert rows[-1]["dual"] > others[-1]["dual"]
     assert all(after["dual"] >= before["dual"] for before, after in pairwise(rows))
-    most = SHARE * 80 if rows[-1]["gap"] <= polishing.WIDE * rows[-1]["primal"] else polishing.LITTLE
-    assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= most + SLACK
+    assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= polishing.LITTLE + SLACK  # the data are little
 
 
 def near(gap, problem, w, passes, reads=polishing.READS):
