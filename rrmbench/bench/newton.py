@@ -34,12 +34,17 @@ NEEDS = frozenset({"rows", "coordinate", "separable", "Squared"})
 
 
 def fits(problem: Problem, passes: float) -> bool:
-    """Whether this method is for the problem, and so many passes are enough for its first bound."""
+    """Whether this method is for the problem, and so many passes are enough for its first bound.
+
+    There are to be so many rows that G costs more than a few systems: else these take all passes, and there may not be
+    enough of them.
+    """
     if not (NEEDS <= problem.traits and problem.shape[0] <= LARGEST):
         return False
     d, lengths = problem.shape[0], np.diff(problem.X.rows.indptr).astype(np.float64)
     gram = float(np.sum(lengths * (lengths + 3.0))) / 2.0  # as `rrmbench.solvers.second_order.gram` counts
-    return (gram + FEW * (SWEEPS * d**2 + d**3 / 6.0)) / (2.0 * max(problem.X.nnz, 1)) + BOUND <= passes
+    systems = FEW * (SWEEPS * d**2 + d**3 / 6.0)
+    return systems <= gram and (gram + systems) / (2.0 * max(problem.X.nnz, 1)) + BOUND <= passes
 
 
 def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
