@@ -12,7 +12,6 @@ are imported.
 import ast
 import builtins
 import hashlib
-import importlib
 import importlib.util
 import json
 import os

@@ -172,7 +172,8 @@ def test_verify_recomputes_multiclass_results_too(lab):
 
 
 def test_verify_recomputes_and_finds_what_was_tampered_with(lab):
-    lab.run(lab.config(**KEYS, regularizer=[{"name": "l2", "strength": 0.1}, {"name": "l1", "strength": 0.01}]))
+    keys = KEYS | {"stop": {"passes": 10}}  # without better bounds: near the optimum D is flat
+    lab.run(lab.config(**keys, regularizer=[{"name": "l2", "strength": 0.1}, {"name": "l1", "strength": 0.01}]))
     ran = lab.cli("verify", lab.out)
     assert ran.code == 0
     assert f"{len(lab.results())} results, 0 beyond 1e-12" in ran.out
@@ -180,7 +181,7 @@ def test_verify_recomputes_and_finds_what_was_tampered_with(lab):
     for part in "w", "b":
         result = lab.results()[0]
         changed = getattr(result, part).copy()
-        changed[0] += {"w": 1e-6, "b": 1e-3}[part]  # the bounds of evaluation are near the optimum, where D is flat
+        changed[0] += 1e-6
         original = experiment.read(result.run)
         _ = original.w, original.b
         setattr(result, part, changed)

@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.coordinate.quadratic import Quadratic
-from rrmbench.solvers.second_order.gram import add_gram
+from rrmbench.solvers.second_order.gram import add_gram, reads_of, solver_of
 
 LARGEST = 1000  # features, whose G takes 8 MB
 RIDGE = 1e-9  # sigma over the mean of the diagonal of G
@@ -41,8 +40,7 @@ def fits(problem: Problem, passes: float) -> bool:
     """
     if not (NEEDS <= problem.traits and problem.shape[0] <= LARGEST):
         return False
-    d, lengths = problem.shape[0], np.diff(problem.X.rows.indptr).astype(np.float64)
-    gram = float(np.sum(lengths * (lengths + 3.0))) / 2.0  # as `rrmbench.solvers.second_order.gram` counts
+    d, gram = problem.shape[0], float(reads_of(np.diff(problem.X.rows.indptr)).sum())
     systems = FEW * (SWEEPS * d**2 + d**3 / 6.0)
     return systems <= gram and (gram + systems) / (2.0 * max(problem.X.nnz, 1)) + BOUND <= passes
 
@@ -96,11 +94,7 @@ def _go(model: Quadratic, active: np.ndarray) -> None:
     """Go to the best point of the way to the minimizer over the coordinates `active` (a,), every psi_j affine."""
     H, step = model.H.matrix, np.zeros(model.w.size)
     model.read += active.size**3 // 6 + active.size * model.w.size
-    try:
-        factors = cho_factor(H[np.ix_(active, active)] + model.s * np.eye(active.size), check_finite=False)
-    except LinAlgError:  # by rounding, of a matrix that is singular but for sigma
-        return
-    step[active] = cho_solve(factors, model.residuals(active), check_finite=False)
+    step[active] = solver_of(H[np.ix_(active, active)] + model.s * np.eye(active.size))(model.residuals(active))
     change = H @ step
 
     def value(t: float) -> float:

@@ -89,10 +89,11 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     losses have kinks, s is not much below L/n and there are `MANY` passes, it is `apcg_shrinking` without a square;
     where they are smooth and s = 0, w is first brought nearer to the optimum by `working_sets`.
     """
-    z, rng, s = problem.X.forward(w), Rng(0), problem.strong_convexity
+    rng, s = Rng(0), problem.strong_convexity
     if {"smooth", "scalar"} <= problem.traits and s == 0.0 and passes >= MANY:
         w, taken = yield from _nearer(problem, w, NEARER * passes)
-        z, passes = problem.X.forward(w), passes - taken - 0.5
+        passes -= taken
+    z = problem.X.forward(w)
     strength = float(np.clip(PASSES / passes, *STRENGTHS))
     L = dual_splitting.mean_smoothness(problem, w, z) / problem.n
     sigma = max(strength * L, s)

@@ -29,11 +29,11 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         yield from _by_products(X, of_columns, G)
         return
     indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
-    lengths, size = np.diff(indptr).astype(np.int64), G.shape[0]
+    lengths, size = np.diff(indptr), G.shape[0]
     if samples is None:
         samples, weights = np.arange(lengths.size), np.ones(lengths.size)
     m = lengths[samples]
-    reads = np.concatenate(([0], np.cumsum(m * (m + 3) // 2)))
+    reads = np.concatenate(([0], np.cumsum(reads_of(m))))
     dense = size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0)
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
     # both kernels are called, on no row, so that the few rows of a warm-up call them too
@@ -51,6 +51,12 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         yield
     if not dense:
         G += np.triu(G, 1).T + np.tril(G, -1).T
+
+
+def reads_of(lengths):
+    """The entries read for the products of all pairs of entries of rows of these lengths (m,), for each row (m,)."""
+    lengths = lengths.astype(np.int64)
+    return lengths * (lengths + 3) // 2
 
 
 def solver_of(G):
