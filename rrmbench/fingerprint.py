@@ -4,9 +4,9 @@ The files of a run are those that are reached by imports, in whatever form and f
 the run itself, the preparation of its data, and its components; for a plug-in also the modules beside it and the local
 packages that it imports. Libraries are not followed: their versions are in the environment record of a result.
 
-numba looks only at the file of a cached kernel, so an edited loss would leave stale machine code behind. The directory
-of the kernel cache is therefore named after the digest of all mathematics and of the user's plug-ins, taken before they
-are imported.
+numba looks only at the file of a cached kernel, so an edited loss would leave stale machine code behind. The folder of
+a kernel is therefore named after the digest of all mathematics and, if it has code of the user's plug-ins, of them,
+taken before they are imported.
 """
 
 import ast
@@ -120,6 +120,15 @@ def imported_by(load, plugin):
     files = {_file_of(module.__file__) for module in modules if getattr(module, "__file__", None)}
     local = {file for file in files if PACKAGE not in file.parents and is_local(file, plugin)}
     return {*sources_of(*local)} if local else set()
+
+
+def bindings():
+    """{its whole name: what it stands for} of the globals of the mathematics in memory, its classes' attributes too."""
+    homes = tuple(f"{PACKAGE.name}.{folder}." for folder in (*FOLDERS, EVERY_PROBLEM[0].parent.name))
+    modules = {name: vars(module) for name, module in list(sys.modules.items()) if name.startswith(homes)}
+    inside = {f"{name}.{key}": value for name, known in modules.items() for key, value in known.items()}
+    classes = {key: value for key, value in inside.items() if isinstance(value, type) and value.__module__ in modules}
+    return inside | {f"{name}.{key}": value for name, known in classes.items() for key, value in vars(known).items()}
 
 
 @cache
@@ -282,23 +291,34 @@ _keyed = {}  # the files of plug-ins that the kernel cache is keyed by, with the
 
 
 def use_kernel_cache(plugins=None):
-    """Keep machine code of kernels in the folder of this mathematics and these plug-ins, for this process and children.
+    """Keep machine code of kernels by the code that it is of, for this process and children.
 
-    Without `plugins`, those of the process that started this one. A plug-in that is in memory already, from who knows
-    what text, is left out: kernels are compiled for it again.
+    Kernels of the package alone are in the folder of this mathematics, those with code of plug-ins in the folder of
+    this mathematics and these plug-ins: an edit of a plug-in leaves the others where they are. Without `plugins`,
+    those of the process that started this one. A plug-in that is in memory already, from who knows what text, is left
+    out: kernels are compiled for it again.
     """
     plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
     files = sources_of(*plugins)
-    folder = cache_root() / "kernels" / "-".join([mathematics(), *([digest(*files)] if files else [])])
-    loaded = {_file_of(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
+    package = cache_root() / "kernels" / mathematics()
+    with_plugins = package.with_name("-".join([mathematics(), *([digest(*files)] if files else [])]))
     stamps = {file: stamp([file]) for file in files}
-    now = {file: s for file, s in stamps.items() if file not in loaded or _keyed.get(file) == s}
+    if any(_keyed.get(file) != s for file, s in stamps.items()):
+        loaded = {_file_of(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
+        stamps = {file: s for file, s in stamps.items() if file not in loaded or _keyed.get(file) == s}
     _keyed.clear()
-    _keyed.update(now)
+    _keyed.update(stamps)
     if "numba" not in sys.modules:  # for what plug-ins compile by themselves
-        os.environ["NUMBA_CACHE_DIR"] = str(folder)
+        os.environ["NUMBA_CACHE_DIR"] = str(with_plugins)
     os.environ["RRMBENCH_PLUGINS"] = json.dumps(plugins)
-    kernel_folder.use(folder, is_keyed)
+
+    def folder_of(used):
+        if None in used:
+            return None
+        theirs = {file for file in (Path(f).resolve() for f in used) if PACKAGE not in file.parents}
+        return (with_plugins if _are_keyed(theirs) else None) if theirs else package
+
+    kernel_folder.use(folder_of)
 
 
 def known_plugins():
@@ -306,12 +326,9 @@ def known_plugins():
     return json.loads(os.environ.get("RRMBENCH_PLUGINS") or "[]")
 
 
-def is_keyed(file):
-    """Whether the kernel cache is keyed by the code of a file, and of all that plug-ins have imported."""
-    if file is None or unforeseen:
-        return False
-    file = Path(file).resolve()
-    return PACKAGE in file.parents or (file in _keyed and _unchanged(_keyed))
+def _are_keyed(files):
+    """Whether the kernel cache is keyed by the code of a set of files, and of all that plug-ins have imported."""
+    return not unforeseen and files <= {*_keyed} and _unchanged(_keyed)
 
 
 def _unchanged(stamps):

@@ -325,6 +325,7 @@ def load_plugin(path):
         return
     if not path.is_file():
         raise RrmbenchError(f"{path}: no such plug-in file")
+    load()
     name = "rrmbench_plugin_" + path.stem
     if name in sys.modules:
         raise RrmbenchError(f"{path}: a plug-in file called {path.name} is loaded already; rename one of the two")
@@ -336,6 +337,7 @@ def load_plugin(path):
     sys.modules[name] = module
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
+    before = fingerprint.bindings()
     try:
         imported = fingerprint.imported_by(lambda: spec.loader.exec_module(module), path)
     except RrmbenchError:
@@ -345,6 +347,7 @@ def load_plugin(path):
         text = f"{place}: {crashes.text_of(error)}" if place else crashes.text_of(error)
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {text}") from error
     _check_neighbours(path)
+    _check_the_package(path, before)
     fingerprint.unforeseen.update(imported - set(fingerprint.sources_of(path)))
     _plugins.add(path)
 
@@ -356,6 +359,14 @@ def _check_neighbours(path):
         for beside in (path.parent / f"{name}.py", path.parent / name / "__init__.py"):
             if loaded and beside.is_file() and beside.resolve() != Path(loaded).resolve():
                 raise RrmbenchError(f"{path}: it imports '{name}', which is {loaded} and not {beside}; rename one")
+
+
+def _check_the_package(path, before):
+    """Results say which code made them, and kernels are kept by it: of a shipped function there is one."""
+    after = fingerprint.bindings()
+    replaced = [name for name, value in before.items() if value is not None and after.get(name) is not value]
+    if replaced:
+        raise RrmbenchError(f"{path}: it replaces {replaced[0]}, of which results would not tell; register another")
 
 
 def load_plugins_of(mapping):

@@ -1,5 +1,7 @@
 """Settings for all tests."""
 
+import gc
+
 import pytest
 import scipy.linalg  # noqa: F401, so that its BLAS is loaded
 from hypothesis import settings
@@ -7,6 +9,8 @@ from threadpoolctl import threadpool_limits
 
 # Test processes are as many as the cores, and more: threads of BLAS beside them wait for each other.
 threadpool_limits(1, "blas")
+
+gc.set_threshold(50_000, 20, 100)  # as the command line does: compilation makes many objects and few cycles
 
 # Kernels compile inside of a first example; the same examples in each run.
 settings.register_profile("rrmbench", deadline=None, max_examples=60, derandomize=True)

@@ -112,6 +112,21 @@ def test_mistakes_from_outside(lab):
     assert "Did you mean 'run'?" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("patch", "name"),
+    [
+        ("from rrmbench.losses.hinge import Hinge\nHinge.value = lambda self, z, y: 0.0\n", "losses.hinge.Hinge.value"),
+        ("import rrmbench.problem.problem as p\np.over_samples = None\n", "problem.problem.over_samples"),
+        ("from rrmbench.numerics import jit\njit.WARM_UP_ROWS = 9\n", "numerics.jit.WARM_UP_ROWS"),
+    ],
+)
+def test_a_plugin_that_changes_the_package_is_refused(lab, patch, name):
+    """Results tell by which code they were made: all runs beside it would not tell of this."""
+    (lab.folder / "patch.py").write_text(patch)
+    ran = lab.command("validate", lab.config(solver=["agd", {"path": "patch.py", "name": "mine"}]))
+    assert_one_message(ran, ["patch.py", f"it replaces rrmbench.{name}"])
+
+
 def test_a_data_set_that_cannot_be_had_is_not_a_traceback(lab):
     ran = lab.run(lab.config(dataset="astro_ph", loss="hinge", solver="sgd"))
     assert_one_message(ran, ["astro_ph", "RRMBENCH_DATA"])

@@ -177,15 +177,18 @@ USE_PLUGIN = REPORT.replace('"hinge"', '"tripled"')
 
 
 def test_plugin_loss_is_compiled_cached_and_harmless_when_gone(tmp_path):
+    """Kernels without code of the plug-in are those of the package alone, before and after an edit."""
     cache, plugin = tmp_path / "cache", tmp_path / "mine.py"
     _, _, _, _, misses = python(REPORT, cache)
     plugin.write_text(PLUGIN)
     _, compiled, plain, hits, _ = python(USE_PLUGIN, cache, plugins=[plugin])
-    assert (compiled, plain, hits) == ("1.5", "1.5", "0")
+    without = "1"  # the squared norms of the rows
+    assert (compiled, plain, hits) == ("1.5", "1.5", without)
     _, compiled, _, hits, again = python(USE_PLUGIN, cache, plugins=[plugin])
     assert (compiled, hits, again) == ("1.5", misses, "0")
     plugin.write_text(PLUGIN.replace("3.0 * z", "5.0 * z"))
-    assert python(USE_PLUGIN, cache, plugins=[plugin])[1] == "2.5"
+    _, compiled, _, hits, made = python(USE_PLUGIN, cache, plugins=[plugin])
+    assert (compiled, hits, int(made)) == ("2.5", without, int(misses) - 1)
     plugin.unlink()
     assert python(REPORT, cache)[3:] == [misses, "0"]
 
@@ -209,6 +212,19 @@ print(p.loss_dual(np.array([0.5]))[0])
     assert not any(name in file for file in written for name in ("loss_dual", "steps"))
     assert "whole_arrays.psi_prox" in written  # of Zero alone, a shipped class
     assert python(REPORT, tmp_path / "cache")[1] == "-1.0"
+
+
+@pytest.mark.exhaustive
+def test_a_kernel_with_an_address_of_this_process_in_it_is_not_kept(tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "import ctypes\nfrom rrmbench.numerics.jit import kernel\n"
+        "absolute = ctypes.CDLL(None).labs\nabsolute.argtypes, absolute.restype = [ctypes.c_long], ctypes.c_long\n"
+        "@kernel\ndef through_c(x):\n    return absolute(x)\n"
+    )
+    script = "import rrmbench_plugin_mine\nprint(rrmbench_plugin_mine.through_c(-3))"
+    assert python(script, tmp_path / "cache", plugins=[plugin]) == ["3"]
+    assert not any("through_c" in file.name for file in (tmp_path / "cache").rglob("*.nbc"))
 
 
 def test_the_folder_may_be_chosen_after_the_import_and_changed(tmp_path):

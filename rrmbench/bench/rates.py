@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rrmbench import fingerprint
 from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points
 from rrmbench.bench.identity import canonical
 from rrmbench.errors import RrmbenchError
@@ -174,8 +175,9 @@ def _kernels(spec):
 
 
 def _kernel_folder():
-    chosen = kernel_folder.chosen()
-    return Path(chosen[0]) if chosen else Path("none")
+    """That of kernels with code of the plug-ins, if there are any."""
+    folder_of = kernel_folder.chosen()
+    return (folder_of and folder_of(fingerprint.known_plugins())) or Path("none")
 
 
 def _reduction(mapping):

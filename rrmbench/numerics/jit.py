@@ -12,12 +12,15 @@ from rrmbench.numerics.jit_cache import KernelCache
 
 WARM_UP_ROWS = 8  # of the data on which a run calls its kernels before its clock starts
 
+# numba compiles a wrapper for callers in C, too, in a twentieth of all its time, unless it is told not to.
+_CALLED_BY_PYTHON_AND_KERNELS = {"no_cfunc_wrapper": True}
+
 _kernels = []
 
 
 def kernel(function):
     """Compile `function` on first use; cached on disk, free of the interpreter lock, IEEE arithmetic."""
-    compiled = njit(function, nogil=True, error_model="numpy")
+    compiled = njit(function, nogil=True, error_model="numpy", **_CALLED_BY_PYTHON_AND_KERNELS)
     compiled._cache = KernelCache(function)
     _kernels.append(compiled)
     return compiled
@@ -25,7 +28,7 @@ def kernel(function):
 
 def _expose(name, implementation):
     for tuple_type in types.NamedTuple, types.NamedUniTuple:
-        overload_method(tuple_type, name)(implementation)
+        overload_method(tuple_type, name, jit_options=_CALLED_BY_PYTHON_AND_KERNELS)(implementation)
 
 
 # numba allows one signature per method name over all tuples; a regularizer's `value` and `conjugate` take one

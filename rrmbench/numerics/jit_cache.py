@@ -5,8 +5,8 @@ Here each signature of a kernel has a file of its own, named after it, which hol
 of, then the code. What does not fit is dropped and compiled again.
 
 Methods of losses and regularizers are compiled into the kernels that take them, so that numba's look at the kernel's
-own file would find stale code. The folder (`rrmbench.numerics.kernel_folder`) is named after the code of certain files
-instead, and only signatures made of functions and classes from these are kept.
+own file would find stale code. The folder (`rrmbench.numerics.kernel_folder`) is chosen by all files that the functions
+and classes of a signature are from.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ class KernelCache(FunctionCache):
 
     @property
     def cache_path(self):
-        return str((kernel_folder.chosen() or [""])[0])
+        return str(self._folder(()) or "")
 
     def flush(self):
         """Nothing is kept in memory."""
@@ -73,13 +73,10 @@ class KernelCache(FunctionCache):
             save(self._path(folder, key), (self._known, key), self._impl.reduce(data))
 
     def _folder(self, sig):
-        """The folder for a signature, or None where some of its code is not in the folder's name."""
-        chosen = kernel_folder.chosen()
-        if chosen is None:
-            return None
-        folder, is_keyed = chosen
+        """The folder for a signature, or None where no folder's name says all of its code."""
+        folder_of = kernel_folder.chosen()
         files = {self._file, *(file for t in getattr(sig, "args", sig) for file in _files_of(t))}
-        return folder if all(map(is_keyed, files)) else None
+        return folder_of and folder_of(files)
 
     def _path(self, folder, key):
         name = hashlib.sha256(repr((self._known, key)).encode()).hexdigest()[:24]
@@ -92,6 +89,14 @@ class _CompileResults(FunctionCache._impl_class):
     def __init__(self):
         pass
 
+    def check_cachable(self, cres):
+        """Whether a signature can be used by another process; what has addresses of this one in it cannot."""
+        return not (cres.lifted or cres.library.has_dynamic_globals)
+
+
+# Types of code other than that of named tuples and compiled functions, in whatever file.
+_WITH_CODE = types.Callable, types.ClassInstanceType, types.StructRef, types.FunctionType
+
 
 def _files_of(numba_type):
     """The files with the code of a type: of classes of named tuples and of compiled functions; None for no file."""
@@ -100,8 +105,10 @@ def _files_of(numba_type):
     if isinstance(numba_type, types.BaseTuple):
         for part in set(numba_type):
             yield from _files_of(part)
-    if isinstance(numba_type, types.Dispatcher):
+    elif isinstance(numba_type, types.Dispatcher):
         yield inspect.getfile(numba_type.dispatcher.py_func)
+    elif isinstance(numba_type, _WITH_CODE) or not type(numba_type).__module__.startswith("numba."):
+        yield None
 
 
 def save(path, key, data):

@@ -7,10 +7,13 @@ before numba is loaded; it may be changed at any time, since kernels look it up 
 _chosen = _choose = None
 
 
-def use(folder, is_keyed):
-    """Keep machine code in `folder`, of functions and classes in files with is_keyed(file), None for no file."""
+def use(folder_of):
+    """Keep machine code made of functions and classes in certain files in folder_of(files), if that is not None.
+
+    Among `files`, None stands for code that no file has.
+    """
     global _chosen
-    _chosen = folder, is_keyed
+    _chosen = folder_of
 
 
 def use_by_default(choose):
@@ -20,7 +23,7 @@ def use_by_default(choose):
 
 
 def chosen():
-    """(folder, is_keyed), or None."""
+    """The function that `use` was given last, or None."""
     if _chosen is None and _choose is not None:
         _choose()
     return _chosen
