@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from sklearn.linear_model import Lasso
 
 from rrmbench import Iterate, Problem, registry
-from rrmbench.bench import newton, polishing
-from rrmbench.bench.polishing import SHARE, Polisher, ascend_by_products, ascend_by_rows
+from rrmbench.bench import dual_ascent, newton, polishing
+from rrmbench.bench.polishing import SHARE, Polisher, ascend_by_rows
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.store import Experiment
 from rrmbench.bench.trace import Trace
@@ -81,7 +81,7 @@ def test_steps_on_single_samples_come_near_where_nothing_is_smooth():
     assert rows[-1]["gap"] <= 10.0 * (rows[-1]["primal"] - optimum)
 
 
-@pytest.mark.parametrize("method", [newton.ascend, ascend_by_rows, ascend_by_products])
+@pytest.mark.parametrize("method", [newton.ascend, ascend_by_rows, dual_ascent.ascend])
 @settings(max_examples=15)
 @given(data=st.data())
 def test_no_bound_is_above_the_optimum_wherever_the_run_is(method, data):
@@ -94,9 +94,10 @@ def test_no_bound_is_above_the_optimum_wherever_the_run_is(method, data):
     w, b = size * draws.normal(size=problem.shape), size * draws.normal(size=60)
     kept = w.copy(), b.copy()
     with np.errstate(all="ignore"):
-        for count, (better, steps) in enumerate(method(problem.counted(), w, b, 15.0)):
+        for count, (better, model, steps) in enumerate(method(problem.counted(), w, b, 15.0)):
             value = problem.dual_value(better)
             assert not np.isfinite(value) or value <= optimum + 1e-9
+            assert not problem.primal(model) < optimum - 1e-9
             assert steps >= 0.0
             assert count < 100
     assert np.array_equal(w, kept[0])
@@ -119,7 +120,7 @@ def test_newton_closes_the_gap_where_the_gram_matrix_is_singular_and_the_regular
     trace, rows = traced(problem, "prox_sdca", "proximal_point", passes=100)
     distance = rows[-1]["primal"] - optimum
     start = problem.loss_dual(problem.X.forward(trace.w))
-    found = [problem.dual_value(b) for b, _ in newton.ascend(problem.counted(), trace.w, start, 150.0)]
+    found = [problem.dual_value(b) for b, *_ in newton.ascend(problem.counted(), trace.w, start, 150.0)]
     assert -1e-12 <= optimum + 1e-12 - max(found) and rows[-1]["primal"] - max(found) <= 1.1 * distance + 1e-11
 
 
@@ -146,7 +147,7 @@ def test_newton_is_exact_with_few_passes_where_rows_are_many():
     w = traced(problem, "prox_sdca", "proximal_point", passes=30)[0].w
     assert newton.fits(problem, 25.0) and not newton.fits(problem, 15.0)
     start, spent = problem.loss_dual(problem.X.forward(w)), problem.counted()
-    found = [(problem.dual_value(b), steps) for b, steps in newton.ascend(spent, w, start, 25.0)]
+    found = [(problem.dual_value(b), steps) for b, _, steps in newton.ascend(spent, w, start, 25.0)]
     best, distance = max(value for value, _ in found), problem.primal(w) - optimum
     assert distance > 1e-9
     assert optimum - best <= 0.1 * distance
@@ -163,7 +164,7 @@ def test_working_sets_bring_the_model_nearer_before_prox_sdca(loss, monkeypatch)
 
     def ratio():
         seen, steps, best = problem.counted(), 0.0, -np.inf
-        for b, more in ascend_by_rows(seen, w.copy(), np.zeros(60), 60.0):
+        for b, _, more in ascend_by_rows(seen, w.copy(), np.zeros(60), 60.0):
             best, steps = max(best, problem.certificate(b)[0]), steps + more
         assert seen.X.passes + steps <= 60.0
         assert best <= optimum + 1e-12
@@ -219,6 +220,23 @@ def test_a_wide_gap_gets_more_passes_on_little_data():
     assert near(polishing.WIDE, problem, trace.w, 80, reads=2.0 * problem.X.nnz * 60.0)[0] <= 60.0 + SLACK
     assert near(polishing.WIDE, problem, trace.w, 80, reads=0.0) == (share, dual)
     assert near(polishing.WIDE, problem, trace.w, 8)[0] == 0.0  # too short to be polished at all
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer"), [("squared", L1), ("logistic", L1), ("logistic", GROUPS), ("hinge", GROUPS)]
+)
+def test_nothing_is_spent_where_the_gap_is_nearly_all_of_the_distance(loss, regularizer, monkeypatch):
+    """Far from the optimum D is soon at its best beside the gap, which no bound can close."""
+    problem = Problem(X, SIGNS, loss, regularizer)
+    best = traced(problem, "pdprox_restarted" if loss == "hinge" else "fista", gap=1e-9, passes=50_000)[1][-1]
+    w = np.ones(8)
+    passes, dual = near(polishing.WIDE, problem, w, 1000)
+    distance = problem.primal(w) - best["primal"]
+    assert distance > 0.1 and best["gap"] < 1e-6
+    assert distance <= problem.primal(w) - dual <= distance / (1.0 - polishing.PART) + 1e-6
+    assert 0.0 < passes < 150.0
+    monkeypatch.setattr(polishing, "PART", 0.0)
+    assert near(polishing.WIDE, problem, w, 1000)[0] > 2.0 * passes
 
 
 def test_a_run_that_is_too_short_is_not_polished():
@@ -303,7 +321,7 @@ def test_a_method_that_fails_costs_its_bound_only(spoil, monkeypatch):
     def method(problem, w, b, passes):
         if isinstance(spoil, Exception):
             raise spoil
-        yield np.full(problem.output_shape, spoil), 1.0
+        yield np.full(problem.output_shape, spoil), w, 1.0
 
     monkeypatch.setattr(polishing, "methods_for", lambda problem, passes: [method])
     trace, rows = traced(lasso(1e-2)[1], "fista", passes=60)

@@ -172,9 +172,9 @@ def test_small_programs_bound_runs_of_other_methods_larger_ones_long_runs(monkey
             patch.setattr(polishing.highs, "entries", lambda problem, entries=entries: entries)
             assert (ascend_by_program in methods_for(p, passes)) == taken
     start = p.start(), np.zeros(p.output_shape)
-    (b, counted), *others = ascend_by_program(p, *start, 500.0)
+    (b, model, counted), *others = ascend_by_program(p, *start, 500.0)
     x, _ = last(p)
-    assert not others and counted == 0.0
+    assert not others and counted == 0.0 and p.primal(model) == pytest.approx(p.primal(x.w), abs=1e-9)
     assert p.primal(x.w) - 1e-9 <= p.dual_value(b) <= p.primal(x.w) + 1e-12
     long = rrmbench.solve(p, {"name": "subgradient", "step_scale": 0.1}, passes=1000)
     assert long.gap == pytest.approx(p.primal(long.w) - p.primal(x.w), abs=1e-9) and long.gap > 1e-6

@@ -37,8 +37,10 @@ TRIALS = 40  # of a line search
 FLAT = 1e-14  # differences of F below this part of it are rounding
 
 
-def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[np.ndarray]:
-    """Yield vectors b (arrays of `problem.output_shape`) with greater and greater D(b), for about `passes` passes.
+def ascend(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield (b, model, 0) with greater and greater D(b), for about `passes` passes, which are all products with X.
 
     w : a model, the nearer to the optimum the better; b : a dual variable. Neither is changed, nothing is random.
 
@@ -66,7 +68,7 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
             value, scaled = stage.bound(at)
             if best < value < math.inf:
                 best, b0 = value, scaled
-                yield scaled
+                yield scaled, at.w, 0.0
             raised = best - base >= 0.5 * (at.F - base)
             if raised or problem.X.passes >= passes:
                 break

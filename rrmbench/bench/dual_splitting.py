@@ -51,13 +51,15 @@ def fits(problem: Problem) -> bool:
     return plain and split and hasattr(_flat(problem), "rows")
 
 
-def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield (b, the passes of Prox-SDCA since the last b), from the model w and the dual variable b, which stay.
+def ascend(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield (b, x, the passes of Prox-SDCA since the last b), from the model w and the dual variable b, which stay.
 
     The problem is one that `fits`. Nothing is yielded where L is not positive and finite.
     """
     z, b = problem.outputs(w), problem.certificate(b)[1].copy()
-    u, spent, added, strength = problem.v(b), 1.5, 0.0, STRENGTH
+    u, spent, added, strength, size = problem.v(b), 1.5, 0.0, STRENGTH, len(w)
     if problem.minimized_bias:
         beta, added, strength = problem.beta(z), COPY, BIASED
         problem, w, u, z = with_free_bias(problem), np.append(w, beta), np.append(u, 0.0), z + beta
@@ -77,7 +79,7 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
             u = u + rho * (w - x)
             apart, way = float(np.linalg.norm(w - x)), float(np.linalg.norm(x - before))
             rho *= CHANGE if apart > FAR * way else 1.0 / CHANGE if way > FAR * apart else 1.0
-        yield b, BETWEEN + added
+        yield b, x[:size], BETWEEN + added
         spent, added = spent + BETWEEN + added + 0.5, 0.0  # the half is of the product with which b is made a bound
 
 

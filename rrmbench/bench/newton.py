@@ -45,8 +45,10 @@ def fits(problem: Problem, passes: float) -> bool:
     return systems <= gram and (gram + systems) / (2.0 * max(problem.X.nnz, 1)) + BOUND <= passes
 
 
-def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield (phi'(X u) of an outer step, the passes that it took beside what X counts), until they are `passes`.
+def ascend(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield (phi'(X u), u, the passes beside what X counts) of each outer step, until they are `passes`.
 
     It ends before where a step has not raised D. A system of a equations counts a^3/6 multiplications.
 
@@ -74,7 +76,7 @@ def ascend(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Ite
                 break
         w, taken = model.w, model.read / a_pass
         b, spent = problem.loss_dual(problem.X.forward(w)), spent + taken + BOUND
-        yield b, taken
+        yield b, w, taken
 
 
 def descend(model: Quadratic, least: float) -> Iterator[None]:

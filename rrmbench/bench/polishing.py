@@ -1,9 +1,10 @@
 """Better lower bounds of P, for which the evaluation of a run spends a few passes of its own.
 
-A method is a function f(problem, w, b, passes) that yields pairs of a vector b, which may bound P better than the given
-one, and of the passes since the last pair that are no products with `problem.X`. It gets the model w and the best b so
-far, changes neither, draws from a fixed stream of random numbers, and takes about `passes` passes at most. So a run is
-the same with and without it, but for its bounds.
+A method is a function f(problem, w, b, passes) that yields a vector b, which may bound P better than the given one, a
+model that is near the optimum as far as b is, and the passes since the last ones that are no products with `problem.X`.
+It gets the model w and the best b so far, changes neither, draws from a fixed stream of random numbers, and takes about
+`passes` passes at most. So a run is the same with and without it, but for its bounds. P at the models tells what a
+better b could still give: where this is a small part of the gap, the rest is the run's.
 
 Prox-SDCA is the method where the data are rows. It increases the dual of
 
@@ -54,10 +55,12 @@ SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 STEP = 2.0  # passes of a step of cutting planes, with its bound
 PROGRAMS = ((MANY, 1.5e5), (500.0, 1e6))  # passes, and entries times kinks that HiGHS then has, in 0.3 s and in 3 s
 SECONDS = 20.0  # for one that takes longer than any measured
-LOOKS = 1.25  # factor of the passes between two looks at the gap
+LOOKS = 1.25  # factor of the passes between two looks at the gap, or at P
+PART = 1e-3  # of the last gap, which a better b may still give where nothing more is spent
 
 
-Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[tuple[np.ndarray, float]]]
+Found = tuple[np.ndarray, np.ndarray, float]
+Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[Found]]
 
 
 def methods_for(problem: Problem, passes: float) -> list[Method]:
@@ -78,11 +81,11 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
             found.append(ascend_by_apcg)
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
         by_planes = no_stage and "strongly_convex" in problem.traits
-        found.append(ascend_by_planes if by_planes else ascend_by_products)
+        found.append(ascend_by_planes if by_planes else dual_ascent.ascend)
     return found
 
 
-def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
+def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then that of `AHEAD` after each pass.
 
     It starts from the better of b and phi'(X w), for this problem, and yields b after every `BETWEEN` passes. Where
@@ -114,13 +117,11 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
             last, w = w, state.point(state.b, state.u)[0].copy()
             before, stage = stage, problem.regularized(sigma, w + ahead * (w - last))
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
-        yield state.b, float(BETWEEN)
+        yield state.b, w, float(BETWEEN)
         spent += BETWEEN + 0.5
 
 
-def _nearer(
-    problem: Problem, w: np.ndarray, passes: float
-) -> Generator[tuple[np.ndarray, float], None, tuple[np.ndarray, float]]:
+def _nearer(problem: Problem, w: np.ndarray, passes: float) -> Generator[Found, None, tuple[np.ndarray, float]]:
     """The derivatives of the losses on the way of `working_sets` from w; returns its last (model, passes)."""
     view, known, before, bounds, taken = problem.counted(), None, 0.0, 0, 0.0
     for x in working_sets(view, Iterate(w), None):
@@ -129,34 +130,30 @@ def _nearer(
         if x.b is not known:
             w, known, taken, bounds = x.w.copy(), x.b, x.passes, bounds + 1
             steps = x.passes - view.X.passes  # products with X are counted where they are made
-            yield x.b, steps - before
+            yield x.b, w, steps - before
             before = steps
     return w, taken + 0.5 * bounds
 
 
-def ascend_by_program(
-    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
-) -> Iterator[tuple[np.ndarray, float]]:
+def ascend_by_program(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The b of HiGHS, which counts no passes."""
     for x in highs.highs(problem, None, None, time_limit=SECONDS):
         if x.b is not None:
-            yield x.b, 0.0
+            yield x.b, x.w, 0.0
 
 
-def ascend_by_planes(
-    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
-) -> Iterator[tuple[np.ndarray, float]]:
+def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The best mixtures of b, phi'(X w) and what cutting planes meet from there, whose passes are products with X."""
     known, bounds = b, 0
     for x in cutting_planes(problem, Iterate(w, b), None):
         if x.b is not None and x.b is not known:
             known, bounds = x.b, bounds + 1
-            yield known, 0.0
+            yield known, x.w, 0.0
         if x.passes + 0.5 * bounds + STEP > passes:
             return
 
 
-def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[tuple[np.ndarray, float]]:
+def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b, one after every `BETWEEN` passes."""
     before = 0.0
     for x in apcg_bias(problem, Iterate(w, b), Rng(0)):
@@ -164,15 +161,8 @@ def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
         if spent + BETWEEN + 0.5 * spent / BETWEEN > passes:
             return
         if spent - before >= BETWEEN:
-            yield x.b, spent - before
+            yield x.b, x.w, spent - before
             before = spent
-
-
-def ascend_by_products(
-    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
-) -> Iterator[tuple[np.ndarray, float]]:
-    """As `rrmbench.bench.dual_ascent.ascend`, whose passes are all products with X."""
-    return ((b, 0.0) for b in dual_ascent.ascend(problem, w, b, passes))
 
 
 def _finite(value: float) -> float:
@@ -189,6 +179,7 @@ class Polisher:
         self.passes = 0.0
         self._problem, self._certifier = problem.counted(), certifier
         self._look = 0.0, math.inf  # the passes and the gap at the last look
+        self._least = math.inf  # P at the models of methods
         self._is_optimal = False  # the bound, of a linear program
 
     @staticmethod
@@ -206,8 +197,9 @@ class Polisher:
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
             where it has not fallen to a half. Where the gap has ended the run, half of the share may go
         """
-        gap = primal - self._certifier.dual
+        self._primal, self._ends, gap = primal, primal - target, primal - self._certifier.dual
         met = gap <= target
+        self._part = PART if met or last else 0.0  # before, a bound that is too near saves a later one
         part = AFTER if met else 1.0 if last else ALONG if target > -math.inf else 0.0
         if (met or last) and target > -math.inf:  # nothing is saved for later
             target = min(target, WORTH * abs(primal))
@@ -243,21 +235,33 @@ class Polisher:
         return 2.0 * max(self._problem.X.nnz, 1) * outputs
 
     def _spend(self, w: np.ndarray, enough: float, end: float) -> None:
-        """Offer the b of all methods until D(b) is `enough`, or `passes` have come to `end`."""
+        """Offer the b of all methods until D(b) is `enough` or nearly the optimum, or `passes` have come to `end`."""
         for method in methods_for(self._problem, end - self.passes):
-            if end - self.passes >= SHORTEST and self._certifier.dual < enough and not self._is_optimal:
+            if end - self.passes >= SHORTEST and not self._is_enough(enough):
                 self._follow(method, w, enough, end)
                 self._is_optimal = method is ascend_by_program
+
+    def _is_enough(self, enough: float) -> bool:
+        """Whether D is `enough`, or so near to P* <= `_least` that the gap is nearly all of P(w) - P*.
+
+        The latter does not count where the rest may still end the run.
+        """
+        dual = self._certifier.dual
+        near = self._least - dual <= self._part * (self._primal - dual) and not dual < self._ends <= self._least
+        return dual >= enough or self._is_optimal or near
 
     def _follow(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
         """As `_spend`, of one method."""
         problem, known = self._problem, self._certifier.b
         start = np.zeros(problem.output_shape) if known is None else known
-        begun, products, steps = self.passes, problem.X.passes, 0.0
+        begun, products, asked = self.passes, problem.X.passes, 0.0
         with np.errstate(all="ignore"), suppress(Exception):  # a plug-in's loss fails at what its solver does not ask
-            for b, more in method(problem, w.copy(), start, end - begun):
+            for b, model, more in method(problem, w.copy(), start, end - begun):
                 self._certifier.offer(b, problem)
-                steps += more
-                if self._certifier.dual >= enough or begun + steps + problem.X.passes - products >= end:
+                self.passes += more
+                spent = self.passes + problem.X.passes - products
+                if spent >= LOOKS * asked:
+                    self._least, asked = min(self._least, problem.primal(model)), spent
+                if self._is_enough(enough) or spent >= end:
                     break
-        self.passes = begun + steps + problem.X.passes - products
+        self.passes += problem.X.passes - products
