@@ -73,6 +73,24 @@ def test_the_optimum_of_cvxpy(loss):
     assert p.gap(last.w, last.b) <= 1e-9
 
 
+def test_at_rounding_a_pass_is_a_few_sweeps(monkeypatch):
+    """No potential is a hundredth of one that is rounding: a small model would be swept thousands of times."""
+    sweeps, sweep = [0], Quadratic.sweep
+
+    def counted(model, which):
+        sweeps[0] += 1
+        return sweep(model, which)
+
+    monkeypatch.setattr(Quadratic, "sweep", counted)
+    rng = np.random.default_rng(3)
+    X = random_array((400, 2000), density=0.1, rng=rng, data_sampler=rng.normal, format="csr")
+    y = np.asarray(X @ (rng.normal(size=2000) * (rng.random(2000) < 0.01))) + 0.1 * rng.normal(size=400)
+    p = Problem(X, y, "squared", {"name": "l1", "strength": 0.05})
+    *_, last = iterates(p, 60)
+    assert p.gap(last.w, last.b) <= 1e-14
+    assert sweeps[0] <= 10 * 60
+
+
 @pytest.mark.parametrize("loss", LOSSES[:3], ids=str)
 def test_the_objective_never_rises(loss):
     p = wide(loss)

@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.problem import Problem
-from rrmbench.solvers.coordinate.quadratic import Quadratic
+from rrmbench.solvers.coordinate.quadratic import ROUNDING, Quadratic
 from rrmbench.solvers.second_order.gram import add_gram, reads_of, solver_of
 
 LARGEST = 1000  # features, whose G takes 8 MB
@@ -25,7 +25,6 @@ RIDGE = 1e-9  # sigma over the mean of the diagonal of G
 SWEEPS = 3  # over all coordinates, before each system
 SYSTEMS = 100  # in an outer step
 FEW = 3  # systems of all features, for which there are to be passes
-POTENTIAL = 1e-26  # of a coordinate over P, at which an outer step ends
 RISE = 1e-13  # of D over |D|, with a smaller one all ends
 NEAR = 1e-10  # of the best point of a way, as a part of it
 BOUND = 1.5  # passes of an outer step beside its minimization
@@ -63,7 +62,7 @@ def ascend(
     if not curvatures.min() > 0.0:
         return
     z, best, linear = problem.X.forward(w), -np.inf, s * problem.shift()
-    b, least = problem.loss_dual(z), POTENTIAL * abs(problem.primal(w, z))
+    b, least = problem.loss_dual(z), ROUNDING * abs(problem.primal(w, z))
     for outer in count():
         g = problem.X.adjoint(b) / problem.n
         dual, _ = problem.dual_at(-g, b)

@@ -6,7 +6,8 @@ from rrmbench.numerics import quadratic_descent
 
 SWEEPS = 5  # over the coordinates that move, before conjugate gradients go on from there
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
-ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that move: near rounding no potential is small
+ROUNDING = 1e-26  # of a potential over P: the gap is then 1e-13 P or so, and what is left are errors of the gradient
+ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that move
 SHORTEST, LONGEST = 4, 64  # conjugate gradient steps in a row
 HALVINGS = 5  # of the way to the point that conjugate gradients found
 ENOUGH = 1e-2  # of the first squared residual, at which conjugate gradients end

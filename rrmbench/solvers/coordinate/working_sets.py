@@ -9,7 +9,7 @@ from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.quadratic import Quadratic
+from rrmbench.solvers.coordinate.quadratic import ROUNDING, Quadratic
 from rrmbench.solvers.coordinate.rehearsal import rehearse
 
 SMALLEST = 100  # coordinates that join a working set in one go; more, as many as it has, where it is larger
@@ -49,7 +49,7 @@ def working_sets(problem, start, rng):
         yield from state.grow()
         model, is_bound = yield from state.model()
         at, read = state.passes, 0
-        for _ in model.descend(ACCURACY * state.greatest):
+        for _ in model.descend(max(ACCURACY * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
             if state.passes - at >= min(OFTEN, 1.0 - state.share):  # one more sweep may not make it more than a pass
