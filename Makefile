@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RESULTS ?= results
+# Bytecode is made of what is imported, not of everything: that would be half of the time of an installation.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e
 # Test processes: half as many again as there are cores, since tests of the command line wait for other processes.
 TESTERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
 
@@ -65,13 +67,13 @@ $(VENV)/.made: pyproject.toml
 	touch $@
 
 $(VENV)/.run: $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(INSTALL) .
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,parquet]'
+	$(INSTALL) '.[test,parquet]'
 	touch $(VENV)/.run $@
 
 $(VENV)/.peers: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
+	$(INSTALL) '.[peers]'
 	touch $@
