@@ -172,7 +172,17 @@ def _imported(file, start):
     """The files of the modules that a file imports, which was reached from `start`."""
     if file.suffix != ".py":
         return []
-    folders = [PACKAGE.parent] if PACKAGE in start.parents else [*sys.path, package_of(start).parent, start.parent]
+    if PACKAGE in start.parents:
+        return _imported_in_package(file, stamp([file]))
+    return _found(file, [*sys.path, package_of(start).parent, start.parent])
+
+
+@cache
+def _imported_in_package(file, _stamp):
+    return _found(file, [PACKAGE.parent])
+
+
+def _found(file, folders):
     _, names = _read(file, stamp([file]))
     files = [f for base, name in names for f in _files_of(name, folders if base is None else [base])]
     return [f for f in files if f != PACKAGE / "__init__.py"]  # the version and public names, nothing that computes
