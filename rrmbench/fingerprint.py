@@ -123,9 +123,13 @@ def imported_by(load, plugin):
 
 
 def bindings():
-    """{its whole name: what it stands for} of the globals of the mathematics in memory, its classes' attributes too."""
+    """{its whole name: what it stands for} of the globals of the mathematics in memory, its classes' attributes too.
+
+    But for the folder of kernels, which whoever starts may choose at any time.
+    """
     homes = tuple(f"{PACKAGE.name}.{folder}." for folder in (*FOLDERS, EVERY_PROBLEM[0].parent.name))
     modules = {name: vars(module) for name, module in list(sys.modules.items()) if name.startswith(homes)}
+    modules.pop(kernel_folder.__name__, None)
     inside = {f"{name}.{key}": value for name, known in modules.items() for key, value in known.items()}
     classes = {key: value for key, value in inside.items() if isinstance(value, type) and value.__module__ in modules}
     return inside | {f"{name}.{key}": value for name, known in classes.items() for key, value in vars(known).items()}

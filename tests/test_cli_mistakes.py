@@ -127,6 +127,18 @@ def test_a_plugin_that_changes_the_package_is_refused(lab, patch, name):
     assert_one_message(ran, ["patch.py", f"it replaces rrmbench.{name}"])
 
 
+def test_a_plugin_may_solve_a_problem_of_its_own_at_its_import(lab):
+    (lab.folder / "calibrated.py").write_text(
+        "import numpy as np\nimport rrmbench\n"
+        "problem = rrmbench.Problem(np.eye(2), [1.0, -1.0], 'squared', {'name': 'l2', 'strength': 1.0})\n"
+        "SHARE = rrmbench.solve(problem, 'direct').w[0]\n"
+        "@rrmbench.solver\ndef calibrated(problem, start, rng):\n"
+        "    yield rrmbench.Iterate(np.full(problem.shape, SHARE))\n"
+    )
+    ran = lab.command("validate", lab.config(solver={"path": "calibrated.py", "name": "calibrated"}))
+    assert (ran.code, ran.err) == (0, "")
+
+
 def test_a_data_set_that_cannot_be_had_is_not_a_traceback(lab):
     ran = lab.run(lab.config(dataset="astro_ph", loss="hinge", solver="sgd"))
     assert_one_message(ran, ["astro_ph", "RRMBENCH_DATA"])
