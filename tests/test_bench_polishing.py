@@ -239,6 +239,14 @@ def test_nothing_is_spent_where_the_gap_is_nearly_all_of_the_distance(loss, regu
     assert near(polishing.WIDE, problem, w, 1000)[0] > 2.0 * passes
 
 
+def test_a_run_without_any_bound_gets_its_first_one():
+    optimum, problem = lasso(1e-2)
+    certifier, w = Certifier(problem), np.ones(8)
+    assert certifier.dual == -np.inf
+    Polisher(problem, certifier).polish(w, problem.primal(w), 100.0, -np.inf, True)
+    assert optimum - 1e-2 <= certifier.dual <= optimum + 1e-12
+
+
 def test_a_run_that_is_too_short_is_not_polished():
     trace, _ = traced(lasso(1e-2)[1], "fista", passes=8)
     assert trace.evaluation_passes == 0.0

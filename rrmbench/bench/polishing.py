@@ -22,6 +22,7 @@ Small linear programs are left to HiGHS, whose bound is the optimum.
 import math
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -165,6 +166,19 @@ def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
             before = spent
 
 
+class Aim(NamedTuple):
+    """What is enough at a point of a run: D >= `enough`, or a gap of which a better b may give at most a `part`.
+
+    primal : P at the point
+    ends : the D that would end the run; a part does not count while D may still come to it
+    """
+
+    primal: float
+    enough: float
+    ends: float
+    part: float
+
+
 def _finite(value: float) -> float:
     return value if math.isfinite(value) else -math.inf
 
@@ -197,9 +211,8 @@ class Polisher:
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
             where it has not fallen to a half. Where the gap has ended the run, half of the share may go
         """
-        self._primal, self._ends, gap = primal, primal - target, primal - self._certifier.dual
+        gap, ends = primal - self._certifier.dual, primal - target
         met = gap <= target
-        self._part = PART if met or last else 0.0  # before, a bound that is too near saves a later one
         part = AFTER if met else 1.0 if last else ALONG if target > -math.inf else 0.0
         if (met or last) and target > -math.inf:  # nothing is saved for later
             target = min(target, WORTH * abs(primal))
@@ -208,10 +221,11 @@ class Polisher:
             return
         if not last and not self._is_stuck(work, gap):
             return
-        self._spend(w, primal - target, end)
-        counts = not math.isnan(work)
-        if part == 1.0 and counts and primal - self._certifier.dual > WIDE * abs(primal):
-            self._spend(w, primal - target, min(LITTLE, READS / self._reads_of_a_pass()))
+        # before the end, a bound that is nearer than it need be saves a later one
+        aim = Aim(primal, primal - target, ends, PART if met or last else 0.0)
+        self._spend(w, aim, end)
+        if part == 1.0 and not math.isnan(work) and primal - self._certifier.dual > WIDE * abs(primal):
+            self._spend(w, aim, min(LITTLE, READS / self._reads_of_a_pass()))
         self._look = work, primal - self._certifier.dual
 
     def _is_stuck(self, work: float, gap: float) -> bool:
@@ -234,23 +248,20 @@ class Polisher:
         outputs = max(math.prod(self._problem.output_shape) // self._problem.n, 1)
         return 2.0 * max(self._problem.X.nnz, 1) * outputs
 
-    def _spend(self, w: np.ndarray, enough: float, end: float) -> None:
-        """Offer the b of all methods until D(b) is `enough` or nearly the optimum, or `passes` have come to `end`."""
+    def _spend(self, w: np.ndarray, aim: Aim, end: float) -> None:
+        """Offer the b of all methods until the aim is met, or `passes` have come to `end`."""
         for method in methods_for(self._problem, end - self.passes):
-            if end - self.passes >= SHORTEST and not self._is_enough(enough):
-                self._follow(method, w, enough, end)
+            if end - self.passes >= SHORTEST and not self._is_met(aim):
+                self._follow(method, w, aim, end)
                 self._is_optimal = method is ascend_by_program
 
-    def _is_enough(self, enough: float) -> bool:
-        """Whether D is `enough`, or so near to P* <= `_least` that the gap is nearly all of P(w) - P*.
-
-        The latter does not count where the rest may still end the run.
-        """
+    def _is_met(self, aim: Aim) -> bool:
+        """Whether D is enough, optimal, or so near to P* <= `_least` that the gap is nearly all of P(w) - P*."""
         dual = self._certifier.dual
-        near = self._least - dual <= self._part * (self._primal - dual) and not dual < self._ends <= self._least
-        return dual >= enough or self._is_optimal or near
+        near = -math.inf < dual and self._least - dual <= aim.part * (aim.primal - dual)
+        return self._is_optimal or dual >= aim.enough or (near and not dual < aim.ends <= self._least)
 
-    def _follow(self, method: Method, w: np.ndarray, enough: float, end: float) -> None:
+    def _follow(self, method: Method, w: np.ndarray, aim: Aim, end: float) -> None:
         """As `_spend`, of one method."""
         problem, known = self._problem, self._certifier.b
         start = np.zeros(problem.output_shape) if known is None else known
@@ -262,6 +273,6 @@ class Polisher:
                 spent = self.passes + problem.X.passes - products
                 if spent >= LOOKS * asked:
                     self._least, asked = min(self._least, problem.primal(model)), spent
-                if self._is_enough(enough) or spent >= end:
+                if self._is_met(aim) or spent >= end:
                     break
         self.passes += problem.X.passes - products
