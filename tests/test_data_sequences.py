@@ -252,7 +252,7 @@ def config_of(lab, **keys):
             "solver": ["fista", "subgradient", "agm_ef"],
             "stop": {"passes": 40},
             "trace": {"every": 5},
-            "reference": {"seconds": 2},
+            "reference": {"seconds": 0.5},
         }
         | keys
     )

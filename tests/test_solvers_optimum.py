@@ -93,7 +93,7 @@ def test_the_lasso_by_solvers_that_need_no_strong_convexity(solver):
 @pytest.mark.parametrize("solver", ["apcg", "prox_sdca", "agd"])
 def test_the_lasso_by_adapt_reg(solver):
     w, p = lasso()
-    found = solve(p, solver, reduction="adapt_reg", passes=40_000, growth=1.2)
+    found = solve(p, solver, reduction="adapt_reg", passes=40_000, relative_gap=1e-9, growth=1.2)
     assert p.primal(found.w) == pytest.approx(p.primal(w), rel=1e-8)
 
 
