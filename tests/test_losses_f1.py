@@ -184,7 +184,7 @@ def test_the_bound_of_delta_is_one(sample):
     _, y = sample
     flips, delta, _ = labellings.labellings(y)
     rng = np.random.default_rng(0)
-    mixtures = [*np.eye(delta.size)[:: max(delta.size // 15, 1)], *rng.dirichlet(np.full(delta.size, 0.1), 5)]
+    mixtures = [*np.eye(delta.size)[:: max(delta.size // 50, 1)], *rng.dirichlet(np.full(delta.size, 0.1), 20)]
     for weights in mixtures:
         q = weights @ flips
         b = np.concatenate([-2.0 * y * q, [y.size * (weights @ delta), 0.0]])
