@@ -127,7 +127,7 @@ def bindings():
 
     But for the folder of kernels, which whoever starts may choose at any time.
     """
-    homes = tuple(f"{PACKAGE.name}.{folder}." for folder in (*FOLDERS, EVERY_PROBLEM[0].parent.name))
+    homes = tuple(f"{PACKAGE.name}.{folder}." for folder in (*FOLDERS, "problem"))
     modules = {name: vars(module) for name, module in list(sys.modules.items()) if name.startswith(homes)}
     modules.pop(kernel_folder.__name__, None)
     inside = {f"{name}.{key}": value for name, known in modules.items() for key, value in known.items()}
@@ -315,7 +315,7 @@ def use_kernel_cache(plugins=None):
     plugins = known_plugins() if plugins is None else sorted(str(p) for p in plugins)
     files = sources_of(*plugins)
     package = cache_root() / "kernels" / mathematics()
-    with_plugins = package.with_name("-".join([mathematics(), *([digest(*files)] if files else [])]))
+    with_plugins = package.with_name(f"{package.name}-{digest(*files)}") if files else package
     stamps = {file: stamp([file]) for file in files}
     if any(_keyed.get(file) != s for file, s in stamps.items()):
         loaded = {_file_of(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
@@ -330,7 +330,9 @@ def use_kernel_cache(plugins=None):
         if None in used:
             return None
         theirs = {file for file in (Path(f).resolve() for f in used) if PACKAGE not in file.parents}
-        return (with_plugins if _are_keyed(theirs) else None) if theirs else package
+        if not theirs:
+            return package
+        return with_plugins if _are_keyed(theirs) else None
 
     kernel_folder.use(folder_of)
 
@@ -342,7 +344,7 @@ def known_plugins():
 
 def _are_keyed(files):
     """Whether the kernel cache is keyed by the code of a set of files, and of all that plug-ins have imported."""
-    return not unforeseen and files <= {*_keyed} and _unchanged(_keyed)
+    return not unforeseen and files <= _keyed.keys() and _unchanged(_keyed)
 
 
 def _unchanged(stamps):
