@@ -89,6 +89,15 @@ def problem(loss, regularizer, n=40, d=12, density=0.5, seed=0):
     return Problem(*data(n, d, density, seed, loss), example("loss", loss), regularizer)
 
 
+def words(loss, regularizer, lengths=(3, 1, 2, 4, 1, 3), k=3, d=4, seed=0):
+    """A small random problem of label sequences of these lengths, every one of the k labels there."""
+    rng, N = np.random.default_rng(seed), sum(lengths)
+    y = np.column_stack([rng.integers(0, k, N), np.repeat(np.arange(len(lengths)), lengths)])
+    y[rng.permutation(N)[:k], 0] = np.arange(k)
+    X = rng.standard_normal((N, d)) * (rng.random((N, d)) < 0.7)
+    return Problem(X, y.astype(float), loss, regularizer)
+
+
 # cvxpy
 
 
@@ -286,6 +295,7 @@ SOLVERS = {
     "apcg": Tested({}, Reaches(1e-9)),
     "apcg_bias": Tested({}, Reaches(1e-3)),
     "apcg_shrinking": Tested({}, Reaches(1e-3)),
+    "bcfw": Tested({}, Reaches(1e-9)),
     "coordinate_descent": Tested({}, Reaches(1e-6)),
     "cutting_planes": Tested({}, Reaches(1e-3)),
     "direct": Tested({}, Reaches(1e-10)),
@@ -293,6 +303,7 @@ SOLVERS = {
     "fista": Tested({}, Reaches(1e-2)),
     "fobos": Tested({}, Reaches(0.5, 1000)),
     "gd": Tested({}, Reaches(0.1)),
+    "lbfgs": Tested({}, Reaches(1e-9)),
     "newton": Tested({}, Reaches(1e-9)),
     "newton_cg": Tested({}, Reaches(1e-9)),
     "pdprox_accelerated": Tested({}, Reaches(0.5)),

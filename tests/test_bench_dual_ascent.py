@@ -14,7 +14,6 @@ from runs import dense
 
 from rrmbench.bench import dual_ascent, dual_splitting
 from rrmbench.bench.dual_ascent import ascend
-from rrmbench.numerics.lbfgs import PAIRS, Memory
 from rrmbench.problem.problem import Problem
 
 GROUPS = {"name": "group_lasso", "strength": 0.02, "groups": 2}
@@ -197,29 +196,3 @@ def test_there_is_nothing_where_no_b_bounds_p_or_the_conjugate_has_no_proximal_s
     f1 = oracles.problem("f1", {"name": "l1", "strength": 0.01})
     for p in (free, f1):
         assert not list(ascend(p, np.ones(p.shape), p.loss_dual(np.zeros(p.output_shape)), 20.0))
-
-
-@given(seed=st.integers(0, 10**6), d=st.integers(1, 8))
-@settings(max_examples=30)
-def test_the_memory_of_a_quadratic_finds_its_minimum_by_exact_line_searches(seed, d):
-    rng = np.random.default_rng(seed)
-    A = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    A = (A * rng.uniform(0.1, 10.0, d)) @ A.T
-    x, memory = rng.standard_normal(d), Memory()
-    first = np.linalg.norm(A @ x)
-    for _ in range(d):
-        direction = memory.direction(A @ x)
-        t = -float(direction @ A @ x) / float(direction @ A @ direction)
-        memory.take(t * direction, t * (A @ direction))
-        x = x + t * direction
-    assert np.linalg.norm(A @ x) <= 1e-6 * first
-    assert len(memory) <= d <= PAIRS
-
-
-def test_the_memory_keeps_no_pair_without_curvature():
-    memory = Memory()
-    memory.take(np.ones(3), np.zeros(3))
-    memory.take(np.ones(3), -np.ones(3))
-    memory.take(np.ones(3), np.full(3, np.nan))
-    assert len(memory) == 0
-    np.testing.assert_array_equal(memory.direction(np.arange(3.0)), -np.arange(3.0))

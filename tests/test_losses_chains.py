@@ -224,11 +224,13 @@ def cvxpy_optimum(name, seed):
         ("crf", "agm_ef", "none", 1e-8, 1e-6),
         ("crf", "agm_ef_1", "none", 1e-8, 1e-6),
         ("crf", "agm_ef", "solve_dual", 1e-8, 1e-6),
+        ("crf", "lbfgs", "none", 1e-12, 1e-6),
         ("crf", "subgradient", "none", 0.3, 0.1),
         ("m3n", "subgradient", "none", 3.0, 0.2),  # whose certificates lag behind
         ("m3n", "agm_ef", {"name": "smooth", "mu": 1e-4}, 1e-3, 1e-3),
         ("m3n", "fista", {"name": "adapt_smooth", "mu": 1.0}, 1e-2, 1e-2),
         ("m3n", "agm_ef", "solve_dual", 1e-3, 1e-3),
+        ("m3n", "bcfw", "none", 1e-12, 1e-6),
     ],
 )
 def test_solvers_reach_the_optimum_with_a_certificate(name, solver, reduction, gap, suboptimality):

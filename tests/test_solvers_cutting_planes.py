@@ -66,9 +66,9 @@ def test_the_curvature_of_an_entropy_is_that_of_differences():
     ("loss", "regularizer", "solver"),
     [
         ("f1", L2, "cutting_planes"),
-        ("m3n", L2, "agm_ef"),
+        ("m3n", {"name": "elastic_net", "l1": 0.1, "l2": 0.1}, "agm_ef"),
         ("max_row", SIMPLEX, "cutting_planes"),
-        ("crf", L2, "agm_ef"),
+        ("crf", {"name": "l1", "strength": 0.1}, "agm_ef"),
         ("hinge", L2, "apcg_shrinking"),
         ("max_of_hinge", L2, "prox_sdca_shrinking"),
         ("logistic", {"name": "elastic_net", "l1": 0.1, "l2": 0.1}, "apcg"),

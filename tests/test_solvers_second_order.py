@@ -76,6 +76,25 @@ def test_newton_certifies_to_rounding(loss, bias):
     assert least_gap(p, "newton_cg") <= 1e-13 * p.primal(np.zeros(p.shape))
 
 
+@pytest.mark.core(2)
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "huber", "squared"])
+@pytest.mark.parametrize("bias", ["none", "free", "minimized"])
+@pytest.mark.parametrize("kappa", [0.0, 0.2])
+def test_lbfgs_certifies_to_rounding(loss, bias, kappa):
+    """From 0 and from a start; its iterations are passes, and where w is optimal it stays there."""
+    p = biased(sparse(60, 9), loss, bias)
+    p = p.regularized(kappa, np.linspace(-1.0, 1.0, p.shape[0])) if kappa else p
+    P0 = p.primal(np.zeros(p.shape))
+    for start in None, Iterate(np.random.default_rng(3).normal(size=p.shape)):
+        its = [
+            (it.w.copy(), it.b, it.passes) for it in islice(registry.build_solver("lbfgs")(p, start, Rng(0)), 1, 200)
+        ]
+        assert p.primal(its[-1][0]) - p.certificate(its[-1][1])[0] <= 1e-12 * P0
+        assert np.diff([passes for *_, passes in its]).max() == 1.0
+        values = [p.primal(w) for w, *_ in its]
+        assert np.diff(values).max() <= 1e-14 * P0
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "smoothed_hinge", "huber", "squared"])
 def test_newton_on_growing_samples(loss):
     """To rounding from 0, by stages, and from far away, where whole steps would make P rise."""
@@ -251,6 +270,8 @@ def spec(loss="logistic", regularizer="l2", **data):
         (spec("hinge"), (9, 9), "apcg_shrinking"),
         (spec("hinge", bias="minimized"), (9, 9), "apcg_bias"),
         (spec("hinge", bias="free"), (9, 9), "pdprox_restarted"),
+        (spec("crf"), (9, 9), "lbfgs"),
+        (spec("m3n"), (9, 9), "bcfw"),
     ],
 )
 def test_the_solver_of_a_reference(of, shape, solver):

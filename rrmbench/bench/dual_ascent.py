@@ -25,16 +25,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench.numerics.lbfgs import Memory
+from rrmbench.numerics.lbfgs import Memory, searched
 from rrmbench.problem.problem import Problem
 
 STRENGTH = 3.0  # of q and sigma, over those whose squares are as large as the gap
 HARDER = 4.0  # times as much where `PATIENCE` iterations of a stage were not enough
 PATIENCE = 20
 CURVED = 1e-2  # the greatest sigma over 1/s: Psi* of a strongly convex Psi is 1/s-smooth, and needs no square
-DECREASE, SLOPE = 1e-4, 0.5  # of the two conditions of Wolfe
-TRIALS = 40  # of a line search
-FLAT = 1e-14  # differences of F below this part of it are rounding
 
 
 def ascend(
@@ -137,27 +134,21 @@ class Stage(NamedTuple):
             memory.forget()
 
     def _along(self, at: At, direction: np.ndarray, t: float | None) -> At | None:
-        """The point at + t direction for a t that meets Wolfe's conditions, by bisection; F may be flat to rounding.
+        """The point at + t direction for a t that meets Wolfe's conditions; F may be flat to rounding.
 
         t : the first to be tried; None for the minimizer of the parabola from F down to D(b0)
         """
         down = float(np.vdot(at.slope, direction))
         if not down < 0.0:
             return None
-        t = 2.0 * (at.F - self.least) / -down if t is None else t
-        z, n, low, high = self.problem.X.forward(direction), self.problem.n, 0.0, math.inf
-        for _ in range(TRIALS):
+        z = self.problem.X.forward(direction)
+
+        def moved(t: float) -> tuple[float, float, At]:
             new = self.at(at.w + t * direction, at.z + t * z)
-            along = float(np.vdot(new.u, direction)) + float(np.vdot(new.b, z)) / n
-            flat = abs(new.F - at.F) <= FLAT * abs(at.F) and abs(along) <= SLOPE * abs(down)
-            if not (new.F <= at.F + DECREASE * t * down or flat):
-                high = t
-            elif along < SLOPE * down:
-                low = t
-            else:
-                return self.gradient(new)
-            t = 0.5 * (low + high) if high < math.inf else 2.0 * t
-        return None
+            return new.F, float(np.vdot(new.u, direction)) + float(np.vdot(new.b, z)) / self.problem.n, new
+
+        new = searched(moved, at.F, down, 2.0 * (at.F - self.least) / -down if t is None else t)
+        return None if new is None else self.gradient(new)
 
 
 def stage_around(problem: Problem, b0: np.ndarray, least: float, wanted: float, squares: float) -> Stage | None:

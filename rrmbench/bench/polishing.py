@@ -14,13 +14,13 @@ whose b needs little scaling to bound P, since the square vanishes near c; c is 
 point of b, as in the proximal point method, and ahead of it where s is small beside sigma, as in its accelerated form
 [Guler 1991; Lin, Mairal and Harchaoui 2015]. Where losses are smooth and s = 0, `working_sets` brings w nearer to the
 optimum before; for the squared loss and few features systems of equations do: `rrmbench.bench.newton`. Other
-regularizers and biases have `rrmbench.bench.dual_splitting`, losses whose conjugate has no Euclidean proximal step
-cutting planes, support vector machines with a minimized bias `apcg_bias`, and the others `rrmbench.bench.dual_ascent`.
-Small linear programs are left to HiGHS, whose bound is the optimum.
+regularizers and biases have `rrmbench.bench.dual_splitting`, max-margin Markov networks `bcfw`, other losses whose
+conjugate has no Euclidean proximal step cutting planes, support vector machines with a minimized bias `apcg_bias`, and
+the others `rrmbench.bench.dual_ascent`. Small linear programs are left to HiGHS, whose bound is the optimum.
 """
 
 import math
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ from rrmbench.solvers.batch.cutting_planes import cutting_planes
 from rrmbench.solvers.coordinate.working_sets import working_sets
 from rrmbench.solvers.peers import highs
 from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
+from rrmbench.solvers.sdca.bcfw import bcfw
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
 
@@ -80,6 +81,8 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     else:
         if is_best_for(problem.traits) and passes >= MANY:
             found.append(ascend_by_apcg)
+        if {"labellings", "Zero", "strongly_convex"} <= problem.traits and passes >= MANY:
+            return [ascend_by_labellings]
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
         by_planes = no_stage and "strongly_convex" in problem.traits
         found.append(ascend_by_planes if by_planes else dual_ascent.ascend)
@@ -155,9 +158,19 @@ def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: flo
 
 
 def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
-    """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b, one after every `BETWEEN` passes."""
+    """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b."""
+    return _by_visits(apcg_bias(problem, Iterate(w, b), Rng(0)), passes)
+
+
+def ascend_by_labellings(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
+    """The b of `bcfw`, from the beginning."""
+    return _by_visits(bcfw(problem, None, Rng(0)), passes)
+
+
+def _by_visits(iterates: Iterable[Iterate], passes: float) -> Iterator[Found]:
+    """The b of a method that makes no products with X, one after every `BETWEEN` passes."""
     before = 0.0
-    for x in apcg_bias(problem, Iterate(w, b), Rng(0)):
+    for x in iterates:
         spent = x.passes + x.checks
         if spent + BETWEEN + 0.5 * spent / BETWEEN > passes:
             return

@@ -105,6 +105,11 @@ class ChainLoss(NamedTuple):
     matrix = True  # the model is one
     unproven = "that distributions over labellings have the marginals and entropies of b"
 
+    @property
+    def labellings(self):
+        """Whether this is a maximum over labellings, without an entropy."""
+        return self.conjugate_convexity == 0.0
+
     def operator(self, X, y):
         """The Chains of the operator X of the positions."""
         return Chains(X, Sequences.of(y).starts, int(y[:, 0].max()) + 1)
@@ -144,7 +149,7 @@ class ChainLoss(NamedTuple):
     def dual_point(self, z, y, mu):
         """The marginals at the temperature tau + mu, minus the labels, with the lift; of a best labelling at 0."""
         sequences, k, tau = Sequences.of(y), z.shape[1], self.conjugate_convexity + mu
-        N, rows = len(y), np.arange(len(y))
+        N = len(y)
         b = np.zeros(z.shape)
         given = z[:N], z[N:-2], sequences.starts, sequences.labels, self.cost
         entropy = 0.0
@@ -153,13 +158,18 @@ class ChainLoss(NamedTuple):
         else:
             path = np.empty(N, dtype=np.int64)
             chains.best(*given, path)
-            b[rows, path] = 1.0
+            b[np.arange(N), path] = 1.0
             b[N:-2] = sequences._replace(labels=path).transitions(k)
-        b[rows, sequences.labels] -= 1.0
-        b[N:-2] -= sequences.transitions(k)
-        b[-2, 0] = self.conjugate_convexity * entropy - self.cost * b[rows, sequences.labels].sum()
-        b[-1, 0] = -entropy
+        self.complete(b, entropy, sequences)
         return b
+
+    def complete(self, b, entropy, sequences):
+        """Turn the marginals in b, of distributions with this sum of entropies, into a dual variable, in place."""
+        labels = np.arange(len(sequences.labels)), sequences.labels
+        b[labels] -= 1.0
+        b[len(sequences.labels) : -2] -= sequences.transitions(b.shape[1])
+        b[-2, 0] = self.conjugate_convexity * entropy - self.cost * b[labels].sum()
+        b[-1, 0] = -entropy
 
     def conjugate(self, b, y):
         """-delta, a bound of Phi*(b) that is exact at dual points; +inf where b is of no distribution."""

@@ -1,12 +1,22 @@
-"""What L-BFGS knows of a Hessian: pairs of steps and changes of the gradient. [Liu and Nocedal 1989]"""
+"""L-BFGS: what pairs of steps and changes of the gradient tell of a Hessian, and its line search.
+
+[Liu and Nocedal 1989]
+"""
 
 import math
 from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 PAIRS = 30
 ROUNDING = 1e-14  # the cosine of a step and a change of the gradient below which it is rounding
+DECREASE, SLOPE = 1e-4, 0.5  # of the two conditions of Wolfe
+TRIALS = 40  # of a line search
+FLAT = 1e-14  # differences of F below this part of it are rounding
+
+Point = TypeVar("Point")
 
 
 class Memory:
@@ -40,3 +50,26 @@ class Memory:
         for (step, change, curvature), share in zip(self._pairs, reversed(shares), strict=True):
             d += (share - float(np.vdot(change, d)) / curvature) * step
         return d
+
+
+def searched(at: Callable[[float], tuple[float, float, Point]], F: float, down: float, t: float) -> Point | None:
+    """The first point of a bisection that meets Wolfe's conditions, or None after `TRIALS` points.
+
+    at(t) : F at the step length t, its derivative along the line there, and the point, which is returned
+    F, down : F and its derivative at t = 0; where F is flat to rounding, the derivative alone decides
+    t : the first step length, > 0
+    """
+    if not down < 0.0:
+        return None
+    low, high = 0.0, math.inf
+    for _ in range(TRIALS):
+        value, along, point = at(t)
+        flat = abs(value - F) <= FLAT * abs(F) and abs(along) <= SLOPE * abs(down)
+        if not (value <= F + DECREASE * t * down or flat):
+            high = t
+        elif along < SLOPE * down:
+            low = t
+        else:
+            return point
+        t = 0.5 * (low + high) if high < math.inf else 2.0 * t
+    return None

@@ -70,14 +70,14 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
     ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "scalar"
-    (one output per sample), "piecewise_linear" (with kinks that it knows), "conjugate_prox" (its conjugate has a
-    proximal step), "euclidean" (mu multiplies a square), or else "entropic", "weighs_samples" (the model is weights of
-    the samples), "takes_bias" (a free bias has a place in the model), and its class name ("Hinge") where it is not
-    smoothed, for methods that know certain formulas only; "separable" (a sum over samples) unless a minimized bias
-    couples them. Of the regularizer: "strongly_convex", "coordinate" (a sum over coordinates), "isotropic" (a function
-    of ||w||_2), "polyhedral" (it knows the pieces of psi*, and Psi has no square), "entropy" (a step with an entropy
-    for prox-function, on all of the model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the
-    model is one.
+    (one output per sample), "piecewise_linear" (with kinks that it knows), "labellings" (a maximum over those of
+    chains), "conjugate_prox" (its conjugate has a proximal step), "euclidean" (mu multiplies a square), or else
+    "entropic", "weighs_samples" (the model is weights of the samples), "takes_bias" (a free bias has a place in the
+    model), and its class name ("Hinge") where it is not smoothed, for methods that know certain formulas only;
+    "separable" (a sum over samples) unless a minimized bias couples them. Of the regularizer: "strongly_convex",
+    "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "polyhedral" (it knows the pieces of
+    psi*, and Psi has no square), "entropy" (a step with an entropy for prox-function, on all of the model), its class
+    name ("L1", "Zero"). Of both loss and data: "matrix", if the model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return traits_of(phi, mu, psi, l2, 0.0, data)
@@ -95,6 +95,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "separable": outputs != "whole" and "minimized_bias" not in data,
         "scalar": outputs == "scalar",
         "piecewise_linear": hasattr(loss, "kinks") and mu == 0.0,
+        "labellings": getattr(loss, "labellings", False) and mu == 0.0,
         "conjugate_prox": getattr(loss, "conjugate_prox", True),
         "euclidean": not is_entropic(loss),
         "entropic": is_entropic(loss),

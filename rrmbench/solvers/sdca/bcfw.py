@@ -1,0 +1,397 @@
+"""Block-coordinate Frank-Wolfe on the dual of a maximum over labellings, with steps among the labellings met.
+
+With score_i(y) = cost_i(y) + w.psi_i(y), psi_i the features of sequence i with the labels y, the loss is the mean of
+max_y score_i(y) - score_i(y_i). The dual has a distribution a_i over the labellings of each sequence:
+
+    max over a    (1/n) sum_i sum_y a_i(y) cost_i(y) - Psi*(v),  v = -(1/n) sum_i sum_y a_i(y) (psi_i(y) - psi_i(y_i))
+    w = grad Psi*(v)
+
+A move of a share t of sequence i from y' to y raises n D by t (score_i(y) - score_i(y')) - (q/2) t^2 ||psi_i(y) -
+psi_i(y')||^2, q = 1/(s n).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.losses.chains import Sequences
+from rrmbench.numerics import chains
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.random import shuffle
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.sdca.prox_sdca_shrinking import Calendar, postpone, take
+
+FIRST_ROOM = 8  # labellings of a sequence that may have a share; twice as many whenever one has no room
+LEFT = 1e-3  # of the difference of scores in a sequence, which its moves may leave
+MOVES = 100  # of a visit
+ROUNDING = 1e-15  # of a score
+REVISITS = 3  # rounds among the labellings met, after a third of the sequences or more were visited
+
+
+@solver(needs={"labellings", "Zero", "strongly_convex"})
+def bcfw(problem, start, rng):
+    """Block-coordinate Frank-Wolfe with pairwise steps, for max-margin Markov networks.
+
+    [Lacoste-Julien et al. 2013, Algorithm 4; Shah, Kolmogorov and Lampert 2015; Osokin et al. 2016]
+
+    A visit of a sequence finds its best labelling at w, then moves shares from the labelling of least score to that of
+    greatest score, among this one and those that have a share, each move as far as D rises, until the scores differ
+    by little. A sequence that does not move rests, as a row of `prox_sdca_shrinking`. After a third of the sequences,
+    those of several labellings are visited three times without a search for others, and b is formed anew. A start is
+    the first iterate, and of no use beyond: its b are marginals, which do not tell of which labellings.
+
+    Passes count the entries of X that are read, half a pass for all of them: for the best labelling of a sequence,
+    then, where its labellings differ, for their scores, the products of these positions and the change of w. Yields
+    after half a pass at most, unless a single sequence takes more.
+    """
+    yield Iterate(problem.start(start))
+    sequences, nnz = Sequences.of(problem.y), problem.X.nnz
+    given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, 1.0 / (problem.strong_convexity * problem.n)
+    shares, w, b, read = Shares.of(sequences, problem.n), problem.shift(), np.zeros(problem.output_shape), 0
+    calendar, now = Calendar.of(np.zeros((problem.n, 1))), 0
+    while True:
+        visits = 0
+        while visits < problem.n / 3.0:
+            order, done = calendar.order[: take(calendar, now)], 0
+            shuffle(rng.state, order)
+            while done < order.size:
+                more, entries, is_full = visit(*given, order[done:], nnz, shares, w, calendar, now)
+                done, read = done + more, read + entries
+                if is_full:
+                    shares = shares.enlarged()
+                yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
+            visits, now = visits + order.size, now + 1
+        several = np.flatnonzero(np.count_nonzero(shares.share, axis=1) > 1)
+        for _ in range(REVISITS):
+            shuffle(rng.state, several)
+            done = 0
+            while done < several.size:
+                more, entries = revisit(*given, several[done:], nnz, shares, w)
+                done, read = done + more, read + entries
+                yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
+        b = dual_variable(problem, sequences, shares)
+        yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
+
+
+class Shares(NamedTuple):
+    """The labellings that have a share in the distributions of the sequences.
+
+    share : (n, room), 0 where there is none; the sum of a row is 1
+    paths : (room, N), labelling a of sequence i is paths[a, starts[i] : starts[i + 1]]
+    """
+
+    share: np.ndarray
+    paths: np.ndarray
+
+    @classmethod
+    def of(cls, sequences, n):
+        """All shares are of the true labels, so b = 0."""
+        share, paths = np.zeros((n, FIRST_ROOM)), np.zeros((FIRST_ROOM, len(sequences.labels)), dtype=np.int64)
+        share[:, 0], paths[0] = 1.0, sequences.labels
+        return cls(share, paths)
+
+    def enlarged(self):
+        """The same with room for twice as many."""
+        return Shares(
+            np.concatenate([self.share, np.zeros_like(self.share)], axis=1),
+            np.concatenate([self.paths, np.zeros_like(self.paths)]),
+        )
+
+
+def dual_variable(problem, sequences, shares):
+    """b of the distributions; no entropy is known of them, so that 0 bounds it."""
+    b = np.zeros(problem.output_shape)
+    add_marginals(*shares, sequences.starts, b[: len(problem.y)], b[len(problem.y) : -2])
+    problem.loss.complete(b, 0.0, sequences)
+    return b
+
+
+@kernel
+def add_marginals(share, paths, starts, chances, edges):
+    """Add P(y_t = j) of all distributions to chances (N, k), the sums of P(y_(t-1) = i, y_t = j) to edges (k, k)."""
+    for i in range(share.shape[0]):
+        total = 0.0
+        for a in range(share.shape[1]):
+            total += share[i, a]
+        for a in range(share.shape[1]):
+            if share[i, a] > 0.0:
+                p = share[i, a] / total
+                for t in range(starts[i], starts[i + 1]):
+                    chances[t, paths[a, t]] += p
+                    if t > starts[i]:
+                        edges[paths[a, t - 1], paths[a, t]] += p
+
+
+class Room(NamedTuple):
+    """What a visit writes to, for labellings of at most `longest` positions.
+
+    here : (room,) the places of the labellings that have a share
+    scores, change, G : (room,), (room,) and (room, room), their scores, changes of their shares, and products
+    positions, edges : (longest,) as of `differing`
+    products : (longest, longest) of positions; row (d,) is 0
+    """
+
+    here: np.ndarray
+    scores: np.ndarray
+    change: np.ndarray
+    G: np.ndarray
+    positions: np.ndarray
+    edges: np.ndarray
+    products: np.ndarray
+    row: np.ndarray
+
+
+@kernel
+def visit(rows, starts, labels, cost, scale, order, most, shares, w, calendar, now):
+    """Visit the sequences of `order`; return (how many of them, the entries of X read, whether one has no room).
+
+    They are fewer than all where the next one has no room for another labelling, or where `most` entries were read.
+    scale is 1/(s n).
+    """
+    k, read, at = w.shape[1], 0, room_for(starts, order, shares, w)
+    longest = at.positions.shape[0]
+    nodes, path, ends = np.empty((longest, k)), np.empty(longest, np.int64), np.zeros(2, np.int64)
+    for place in range(order.shape[0]):
+        i = order[place]
+        begin, size = starts[i], starts[i + 1] - starts[i]
+        read += write_outputs(rows, w, begin, size, nodes)
+        ends[1] = size
+        chains.best(nodes[:size], w[w.shape[0] - k :], ends, labels[begin : begin + size], cost, path)
+        m = joined(shares.share[i], shares.paths, begin, path[:size], at.here)
+        if m > at.here.shape[0]:
+            return place, read, True
+        moved, more = settle(rows, begin, size, labels, cost, scale, shares.share[i], shares.paths, w, at, m)
+        read += more
+        postpone(calendar, i, moved, now)
+        if read >= most:
+            return place + 1, read, False
+    return order.shape[0], read, False
+
+
+@kernel
+def revisit(rows, starts, labels, cost, scale, order, most, shares, w):
+    """As `visit`, among the labellings that have a share; return (how many sequences, the entries of X read)."""
+    read, at = 0, room_for(starts, order, shares, w)
+    for place in range(order.shape[0]):
+        i, m = order[place], 0
+        for a in range(shares.share.shape[1]):
+            if shares.share[i, a] > 0.0:
+                at.here[m] = a
+                m += 1
+        size = starts[i + 1] - starts[i]
+        read += settle(rows, starts[i], size, labels, cost, scale, shares.share[i], shares.paths, w, at, m)[1]
+        if read >= most:
+            return place + 1, read
+    return order.shape[0], read
+
+
+@kernel
+def room_for(starts, order, shares, w):
+    """The Room for visits of the sequences of `order`."""
+    room, longest = shares.share.shape[1], 0
+    for i in order:
+        longest = max(longest, starts[i + 1] - starts[i])
+    return Room(
+        np.empty(room, np.int64),
+        np.empty(room),
+        np.empty(room),
+        np.empty((room, room)),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.empty((longest, longest)),
+        np.zeros(w.shape[0] - w.shape[1]),
+    )
+
+
+@kernel
+def settle(rows, begin, size, labels, cost, scale, share, paths, w, at, m):
+    """Move shares between the first m labellings of `at.here`; return (whether any moved, the entries of X read)."""
+    if m < 2:
+        return False, 0
+    here = at.here[:m]
+    c, e = differing(paths, here, begin, size, at.positions, at.edges)
+    positions, edges = at.positions[:c], at.edges[:e]
+    read = write_scores(rows, labels, cost, paths, here, begin, positions, edges, w, at.scores)
+    read += write_products(rows, begin, positions, at.row, at.products)
+    for a in range(m):
+        at.change[a] = -share[here[a]]
+        for o in range(a + 1):
+            at.G[a, o] = product(paths[here[a]], paths[here[o]], begin, positions, edges, at.products)
+            at.G[o, a] = at.G[a, o]
+    moved = balance(share, here, at.scores, at.G, scale)
+    if moved:
+        for a in range(m):
+            at.change[a] += share[here[a]]
+        read += take_from(rows, paths, here, at.change, begin, positions, edges, scale, w)
+    return moved, read
+
+
+@kernel
+def write_outputs(rows, w, begin, size, nodes):
+    """Write X W of the positions begin .. begin + size - 1 to nodes (size, k); return the entries of X read."""
+    for t in range(size):
+        for c in range(w.shape[1]):
+            nodes[t, c] = 0.0
+        for e in range(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
+            j, x = rows.indices[e], rows.data[e]
+            for c in range(w.shape[1]):
+                nodes[t, c] += x * w[j, c]
+    return rows.indptr[begin + size] - rows.indptr[begin]
+
+
+@kernel
+def joined(share, paths, begin, path, here):
+    """Fill `here` with the places of the labellings that have a share, and that of `path` (size,); return their number.
+
+    The number is greater than their room where `path` is new and there is no place for it.
+    """
+    m, known, free = 0, False, -1
+    for a in range(share.shape[0]):
+        if share[a] > 0.0:
+            here[m] = a
+            m += 1
+            same = True
+            for t in range(path.shape[0]):
+                same = same and paths[a, begin + t] == path[t]
+            known = known or same
+        elif free < 0:
+            free = a
+    if known:
+        return m
+    if free >= 0:
+        here[m] = free
+        for t in range(path.shape[0]):
+            paths[free, begin + t] = path[t]
+    return m + 1
+
+
+@kernel
+def differing(paths, here, begin, size, positions, edges):
+    """Fill `positions` with those of 0 .. size - 1 where not all labellings of `here` agree; return how many there are.
+
+    `edges` gets the positions t > 0 that, or whose predecessors, are among them; their number is returned, too.
+    """
+    c, e, before = 0, 0, False
+    for t in range(size):
+        differs = False
+        for a in here:
+            differs = differs or paths[a, begin + t] != paths[here[0], begin + t]
+        if differs:
+            positions[c] = t
+            c += 1
+        if t > 0 and (differs or before):
+            edges[e] = t
+            e += 1
+        before = differs
+    return c, e
+
+
+@kernel
+def write_scores(rows, labels, cost, paths, here, begin, positions, edges, w, scores):
+    """Write the scores of the labellings `here`, without what they have in common; return the entries of X read."""
+    first, read = w.shape[0] - w.shape[1], 0
+    for a in range(here.shape[0]):
+        scores[a] = 0.0
+    for p in positions:
+        t = begin + p
+        for e in range(rows.indptr[t], rows.indptr[t + 1]):
+            j, x = rows.indices[e], rows.data[e]
+            for a in range(here.shape[0]):
+                scores[a] += x * w[j, paths[here[a], t]]
+        for a in range(here.shape[0]):
+            if paths[here[a], t] != labels[t]:
+                scores[a] += cost
+        read += rows.indptr[t + 1] - rows.indptr[t]
+    for p in edges:
+        t = begin + p
+        for a in range(here.shape[0]):
+            scores[a] += w[first + paths[here[a], t - 1], paths[here[a], t]]
+    return read
+
+
+@kernel
+def write_products(rows, begin, positions, row, products):
+    """Write x_t.x_u of the positions t and u to products[t, u]; return the entries of X read. row (d,) stays 0."""
+    read = 0
+    for c in range(positions.shape[0]):
+        t = positions[c]
+        products[t, t] = rows.sqnorms[begin + t]
+        if c == 0:
+            continue
+        first, last = rows.indptr[begin + t], rows.indptr[begin + t + 1]
+        for e in range(first, last):
+            row[rows.indices[e]] = rows.data[e]
+        read += last - first
+        for u in positions[:c]:
+            total = 0.0
+            for e in range(rows.indptr[begin + u], rows.indptr[begin + u + 1]):
+                total += row[rows.indices[e]] * rows.data[e]
+            read += rows.indptr[begin + u + 1] - rows.indptr[begin + u]
+            products[t, u] = products[u, t] = total
+        for e in range(first, last):
+            row[rows.indices[e]] = 0.0
+    return read
+
+
+@kernel
+def product(p, q, begin, positions, edges, products):
+    """psi(p).psi(q) of two labellings of a sequence, without what all its labellings have in common.
+
+    The part that is left out is a term of p plus a term of q: the same for all pairs in the differences that moves use.
+    """
+    total = 0.0
+    for t in positions:
+        for u in positions:
+            if p[begin + t] == q[begin + u]:
+                total += products[t, u]
+    for t in edges:
+        for u in edges:
+            if p[begin + t - 1] == q[begin + u - 1] and p[begin + t] == q[begin + u]:
+                total += 1.0
+    return total
+
+
+@kernel
+def balance(share, here, scores, G, q):
+    """Move shares between the labellings of `here` until their scores differ by little; return whether any moved."""
+    m, allowed, moved = here.shape[0], -1.0, False
+    for _ in range(MOVES):
+        high, low = 0, -1
+        for a in range(m):
+            if scores[a] > scores[high]:
+                high = a
+            if share[here[a]] > 0.0 and (low < 0 or scores[a] < scores[low]):
+                low = a
+        apart = scores[high] - scores[low]
+        if allowed < 0.0:
+            allowed = max(LEFT * apart, ROUNDING * abs(scores[high]))
+        if apart <= allowed:
+            break
+        curvature = q * (G[high, high] - 2.0 * G[high, low] + G[low, low])
+        t = share[here[low]]
+        if apart < t * curvature:
+            t = apart / curvature
+        share[here[low]] -= t
+        share[here[high]] += t
+        for a in range(m):
+            scores[a] -= t * q * (G[a, high] - G[a, low])
+        moved = True
+    return moved
+
+
+@kernel
+def take_from(rows, paths, here, change, begin, positions, edges, scale, w):
+    """Add -scale sum_a change[a] psi(labelling a) to w, where the changes sum to 0; return the entries of X read."""
+    read = 0
+    for t in positions:
+        for e in range(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
+            j, x = rows.indices[e], scale * rows.data[e]
+            for a in range(here.shape[0]):
+                w[j, paths[here[a], begin + t]] -= change[a] * x
+        read += rows.indptr[begin + t + 1] - rows.indptr[begin + t]
+    first = w.shape[0] - w.shape[1]
+    for t in edges:
+        for a in range(here.shape[0]):
+            w[first + paths[here[a], begin + t - 1], paths[here[a], begin + t]] -= scale * change[a]
+    return read
