@@ -54,6 +54,7 @@ MANY = 15.0  # passes, from which acceleration pays
 AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
+ROUNDS = 2.0  # passes of `bcfw` over S/(s n), with fewer cutting planes are nearer
 STEP = 2.0  # passes of a step of cutting planes, with its bound
 PROGRAMS = ((MANY, 1.5e5), (500.0, 1e6))  # passes, and entries times kinks that HiGHS then has, in 0.3 s and in 3 s
 SECONDS = 20.0  # for one that takes longer than any measured
@@ -81,12 +82,19 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     else:
         if is_best_for(problem.traits) and passes >= MANY:
             found.append(ascend_by_apcg)
-        if {"labellings", "Zero", "strongly_convex"} <= problem.traits and passes >= MANY:
+        if _labellings_fit(problem, passes):
             return [ascend_by_labellings]
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
         by_planes = no_stage and "strongly_convex" in problem.traits
         found.append(ascend_by_planes if by_planes else dual_ascent.ascend)
     return found
+
+
+def _labellings_fit(problem: Problem, passes: float) -> bool:
+    """Whether so many passes are enough for `bcfw`, which begins anew: those of its rate, and `MANY`."""
+    if not {"labellings", "Zero", "strongly_convex"} <= problem.traits:
+        return False
+    return passes >= max(MANY, ROUNDS * problem.losses.S / (problem.strong_convexity * problem.n))
 
 
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:

@@ -22,6 +22,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.prox_sdca_shrinking import Calendar, postpone, take
 
+LONGEST_KEPT = 64  # positions of a sequence, whose products are kept once they are known
 FIRST_ROOM = 8  # labellings of a sequence that may have a share; twice as many whenever one has no room
 LEFT = 1e-3  # of the difference of scores in a sequence, which its moves may leave
 MOVES = 100  # of a visit
@@ -42,12 +43,13 @@ def bcfw(problem, start, rng):
     the first iterate, and of no use beyond: its b are marginals, which do not tell of which labellings.
 
     Passes count the entries of X that are read, half a pass for all of them: for the best labelling of a sequence,
-    then, where its labellings differ, for their scores, the products of these positions and the change of w. Yields
-    after half a pass at most, unless a single sequence takes more.
+    then, where its labellings differ, for their scores, the change of w, and products of these positions, which are
+    kept. Yields after half a pass at most, unless a single sequence takes more.
     """
     yield Iterate(problem.start(start))
     sequences, nnz = Sequences.of(problem.y), problem.X.nnz
-    given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, 1.0 / (problem.strong_convexity * problem.n)
+    known, scale = Products.of(sequences), 1.0 / (problem.strong_convexity * problem.n)
+    given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, scale, known
     shares, w, b, read = Shares.of(sequences, problem.n), problem.shift(), np.zeros(problem.output_shape), 0
     calendar, now = Calendar.of(np.zeros((problem.n, 1))), 0
     while True:
@@ -72,6 +74,24 @@ def bcfw(problem, start, rng):
                 yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
         b = dual_variable(problem, sequences, shares)
         yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
+
+
+class Products(NamedTuple):
+    """The products x_t.x_u of positions of a sequence, as far as they are known and kept.
+
+    first : (n + 1,); x_t.x_u of sequence i, which has l positions, is values[first[i] + t l + u], u < t
+    values : NaN for those that are not known; there is no room for sequences of more than `LONGEST_KEPT` positions
+    """
+
+    first: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, sequences):
+        """Nothing is known."""
+        lengths = np.diff(sequences.starts)
+        first = np.concatenate([[0], np.cumsum(np.where(lengths <= LONGEST_KEPT, lengths**2, 0))])
+        return cls(first, np.full(first[-1], np.nan))
 
 
 class Shares(NamedTuple):
@@ -143,7 +163,7 @@ class Room(NamedTuple):
 
 
 @kernel
-def visit(rows, starts, labels, cost, scale, order, most, shares, w, calendar, now):
+def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, calendar, now):
     """Visit the sequences of `order`; return (how many of them, the entries of X read, whether one has no room).
 
     They are fewer than all where the next one has no room for another labelling, or where `most` entries were read.
@@ -161,7 +181,7 @@ def visit(rows, starts, labels, cost, scale, order, most, shares, w, calendar, n
         m = joined(shares.share[i], shares.paths, begin, path[:size], at.here)
         if m > at.here.shape[0]:
             return place, read, True
-        moved, more = settle(rows, begin, size, labels, cost, scale, shares.share[i], shares.paths, w, at, m)
+        moved, more = settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, at, m)
         read += more
         postpone(calendar, i, moved, now)
         if read >= most:
@@ -170,7 +190,7 @@ def visit(rows, starts, labels, cost, scale, order, most, shares, w, calendar, n
 
 
 @kernel
-def revisit(rows, starts, labels, cost, scale, order, most, shares, w):
+def revisit(rows, starts, labels, cost, scale, known, order, most, shares, w):
     """As `visit`, among the labellings that have a share; return (how many sequences, the entries of X read)."""
     read, at = 0, room_for(starts, order, shares, w)
     for place in range(order.shape[0]):
@@ -180,7 +200,7 @@ def revisit(rows, starts, labels, cost, scale, order, most, shares, w):
                 at.here[m] = a
                 m += 1
         size = starts[i + 1] - starts[i]
-        read += settle(rows, starts[i], size, labels, cost, scale, shares.share[i], shares.paths, w, at, m)[1]
+        read += settle(rows, starts[i], size, labels, cost, scale, kept(known, i), shares, i, w, at, m)[1]
         if read >= most:
             return place + 1, read
     return order.shape[0], read
@@ -205,15 +225,18 @@ def room_for(starts, order, shares, w):
 
 
 @kernel
-def settle(rows, begin, size, labels, cost, scale, share, paths, w, at, m):
-    """Move shares between the first m labellings of `at.here`; return (whether any moved, the entries of X read)."""
+def settle(rows, begin, size, labels, cost, scale, kept, shares, i, w, at, m):
+    """Move shares of sequence i between the first m labellings of `at.here`.
+
+    Returns (whether any moved, the entries of X read).
+    """
     if m < 2:
         return False, 0
-    here = at.here[:m]
+    share, paths, here = shares.share[i], shares.paths, at.here[:m]
     c, e = differing(paths, here, begin, size, at.positions, at.edges)
     positions, edges = at.positions[:c], at.edges[:e]
     read = write_scores(rows, labels, cost, paths, here, begin, positions, edges, w, at.scores)
-    read += write_products(rows, begin, positions, at.row, at.products)
+    read += write_products(rows, begin, size, positions, kept, at.row, at.products)
     for a in range(m):
         at.change[a] = -share[here[a]]
         for o in range(a + 1):
@@ -311,26 +334,41 @@ def write_scores(rows, labels, cost, paths, here, begin, positions, edges, w, sc
 
 
 @kernel
-def write_products(rows, begin, positions, row, products):
-    """Write x_t.x_u of the positions t and u to products[t, u]; return the entries of X read. row (d,) stays 0."""
+def kept(known, i):
+    """The place of sequence i among the values of Products."""
+    return known.values[known.first[i] : known.first[i + 1]]
+
+
+@kernel
+def write_products(rows, begin, size, positions, kept, row, products):
+    """Write x_t.x_u of the positions t and u to products[t, u], those that are not `kept` by reading X.
+
+    Returns the entries of X read. row (d,) is 0, and is 0 again.
+    """
     read = 0
     for c in range(positions.shape[0]):
-        t = positions[c]
+        t, unknown = positions[c], 0
         products[t, t] = rows.sqnorms[begin + t]
-        if c == 0:
-            continue
-        first, last = rows.indptr[begin + t], rows.indptr[begin + t + 1]
-        for e in range(first, last):
-            row[rows.indices[e]] = rows.data[e]
-        read += last - first
         for u in positions[:c]:
-            total = 0.0
-            for e in range(rows.indptr[begin + u], rows.indptr[begin + u + 1]):
-                total += row[rows.indices[e]] * rows.data[e]
-            read += rows.indptr[begin + u + 1] - rows.indptr[begin + u]
-            products[t, u] = products[u, t] = total
-        for e in range(first, last):
-            row[rows.indices[e]] = 0.0
+            products[t, u] = kept[t * size + u] if kept.shape[0] > 0 else np.nan
+            unknown += np.isnan(products[t, u])
+        if unknown > 0:
+            first, last = rows.indptr[begin + t], rows.indptr[begin + t + 1]
+            for e in range(first, last):
+                row[rows.indices[e]] = rows.data[e]
+            read += last - first
+            for u in positions[:c]:
+                if np.isnan(products[t, u]):
+                    products[t, u] = 0.0
+                    for e in range(rows.indptr[begin + u], rows.indptr[begin + u + 1]):
+                        products[t, u] += row[rows.indices[e]] * rows.data[e]
+                    read += rows.indptr[begin + u + 1] - rows.indptr[begin + u]
+                    if kept.shape[0] > 0:
+                        kept[t * size + u] = products[t, u]
+            for e in range(first, last):
+                row[rows.indices[e]] = 0.0
+        for u in positions[:c]:
+            products[u, t] = products[t, u]
     return read
 
 
