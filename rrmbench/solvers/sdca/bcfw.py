@@ -30,7 +30,7 @@ ROUNDING = 1e-15  # of a score
 REVISITS = 3  # rounds among the labellings met, after a third of the sequences or more were visited
 
 
-@solver(needs={"labellings", "Zero", "strongly_convex"})
+@solver(needs={"labellings", "Zero", "strongly_convex"}, gives={"dual"})
 def bcfw(problem, start, rng):
     """Block-coordinate Frank-Wolfe with pairwise steps, for max-margin Markov networks.
 
@@ -46,7 +46,7 @@ def bcfw(problem, start, rng):
     then, where its labellings differ, for their scores, the change of w, and products of these positions, which are
     kept. Yields after half a pass at most, unless a single sequence takes more.
     """
-    yield Iterate(problem.start(start))
+    yield Iterate(problem.start(start), None if start is None else start.b)
     sequences, nnz = Sequences.of(problem.y), problem.X.nnz
     known, scale = Products.of(sequences), 1.0 / (problem.strong_convexity * problem.n)
     given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, scale, known
