@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from rrmbench import registry, solve
 from rrmbench.bench import polishing
 from rrmbench.errors import RrmbenchError
+from rrmbench.losses.chains import Sequences
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import bcfw
 
 
@@ -81,7 +83,7 @@ def test_passes_count_the_entries_that_are_read(monkeypatch):
     monkeypatch.setattr(bcfw, "REVISITS", 2)
     [_, (*_, again)] = iterates(p, 2)
     assert again == pytest.approx(first + 2 * 1 / 2)  # where nothing is to move, w is not changed
-    monkeypatch.setattr(bcfw, "LONGEST_KEPT", 1)
+    monkeypatch.setattr(bcfw, "KEPT", 3)
     [_, (*_, again)] = iterates(p, 2)
     assert again == pytest.approx(first + 2 * 2 / 2)
 
@@ -127,6 +129,22 @@ def test_it_bounds_runs_of_other_methods():
     for _, _, more in polishing.ascend_by_labellings(view, np.zeros(p.shape), np.zeros(p.output_shape), 30.0):
         spent += more
     assert 12.0 <= spent <= 30.0 and view.X.passes == 0.0
+
+
+def test_the_products_of_the_shortest_sequences_are_kept(monkeypatch):
+    monkeypatch.setattr(bcfw, "KEPT", 15)
+    sequences = Sequences.of(network(lengths=(3, 1, 2, 4, 1, 3)).y)
+    assert np.diff(bcfw.Products.of(sequences).first).tolist() == [9, 1, 4, 0, 1, 0]
+
+
+def test_edges_of_data(monkeypatch):
+    """No entries, where visits count; a sequence so long that its products would not fit."""
+    y = np.column_stack([[0, 1, 2, 0, 1, 2, 1], [0, 0, 0, 1, 1, 2, 2]]).astype(float)
+    found = solve(Problem(np.zeros((7, 3)), y, "m3n", {"name": "l2", "strength": 0.1}), "bcfw", relative_gap=1e-12)
+    assert found.reason == "relative_gap" and found.trace["passes"].iloc[-1] > 0.0
+    monkeypatch.setattr(bcfw, "LONGEST", 3)
+    with pytest.raises(RrmbenchError, match="found a sequence of 4 positions, allowed are at most 3"):
+        solve(network(), "bcfw", passes=2)
 
 
 def test_it_is_for_maxima_over_labellings_and_squares():

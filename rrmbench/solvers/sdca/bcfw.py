@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.losses.chains import Sequences
 from rrmbench.numerics import chains
 from rrmbench.numerics.jit import kernel
@@ -22,7 +23,8 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.prox_sdca_shrinking import Calendar, postpone, take
 
-LONGEST_KEPT = 64  # positions of a sequence, whose products are kept once they are known
+LONGEST = 5000  # positions of a sequence, whose labellings may differ at all of them: their products are a matrix
+KEPT = 3e7  # products of positions that are kept at most, those of the shortest sequences
 FIRST_ROOM = 8  # labellings of a sequence that may have a share; twice as many whenever one has no room
 LEFT = 1e-3  # of the difference of scores in a sequence, which its moves may leave
 MOVES = 100  # of a visit
@@ -48,8 +50,12 @@ def bcfw(problem, start, rng):
     """
     yield Iterate(problem.start(start), None if start is None else start.b)
     sequences, nnz = Sequences.of(problem.y), problem.X.nnz
+    longest = int(np.diff(sequences.starts).max())
+    if longest > LONGEST:
+        raise RrmbenchError(f"solver bcfw: found a sequence of {longest} positions, allowed are at most {LONGEST}")
     known, scale = Products.of(sequences), 1.0 / (problem.strong_convexity * problem.n)
     given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, scale, known
+    per_pass = 2.0 * nnz or problem.n  # without entries, visits count
     shares, w, b, read = Shares.of(sequences, problem.n), problem.shift(), np.zeros(problem.output_shape), 0
     calendar, now = Calendar.of(np.zeros((problem.n, 1))), 0
     while True:
@@ -59,10 +65,10 @@ def bcfw(problem, start, rng):
             shuffle(rng.state, order)
             while done < order.size:
                 more, entries, is_full = visit(*given, order[done:], nnz, shares, w, calendar, now)
-                done, read = done + more, read + entries
+                done, read = done + more, read + (entries if nnz else more)
                 if is_full:
                     shares = shares.enlarged()
-                yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
+                yield Iterate(w, b, read / per_pass)
             visits, now = visits + order.size, now + 1
         several = np.flatnonzero(np.count_nonzero(shares.share, axis=1) > 1)
         for _ in range(REVISITS):
@@ -70,17 +76,17 @@ def bcfw(problem, start, rng):
             done = 0
             while done < several.size:
                 more, entries = revisit(*given, several[done:], nnz, shares, w)
-                done, read = done + more, read + entries
-                yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
+                done, read = done + more, read + (entries if nnz else more)
+                yield Iterate(w, b, read / per_pass)
         b = dual_variable(problem, sequences, shares)
-        yield Iterate(w, b, read / max(2.0 * nnz, 1.0))
+        yield Iterate(w, b, read / per_pass)
 
 
 class Products(NamedTuple):
     """The products x_t.x_u of positions of a sequence, as far as they are known and kept.
 
     first : (n + 1,); x_t.x_u of sequence i, which has l positions, is values[first[i] + t l + u], u < t
-    values : NaN for those that are not known; there is no room for sequences of more than `LONGEST_KEPT` positions
+    values : NaN for those that are not known; the longest sequences have no room where there would be more than `KEPT`
     """
 
     first: np.ndarray
@@ -89,8 +95,10 @@ class Products(NamedTuple):
     @classmethod
     def of(cls, sequences):
         """Nothing is known."""
-        lengths = np.diff(sequences.starts)
-        first = np.concatenate([[0], np.cumsum(np.where(lengths <= LONGEST_KEPT, lengths**2, 0))])
+        squares = np.diff(sequences.starts) ** 2
+        order = np.argsort(squares, kind="stable")
+        squares[order[np.cumsum(squares[order]) > KEPT]] = 0
+        first = np.concatenate([[0], np.cumsum(squares)])
         return cls(first, np.full(first[-1], np.nan))
 
 
