@@ -24,6 +24,7 @@ def problem_for(solver):
     some = (
         oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"]),
         oracles.problem("logistic", REGULARIZERS["l2"], n=500),  # enough for samples per feature
+        oracles.words("m3n", REGULARIZERS["l2"]),
     )
     needs = registry.lookup("solver", solver).needs
     return next((p for p in some if needs <= p.traits), oracles.problem("hinge", REGULARIZERS["l2"]))

@@ -21,7 +21,7 @@ def lbfgs(problem, start, rng):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
-    z, memory = problem.outputs(w), Memory()
+    z, memory, is_optimal = problem.outputs(w), Memory(), False
     P, b = problem.primal(w, z), problem.loss_dual(z)
     g = gradient_of(problem, problem.X.adjoint(b) / problem.n, w)
     yield Iterate(w, b, problem.X.passes)
@@ -36,12 +36,13 @@ def lbfgs(problem, start, rng):
             value = problem.primal(new, outputs)
             return value, slope, (new, outputs, value, b)
 
-        point = searched(moved, P, float(np.vdot(g, p)), first)
+        point = None if is_optimal else searched(moved, P, float(np.vdot(g, p)), first)
         if point is not None:
             before = w, g
             w, z, P, b = point
             g = gradient_of(problem, problem.X.adjoint(b) / problem.n, w)
             memory.take(w - before[0], g - before[1])
         else:
+            is_optimal = not memory
             memory.forget()
         yield Iterate(w, b, problem.X.passes)
