@@ -42,7 +42,7 @@ from rrmbench.solvers.sdca.steps import option_of
 SHARE = 0.5  # of the passes of the run, which all polishing takes at most, but on little data
 ALONG = 0.25  # of this share, which it takes before the last point, where a gap ends the run
 AFTER = 0.5  # of this share, which it takes at the last point of a run that its gap has ended
-DENSE = 1.5  # times its passes for systems of equations, all or nothing: dense blocks are read four times as fast
+DENSE = 2.0  # times its passes for systems of equations, all or nothing: dense blocks are read four times as fast
 UNCOUNTED = 60.0  # passes at the last point of a solver that counts none
 WIDE = 1e-8  # gap over P, from which more may go at the last point of a run on little data:
 LITTLE, READS = 500.0, 4e8  # so many passes in all, as far as they read so many numbers: half a second
