@@ -90,12 +90,16 @@ def problem(loss, regularizer, n=40, d=12, density=0.5, seed=0):
 
 
 def words(loss, regularizer, lengths=(3, 1, 2, 4, 1, 3), k=3, d=4, seed=0):
-    """A small random problem of label sequences of these lengths, every one of the k labels there."""
+    """A small random problem of label sequences of these lengths."""
+    return Problem(*label_sequences(lengths, k, d, 0.7, seed), loss, regularizer)
+
+
+def label_sequences(lengths, k, d, density=1.0, seed=0):
+    """X (N, d), and y (N, 2): the labels at random, every one of them there, and the sequences."""
     rng, N = np.random.default_rng(seed), sum(lengths)
-    y = np.column_stack([rng.integers(0, k, N), np.repeat(np.arange(len(lengths)), lengths)])
+    y = np.column_stack([rng.integers(0, k, N), np.repeat(np.arange(len(lengths)), lengths)]).astype(float)
     y[rng.permutation(N)[:k], 0] = np.arange(k)
-    X = rng.standard_normal((N, d)) * (rng.random((N, d)) < 0.7)
-    return Problem(X, y.astype(float), loss, regularizer)
+    return rng.standard_normal((N, d)) * (rng.random((N, d)) < density), y
 
 
 # cvxpy

@@ -23,17 +23,8 @@ each_loss = pytest.mark.parametrize("name", ["crf", "m3n"])
 seeds = st.integers(0, 10**6)
 
 
-def words(lengths=LENGTHS, k=K, d=D, seed=0):
-    """X (N, d), and y (N, 2): the labels at random, every one of them there, and the sequences."""
-    rng = np.random.default_rng(seed)
-    N = sum(lengths)
-    y = np.column_stack([rng.integers(0, k, N), np.repeat(np.arange(len(lengths)), lengths)]).astype(float)
-    y[rng.permutation(N)[:k], 0] = np.arange(k)
-    return rng.standard_normal((N, d)), y
-
-
 def problem(name, seed=0, lengths=LENGTHS, regularizer=L2, **numbers):
-    X, y = words(lengths, seed=seed)
+    X, y = oracles.label_sequences(lengths, K, D, seed=seed)
     return Problem(X, y, name, regularizer, **numbers)
 
 
@@ -278,7 +269,7 @@ def test_labels_that_are_no_sequences_are_one_clear_error(y, message):
 
 
 def test_labels_and_sequences_may_have_any_numbers():
-    X, y = words()
+    X, y = oracles.label_sequences(LENGTHS, K, D)
     plain = Problem(X, y, "crf", L2)
     named = Problem(X, np.column_stack([7.0 - 2.0 * y[:, 0], 50.0 - 3.0 * y[:, 1]]), "crf", L2)
     assert isinstance(named.X, Chains)

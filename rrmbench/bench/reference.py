@@ -57,11 +57,11 @@ def _method(has, shape):
     elif {"entropic", "strongly_convex"} <= has and not has & {"smooth", "matrix"}:
         # one maximum over all samples; a matrix model is of a sum of many, which take too many planes
         solver, reduction = "cutting_planes", "none"
+    elif {"Zero", "smooth"} <= has and "conjugate_prox" not in has:
+        solver, reduction = "lbfgs", "none"
+    elif {"labellings", "Zero", "strongly_convex"} <= has:
+        solver, reduction = "bcfw", "none"
     elif "conjugate_prox" not in has:
-        if {"Zero", "smooth"} <= has:
-            return {"name": "lbfgs"}, "none"
-        if {"labellings", "Zero", "strongly_convex"} <= has:
-            return {"name": "bcfw"}, "none"
         ways = {"smooth": "none", "strongly_convex": "solve_dual"}
         solver, reduction = "agm_ef", next((way for trait, way in ways.items() if trait in has), "adapt_smooth")
     return {"name": solver, **SETTINGS.get(solver, {})}, reduction
