@@ -9,7 +9,6 @@ a kernel is therefore named after the digest of all mathematics and, if it has c
 taken before they are imported.
 """
 
-import ast
 import builtins
 import hashlib
 import importlib.util
@@ -31,8 +30,8 @@ from pathlib import Path
 
 from rrmbench.folders import cache_root
 from rrmbench.numerics import kernel_folder
+from rrmbench.syntax import PACKAGE, Module, module_of
 
-PACKAGE = Path(__file__).resolve().parent
 EVERY_RUN = (PACKAGE / "bench" / "worker.py", PACKAGE / "data" / "prepare.py")
 EVERY_PROBLEM = (PACKAGE / "problem" / "problem.py", PACKAGE / "data" / "prepare.py")
 FOLDERS = ("losses", "regularizers", "solvers", "reductions", "numerics")
@@ -42,53 +41,23 @@ unforeseen = set()  # files that plug-ins have imported though their text does n
 
 def digest(*files):
     """Return 16 hex digits of the sha256 of the files' code: syntax trees without docstrings, of others all bytes."""
-    parts = sorted(_digest_of(file, stamp([file])) for file in map(Path, files))
-    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
-
-
-def _digest_of(file, state):
-    return _read(file, state)[0]
+    parts = sorted(_read(file, stamp([file])).digest for file in map(Path, files))
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
 @cache
 def _read(file, _stamp):
-    """(the sha256 of what a file means, the modules that it may import) from one look into it."""
+    """The `syntax.Module` of a file's content; of one that is no text of Python its digest, without imports."""
     source = file.read_bytes()
     if file.suffix != ".py":
-        return hashlib.sha256(source).digest(), []
-    tree = _parsed(source)
-    names = []
-    for node in ast.walk(tree):
-        names += _imports(node, file)
-        for block in ("body", "orelse", "finalbody"):
-            statements = getattr(node, block, None)
-            if isinstance(statements, list) and any(map(_is_text, statements)):
-                kept = [statement for statement in statements if not _is_text(statement)]
-                setattr(node, block, kept or [ast.Pass()] * (block == "body"))
-    return hashlib.sha256(ast.dump(tree).encode()).digest(), names
-
-
-def _is_text(statement):
-    """Whether a statement is a text that nothing reads: a docstring, of a module, class, function or attribute."""
-    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
-
-
-def _parsed(source):
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError):  # the import of the file says what is wrong with it
-        return ast.parse("")
+        return Module(hashlib.sha256(source).hexdigest(), [])
+    return module_of(source)
 
 
 def stamp(files):
     """What tells, at the cost of a look at their directory entries, whether files have changed since."""
     stats = [os.stat(file) for file in files]
     return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for s in stats)
-
-
-def package_files():
-    """Every Python file of this package."""
-    return sorted(PACKAGE.rglob("*.py"))
 
 
 def imported_by(load, plugin):
@@ -137,18 +106,8 @@ def bindings():
 
 @cache
 def mathematics():
-    """The digest of `mathematics_files` when it was first asked for: of the code that this process runs.
-
-    Processes that this one starts are told, and do not parse the same text again.
-    """
-    text = hashlib.sha256(sys.version.encode())
-    for file in package_files():
-        text.update(f"{file}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-    told, _, known = os.environ.get("RRMBENCH_MATHEMATICS", "").partition(" ")
-    if told != text.hexdigest():
-        known = digest(*mathematics_files())
-        os.environ["RRMBENCH_MATHEMATICS"] = f"{text.hexdigest()} {known}"
-    return known
+    """The digest of `mathematics_files` when it was first asked for: of the code that this process runs."""
+    return digest(*mathematics_files())
 
 
 def mathematics_files():
@@ -168,51 +127,35 @@ def sources_of(*files):
         file, start = waiting.pop()
         if file not in found:
             found.add(file)
-            waiting += [(f, start) for f in _imported(file, start) if is_local(f, start)]
+            waiting += [(f, start) for f in _imported(file, start)]
     return tuple(sorted(found))
 
 
 def _imported(file, start):
-    """The files of the modules that a file imports, which was reached from `start`."""
+    """The local files of the modules that a file imports, which was reached from `start`."""
     if file.suffix != ".py":
         return []
     if PACKAGE in start.parents:
         return _imported_in_package(file, stamp([file]))
-    return _found(file, [*sys.path, package_of(start).parent, start.parent])
+    return _found(file, start, [*sys.path, package_of(start).parent, start.parent])
 
 
 @cache
 def _imported_in_package(file, _stamp):
-    return _found(file, [PACKAGE.parent])
+    return _found(file, PACKAGE / "__init__.py", [PACKAGE.parent])
 
 
-def _found(file, folders):
-    _, names = _read(file, stamp([file]))
-    files = [f for base, name in names for f in _files_of(name, folders if base is None else [base])]
-    return [f for f in files if f != PACKAGE / "__init__.py"]  # the version and public names, nothing that computes
-
-
-def _imports(node, file):
-    """The modules that a node of a file's syntax tree imports: (None, absolute name) or (folder, name below it)."""
-    if isinstance(node, ast.Import):
-        return [(None, alias.name) for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        base = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else None
-        start = [node.module] if node.module else []
-        names = [(base, ".".join([*start, alias.name])) for alias in node.names]
-        return [*names, (base, "__init__")] if base else names
-    if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
-        return [(None, arg.value) for arg in node.args[:1] if isinstance(getattr(arg, "value", None), str)]
-    return []
+def _found(file, start, folders):
+    files = set()
+    for level, name in _read(file, stamp([file])).imports:
+        files.update(_files_of(name, [file.parents[level - 1]] if 0 < level <= len(file.parents) else folders))
+    files.discard(PACKAGE / "__init__.py")  # the version and public names, nothing that computes
+    return [f for f in files if is_local(f, start)]
 
 
 def imported_names(file):
     """The first parts of the absolute names that a file imports."""
-    return {name.partition(".")[0] for base, name in _read(file, stamp([file]))[1] if base is None}
-
-
-def _called(call):
-    return getattr(call.func, "attr", getattr(call.func, "id", None))
+    return {name.partition(".")[0] for level, name in _read(file, stamp([file])).imports if level == 0}
 
 
 def _file_of(origin):

@@ -12,7 +12,6 @@ import numpy as np
 import oracles
 import pytest
 
-import rrmbench
 from rrmbench import fingerprint
 from rrmbench.numerics import clipping, jit, prefetch, random, sparse_rows, whole_arrays
 from rrmbench.numerics.random import Rng
@@ -54,13 +53,18 @@ def python(script, cache, package=None, plugins=(), said=None):
     return done.stdout.split()
 
 
+def copied(folder):
+    """A folder for PYTHONPATH that has a copy of the package, to be edited."""
+    package = folder / "package"
+    shutil.copytree(fingerprint.PACKAGE, package / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
+    return package
+
+
 # the cache
 
 
 def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
-    package = tmp_path / "package"
-    shutil.copytree(Path(rrmbench.__file__).parent, package / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
-    cache = tmp_path / "cache"
+    package, cache = copied(tmp_path), tmp_path / "cache"
     home, compiled, plain, hits, misses = python(REPORT, cache, package)
     assert Path(home).parent == package / "rrmbench"
     assert (compiled, plain) == ("-1.0", "-1.0")
@@ -79,15 +83,6 @@ def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
     assert (compiled, plain, hits) == ("-7.0", "-7.0", "0")
 
 
-def test_a_process_is_told_the_digest_of_the_text_that_it_has_and_of_no_other(tmp_path, monkeypatch):
-    script = "import os; print(fingerprint.mathematics()); print(os.environ['RRMBENCH_MATHEMATICS'])"
-    monkeypatch.setenv("RRMBENCH_MATHEMATICS", "of-another-text 0123456789abcdef")
-    parsed, text, passed_on = python(script, tmp_path / "cache")
-    assert parsed == passed_on == fingerprint.digest(*fingerprint.mathematics_files())
-    monkeypatch.setenv("RRMBENCH_MATHEMATICS", f"{text} 0123456789abcdef")
-    assert python(script, tmp_path / "cache")[0] == "0123456789abcdef"  # not parsed again
-
-
 def damage(content, how):
     if how == "truncated":
         return content[: len(content) // 2]
@@ -98,6 +93,29 @@ def damage(content, how):
 
 
 DAMAGES = ["truncated", "empty", "checksum", "first", "last"]
+
+
+def test_what_texts_mean_is_kept_by_their_content_and_a_damaged_file_of_it_is_made_again(tmp_path):
+    package, cache = copied(tmp_path), tmp_path / "cache"
+    script = "print(fingerprint.mathematics())"
+    of_package = fingerprint.digest(*fingerprint.mathematics_files())
+    kept = cache / "syntax.json"
+    assert python(script, cache, package) == [of_package]
+    whole = kept.read_bytes()
+    for how in DAMAGES:
+        kept.write_bytes(damage(whole, how))
+        assert python(script, cache, package) == [of_package]
+        assert kept.read_bytes() == whole
+    hinge = package / "rrmbench" / "losses" / "hinge.py"
+    hinge.write_text("# a comment\n" + hinge.read_text())
+    assert python(script, cache, package) == [of_package]
+    hinge.write_text(hinge.read_text() + "\nimport rrmbench.errors\n")
+    assert python(script, cache, package) != [of_package]
+
+
+def test_what_texts_mean_is_read_anew_where_it_cannot_be_kept(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert python("print(fingerprint.mathematics())", tmp_path / "file") == [fingerprint.mathematics()]
 
 
 @pytest.mark.core(1)
@@ -129,8 +147,8 @@ def test_a_file_of_another_kernel_is_not_taken_for_this_one(tmp_path):
 
 
 def test_digest_sees_formulas_and_not_docstrings(tmp_path):
-    shutil.copytree(fingerprint.PACKAGE, tmp_path / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))
-    hinge = tmp_path / "rrmbench" / "losses" / "hinge.py"
+    package = copied(tmp_path)
+    hinge = package / "rrmbench" / "losses" / "hinge.py"
     script = """
 print(fingerprint.digest(*fingerprint.mathematics_files()))
 print(fingerprint.digest(*fingerprint.sources_of(fingerprint.PACKAGE / "losses" / "hinge.py")))
@@ -140,7 +158,7 @@ print(fingerprint.digest(*fingerprint.sources_of(fingerprint.PACKAGE / "losses" 
         source = hinge.read_text()
         assert old in source
         hinge.write_text(source.replace(old, new))
-        return python(script, tmp_path / "cache", tmp_path)
+        return python(script, tmp_path / "cache", package)
 
     first = digests("", "")
     assert digests('"""The hinge loss', '"""Another text about the hinge loss') == first

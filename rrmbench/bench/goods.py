@@ -16,9 +16,8 @@ from pathlib import Path
 
 from rrmbench import fingerprint, registry
 from rrmbench.data import cache
-from rrmbench.data.places import writing_to
 from rrmbench.errors import RrmbenchError
-from rrmbench.folders import cache_root
+from rrmbench.folders import cache_root, writing_to
 from rrmbench.kinds import COMPONENTS
 
 PIECE = 2**24  # bytes of a message

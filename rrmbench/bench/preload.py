@@ -6,9 +6,9 @@ from rrmbench.bench.children import restore_import_path
 
 restore_import_path()
 
-from rrmbench import fingerprint  # noqa: E402
+from rrmbench import fingerprint, syntax  # noqa: E402
 
-IMPORTED = fingerprint.stamp(fingerprint.package_files())  # before any of them is: what is in memory here
+IMPORTED = fingerprint.stamp(syntax.package_files())  # before any of them is: what is in memory here
 
 import numpy as np  # noqa: E402
 

@@ -5,7 +5,7 @@ This module and what it imports are light: a worker imports them into its own pr
 
 import sys
 
-from rrmbench import fingerprint
+from rrmbench import fingerprint, syntax
 from rrmbench.errors import RrmbenchError, printable
 
 STALE = "the code of this machine was edited after it was imported"
@@ -36,7 +36,7 @@ def survey(question, connection):
     end_with_parent()
     specs, plugins, folder = question
     status, reason, answers = "done", "", {}
-    if fingerprint.stamp(fingerprint.package_files()) != preload.IMPORTED:
+    if fingerprint.stamp(syntax.package_files()) != preload.IMPORTED:
         status, reason = "failed", STALE
     else:
         try:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from rrmbench import fingerprint
 from rrmbench.bench import records
-from rrmbench.data.checksums import facts_of, is_settled, sealed, unsealed
+from rrmbench.data.checksums import facts_of, is_settled
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import reading, replacing
+from rrmbench.folders import sealed, unsealed
 
 LIMIT = 64 * 2**20  # bytes
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.data.checksums import sealed, state, unsealed
-from rrmbench.data.places import writing_to
+from rrmbench.data.checksums import state
 from rrmbench.errors import RrmbenchError
-from rrmbench.folders import cache_root
+from rrmbench.folders import cache_root, sealed, unsealed, writing_to
 
 log = logging.getLogger("rrmbench.data")
 MATRIX = ("data", "indices", "indptr")

@@ -1,14 +1,11 @@
-"""Checksums of data files, remembered in the cache, and small files of the cache that carry their own checksum."""
+"""Checksums of data files, remembered in the cache, and what tells that a file is as it was."""
 
-import json
 import os
-import tempfile
 import time
 
 from rrmbench.data import streams
-from rrmbench.data.places import writing_to
 from rrmbench.errors import RrmbenchError
-from rrmbench.folders import cache_root
+from rrmbench.folders import cache_root, sealed, unsealed, write_text
 
 SETTLED = 2.0  # seconds: the clocks of all usual file systems tell apart changes that far from each other
 
@@ -52,38 +49,6 @@ def checksum_of(path, anew=False):
         # a write by another process in between can drop an entry; it is computed again then
         write_text(index, sealed(_read_index(index) | {str(path): [found, checksum]}))
     return checksum
-
-
-def sealed(facts):
-    """The JSON text of plain values together with their checksum."""
-    return json.dumps({"facts": facts, "seal": _seal(facts)})
-
-
-def unsealed(text):
-    """The values of a `sealed` text; ValueError if they are not those that it was made of."""
-    try:
-        found = json.loads(text)
-        facts, seal = found["facts"], found["seal"]
-    except (LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"no sealed text: {error}") from error
-    if seal != _seal(facts):
-        raise ValueError("the text was changed since it was sealed")
-    return facts
-
-
-def write_text(path, text):
-    """Replace a small text file of the cache atomically."""
-    with writing_to(path.parent) as folder:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-        os.replace(temporary, path)
-
-
-def _seal(facts):
-    import xxhash
-
-    return xxhash.xxh3_128_hexdigest(json.dumps(facts, sort_keys=True).encode())
 
 
 def _read_index(index):

@@ -9,6 +9,7 @@ import yaml
 from rrmbench import registry
 from rrmbench.data import catalogue, checksums, fetch, makers, origin, places, ratings, readers, spec, transform
 from rrmbench.errors import RrmbenchError, listed, printable, quoted, shortened
+from rrmbench.folders import write_text
 from rrmbench.problem import labels
 from rrmbench.yaml_reader import parse
 
@@ -119,7 +120,7 @@ def add(path, name, title=None, format=None, label=None):
     about = {"name": path.name, "path": str(path), "sha256": checksums.checksum_of(path)}
     entry = {"title": title or path.name} | described | {"file": about}
     file = places.own_registry() / f"{name}.yaml"
-    checksums.write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
+    write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
     return file
 
 

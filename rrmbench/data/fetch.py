@@ -13,7 +13,7 @@ from rrmbench.data import checksums, places
 from rrmbench.data.streams import COMPRESSED
 from rrmbench.errors import RrmbenchError
 from rrmbench.fingerprint import digest
-from rrmbench.folders import cache_root
+from rrmbench.folders import cache_root, write_text, writing_to
 
 log = logging.getLogger("rrmbench.data")
 # whose code makes the files of bundled and synthetic sets
@@ -117,12 +117,12 @@ def made(name, recipe, write):
         if _recorded(path) == checksums.checksum_of(path):
             return path
         log.warning("%s: the file is damaged; it is made again", path)
-    with places.writing_to(path.parent) as folder:
+    with writing_to(path.parent) as folder:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
         os.close(handle)
         try:
             write(temporary)
-            checksums.write_text(_record(path), checksums.checksum_of(temporary, anew=True) + "\n")
+            write_text(_record(path), checksums.checksum_of(temporary, anew=True) + "\n")
             os.replace(temporary, path)
         finally:
             Path(temporary).unlink(missing_ok=True)
@@ -138,7 +138,7 @@ def _downloaded(name, entry):
 
     pooch.get_logger().setLevel(logging.ERROR)
     file = entry.file.url.rsplit("/", 1)[1]
-    with places.writing_to(downloads()) as folder:
+    with writing_to(downloads()) as folder:
         try:
             # the hash that we know is of the uncompressed content, and is checked by content_checksum
             path = pooch.retrieve(entry.file.url, known_hash=None, fname=file, path=folder, downloader=_resuming)
@@ -150,7 +150,7 @@ def _downloaded(name, entry):
     path = downloads() / os.path.basename(path)
     if entry.file.sha256 is None:
         found = checksums.checksum_of(path)
-        checksums.write_text(_record(path), found + "\n")
+        write_text(_record(path), found + "\n")
         log.warning("%s: no checksum is known for '%s'; recorded sha256 %s of this first download", path, name, found)
     return path
 

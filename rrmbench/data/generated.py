@@ -17,7 +17,7 @@ from pathlib import Path
 from rrmbench import fingerprint
 from rrmbench.data import arrays, checksums, fetch, places
 from rrmbench.errors import RrmbenchError, printable
-from rrmbench.folders import cache_root
+from rrmbench.folders import cache_root, writing_to
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Generated:
 
     @contextlib.contextmanager
     def _temporary(self):
-        with places.writing_to(cache_root() / "made") as folder:
+        with writing_to(cache_root() / "made") as folder:
             handle, path = tempfile.mkstemp(dir=folder, prefix=".new-")
             os.close(handle)
         try:

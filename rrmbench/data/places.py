@@ -1,7 +1,6 @@
 """The folders of data: where files are looked for, and the cache that rrmbench writes to."""
 
 import os
-from contextlib import contextmanager
 from pathlib import Path
 
 from platformdirs import user_config_path
@@ -53,16 +52,3 @@ def is_file(path):
         return path.is_file()
     except (OSError, ValueError):
         return False
-
-
-@contextmanager
-def writing_to(folder):
-    """Make `folder` and let the caller write to it; say plainly when that is not possible."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder
-    except OSError as error:
-        raise RrmbenchError(
-            f"{folder}: cannot write to the data cache ({error.strerror or error}); "
-            "set RRMBENCH_CACHE to a folder that is writable and has space"
-        ) from error

@@ -1,0 +1,108 @@
+"""What the text of a module means: a digest of its syntax tree without docstrings, and the modules that it may import.
+
+To parse the whole package takes longer than most commands, so what its files mean is kept from one process to the next,
+by their content: a file of the cache with its own checksum, which says nothing of a text that is not there.
+"""
+
+import ast
+import hashlib
+import sys
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from rrmbench.errors import RrmbenchError
+from rrmbench.folders import cache_root, sealed, unsealed, write_text
+
+PACKAGE = Path(__file__).resolve().parent
+LARGEST = 2**24  # bytes of the file
+
+
+class Module(NamedTuple):
+    """digest: 64 hex digits; imports: (0, absolute name) or (folders to go up from the file, name below)."""
+
+    digest: str
+    imports: list
+
+
+def package_files():
+    """Every Python file of this package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def module_of(source):
+    """The Module of a text, in bytes."""
+    return _of_package().get(_key(source)) or _parsed(source)
+
+
+@cache
+def _of_package():
+    """{the key of its text: the Module} of each file of the package."""
+    sources = {_key(source): source for source in (file.read_bytes() for file in package_files())}
+    path = cache_root() / "syntax.json"
+    known = _read(path)
+    if sources.keys() <= known.keys():
+        return known
+    modules = {key: _parsed(source) for key, source in sources.items()}
+    with suppress(RrmbenchError):  # who cannot keep it parses again
+        write_text(path, sealed(modules))
+    return modules
+
+
+def _read(path):
+    try:
+        if path.stat().st_size > LARGEST:
+            return {}
+        facts = unsealed(path.read_text(encoding="utf-8"))
+        return {key: Module(digest, [tuple(name) for name in imports]) for key, (digest, imports) in facts.items()}
+    except (OSError, ValueError):
+        return {}
+
+
+def _key(source):
+    return hashlib.sha256(_reader() + source).hexdigest()
+
+
+@cache
+def _reader():
+    """What else the Module of a text depends on: the version of Python, and this file."""
+    return hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes()).digest()
+
+
+def _parsed(source):
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):  # the import of the file says what is wrong with it
+        tree = ast.parse("")
+    imports = []
+    for node in ast.walk(tree):
+        imports += _imports(node)
+        for block in ("body", "orelse", "finalbody"):
+            statements = getattr(node, block, None)
+            if isinstance(statements, list) and any(map(_is_text, statements)):
+                kept = [statement for statement in statements if not _is_text(statement)]
+                setattr(node, block, kept or [ast.Pass()] * (block == "body"))
+    return Module(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)
+
+
+def _is_text(statement):
+    """Whether a statement is a text that nothing reads: a docstring, of a module, class, function or attribute."""
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
+
+
+def _imports(node):
+    """The modules that a node of a syntax tree imports."""
+    if isinstance(node, ast.Import):
+        return [(0, alias.name) for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        start = [node.module] if node.module else []
+        names = [(node.level, ".".join([*start, alias.name])) for alias in node.names]
+        return [*names, (node.level, "__init__")] if node.level else names
+    if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
+        return [(0, arg.value) for arg in node.args[:1] if isinstance(getattr(arg, "value", None), str)]
+    return []
+
+
+def _called(call):
+    return getattr(call.func, "attr", getattr(call.func, "id", None))
