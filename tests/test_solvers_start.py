@@ -1,5 +1,6 @@
 """Where solvers start: in the domain of Psi, also where 0 is not."""
 
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -14,14 +15,22 @@ from rrmbench.problem.problem import Problem
 
 BOX = {"name": "elastic_net", "l1": 0.02, "l2": 0.05, "domain": {"box": [0.1, 0.6]}}
 AWAY = {"name": "box", "lower": 0.1, "upper": 0.6}
+REGULARIZERS = {"elastic_net": BOX, "box": AWAY}
 VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}
 REDUCTIONS = ["none", "auto", "regularize", "smooth", "adapt_reg", "adapt_smooth", "joint_adapt", "accelerate"]
 # on text, tables and images; here the way is short
 STEPS = {"adagrad": {"step_scale": 0.03}, "subgradient": {"step_scale": 0.1}, "sgd": {"step_scale": 0.3}}
 
 
-def box_optimum(p):
-    """The minimum by projected gradient steps on a problem with a smooth loss."""
+def small(regularizer):
+    X, y = oracles.data(40, 6, seed=2)
+    return Problem(X, X @ np.array([0.0, 0.2, 0.4, 0.9, -1.0, 0.5]) + 0.1 * y, "squared", regularizer)
+
+
+@cache
+def box_optimum(regularizer):
+    """The minimum of `small`, by projected gradient steps."""
+    p = small(REGULARIZERS[regularizer])
     w = np.full(p.shape, 0.3)
     for _ in range(20_000):
         w = p.prox(w + p.v(p.loss_dual(p.X.forward(w))) / p.L, 1.0 / p.L)
@@ -38,12 +47,11 @@ def valid(solver, p):
 
 
 @pytest.mark.core(6)
-@pytest.mark.parametrize("regularizer", [BOX, AWAY], ids=["elastic_net", "box"])
+@pytest.mark.parametrize("regularizer", REGULARIZERS)
 @pytest.mark.parametrize("solver", registry.names("solver"))
 def test_every_iterate_is_in_the_domain_and_they_converge(solver, regularizer):
-    X, y = oracles.data(40, 6, seed=2)
-    p = Problem(X, X @ np.array([0.0, 0.2, 0.4, 0.9, -1.0, 0.5]) + 0.1 * y, "squared", regularizer)
-    first, optimum = p.primal(p.start()), box_optimum(p)
+    p = small(REGULARIZERS[regularizer])
+    first, optimum = p.primal(p.start()), box_optimum(regularizer)
     assert np.isinf(p.primal(np.zeros(p.shape))) and optimum < 0.9 * first
     tried = 0
     for name, solve in valid(solver, p):
