@@ -301,7 +301,7 @@ SOLVERS = {
     "apcg_shrinking": Tested({}, Reaches(1e-3)),
     "bcfw": Tested({}, Reaches(1e-9)),
     "coordinate_descent": Tested({}, Reaches(1e-6)),
-    "cutting_planes": Tested({}, Reaches(1e-3)),
+    "cutting_planes": Tested({}, Reaches(1e-6, 30)),
     "direct": Tested({}, Reaches(1e-10)),
     "excessive_gap": Tested({}, Reaches(0.4)),
     "fista": Tested({}, Reaches(1e-2)),
