@@ -72,14 +72,14 @@ def test_labellings_with_a_share_get_room_as_they_need_it(monkeypatch):
 
 
 def test_passes_count_the_entries_that_are_read(monkeypatch):
-    """For the best labelling, for scores and the change of w, and once for products of positions that are kept."""
+    """For outputs, the change of w, and once for products of positions that are kept."""
     monkeypatch.setattr(bcfw, "REVISITS", 0)
     p = network(100.0, lengths=(1,) * 7)  # w stays so small that all labels are wrong to the end
     [(*_, start), (*_, first)] = iterates(p, 2)
-    assert start == 0.0 and first == pytest.approx(3 / 2)  # of single positions no product is needed
+    assert start == 0.0 and first == pytest.approx(2 / 2)  # of single positions no product is needed
     p = network(0.3, lengths=(2,), k=2)
     [_, (*_, first)] = iterates(p, 2)
-    assert first == pytest.approx(4 / 2)
+    assert first == pytest.approx(3 / 2)
     monkeypatch.setattr(bcfw, "REVISITS", 2)
     [_, (*_, again)] = iterates(p, 2)
     assert again == pytest.approx(first + 2 * 1 / 2)  # where nothing is to move, w is not changed

@@ -44,9 +44,9 @@ def bcfw(problem, start, rng):
     those of several labellings are visited three times without a search for others, and b is formed anew. A start is
     the first iterate, and of no use beyond: its b are marginals, which do not tell of which labellings.
 
-    Passes count the entries of X that are read, half a pass for all of them: for the best labelling of a sequence,
-    then, where its labellings differ, for their scores, the change of w, and products of these positions, which are
-    kept. Yields after half a pass at most, unless a single sequence takes more.
+    Passes count the entries of X that are read, half a pass for all of them: for the outputs of a sequence, without a
+    search only where its labellings differ, then, where they do, for the change of w, and for products of these
+    positions, which are kept. Yields after half a pass at most, unless a single sequence takes more.
     """
     yield Iterate(problem.start(start), None if start is None else start.b)
     sequences, nnz = Sequences.of(problem.y), problem.X.nnz
@@ -154,12 +154,14 @@ def add_marginals(share, paths, starts, chances, edges):
 class Room(NamedTuple):
     """What a visit writes to, for labellings of at most `longest` positions.
 
+    nodes : (longest, k) X W
     here : (room,) the places of the labellings that have a share
     scores, change, G : (room,), (room,) and (room, room), their scores, changes of their shares, and products
     positions, edges : (longest,) as of `differing`
     products : (longest, longest) of positions; row (d,) is 0
     """
 
+    nodes: np.ndarray
     here: np.ndarray
     scores: np.ndarray
     change: np.ndarray
@@ -177,20 +179,22 @@ def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, cale
     They are fewer than all where the next one has no room for another labelling, or where `most` entries were read.
     scale is 1/(s n).
     """
-    k, read, at = w.shape[1], 0, room_for(starts, order, shares, w)
-    longest = at.positions.shape[0]
-    nodes, path, ends = np.empty((longest, k)), np.empty(longest, np.int64), np.zeros(2, np.int64)
+    read, at = 0, room_for(starts, order, shares, w)
+    everywhere, path, ends = np.arange(at.nodes.shape[0]), np.empty(at.nodes.shape[0], np.int64), np.zeros(2, np.int64)
     for place in range(order.shape[0]):
         i = order[place]
         begin, size = starts[i], starts[i + 1] - starts[i]
-        read += write_outputs(rows, w, begin, size, nodes)
+        read += write_outputs(rows, w, begin, everywhere[:size], at.nodes)
         ends[1] = size
-        chains.best(nodes[:size], w[w.shape[0] - k :], ends, labels[begin : begin + size], cost, path)
+        chains.best(at.nodes[:size], transitions(w), ends, labels[begin : begin + size], cost, path)
         m = joined(shares.share[i], shares.paths, begin, path[:size], at.here)
         if m > at.here.shape[0]:
             return place, read, True
-        moved, more = settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, at, m)
-        read += more
+        moved = False
+        if m > 1:
+            c, e = differing(shares.paths, at.here[:m], begin, size, at.positions, at.edges)
+            moved, more = settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, at, m, c, e)
+            read += more
         postpone(calendar, i, moved, now)
         if read >= most:
             return place + 1, read, False
@@ -207,8 +211,11 @@ def revisit(rows, starts, labels, cost, scale, known, order, most, shares, w):
             if shares.share[i, a] > 0.0:
                 at.here[m] = a
                 m += 1
-        size = starts[i + 1] - starts[i]
-        read += settle(rows, starts[i], size, labels, cost, scale, kept(known, i), shares, i, w, at, m)[1]
+        if m > 1:
+            begin, size = starts[i], starts[i + 1] - starts[i]
+            c, e = differing(shares.paths, at.here[:m], begin, size, at.positions, at.edges)
+            read += write_outputs(rows, w, begin, at.positions[:c], at.nodes)
+            read += settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, at, m, c, e)[1]
         if read >= most:
             return place + 1, read
     return order.shape[0], read
@@ -221,6 +228,7 @@ def room_for(starts, order, shares, w):
     for i in order:
         longest = max(longest, starts[i + 1] - starts[i])
     return Room(
+        np.empty((longest, w.shape[1])),
         np.empty(room, np.int64),
         np.empty(room),
         np.empty(room),
@@ -233,18 +241,16 @@ def room_for(starts, order, shares, w):
 
 
 @kernel
-def settle(rows, begin, size, labels, cost, scale, kept, shares, i, w, at, m):
+def settle(rows, begin, size, labels, cost, scale, kept, shares, i, w, at, m, c, e):
     """Move shares of sequence i between the first m labellings of `at.here`.
 
-    Returns (whether any moved, the entries of X read).
+    They differ at the first c of `at.positions` and the first e of `at.edges`; `at.nodes` has X W there. Returns
+    (whether any moved, the entries of X read).
     """
-    if m < 2:
-        return False, 0
     share, paths, here = shares.share[i], shares.paths, at.here[:m]
-    c, e = differing(paths, here, begin, size, at.positions, at.edges)
     positions, edges = at.positions[:c], at.edges[:e]
-    read = write_scores(rows, labels, cost, paths, here, begin, positions, edges, w, at.scores)
-    read += write_products(rows, begin, size, positions, kept, at.row, at.products)
+    write_scores(at.nodes, transitions(w), labels, cost, paths, here, begin, positions, edges, at.scores)
+    read = write_products(rows, begin, size, positions, kept, at.row, at.products)
     for a in range(m):
         at.change[a] = -share[here[a]]
         for o in range(a + 1):
@@ -259,16 +265,24 @@ def settle(rows, begin, size, labels, cost, scale, kept, shares, i, w, at, m):
 
 
 @kernel
-def write_outputs(rows, w, begin, size, nodes):
-    """Write X W of the positions begin .. begin + size - 1 to nodes (size, k); return the entries of X read."""
-    for t in range(size):
+def transitions(w):
+    """The last k rows of w (d + k, k), the scores of an edge's two labels."""
+    return w[w.shape[0] - w.shape[1] :]
+
+
+@kernel
+def write_outputs(rows, w, begin, positions, nodes):
+    """Write X W of a sequence's `positions` to these rows of nodes (size, k); return the entries of X read."""
+    read = 0
+    for t in positions:
         for c in range(w.shape[1]):
             nodes[t, c] = 0.0
         for e in range(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
             j, x = rows.indices[e], rows.data[e]
             for c in range(w.shape[1]):
                 nodes[t, c] += x * w[j, c]
-    return rows.indptr[begin + size] - rows.indptr[begin]
+        read += rows.indptr[begin + t + 1] - rows.indptr[begin + t]
+    return read
 
 
 @kernel
@@ -319,26 +333,16 @@ def differing(paths, here, begin, size, positions, edges):
 
 
 @kernel
-def write_scores(rows, labels, cost, paths, here, begin, positions, edges, w, scores):
-    """Write the scores of the labellings `here`, without what they have in common; return the entries of X read."""
-    first, read = w.shape[0] - w.shape[1], 0
+def write_scores(nodes, transitions, labels, cost, paths, here, begin, positions, edges, scores):
+    """Write the scores of the labellings `here`, without what they have in common."""
     for a in range(here.shape[0]):
-        scores[a] = 0.0
-    for p in positions:
-        t = begin + p
-        for e in range(rows.indptr[t], rows.indptr[t + 1]):
-            j, x = rows.indices[e], rows.data[e]
-            for a in range(here.shape[0]):
-                scores[a] += x * w[j, paths[here[a], t]]
-        for a in range(here.shape[0]):
-            if paths[here[a], t] != labels[t]:
-                scores[a] += cost
-        read += rows.indptr[t + 1] - rows.indptr[t]
-    for p in edges:
-        t = begin + p
-        for a in range(here.shape[0]):
-            scores[a] += w[first + paths[here[a], t - 1], paths[here[a], t]]
-    return read
+        path, score = paths[here[a]], 0.0
+        for t in positions:
+            j = path[begin + t]
+            score += nodes[t, j] + (cost if j != labels[begin + t] else 0.0)
+        for t in edges:
+            score += transitions[path[begin + t - 1], path[begin + t]]
+        scores[a] = score
 
 
 @kernel
