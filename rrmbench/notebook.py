@@ -146,7 +146,7 @@ def solve(
         raise RrmbenchError(why)
     stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
     with threadpool_limits(1):
-        warm_up(problem, run, stop)
+        warm_up(problem, run)
         trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth), counted=run.counts_passes)
         rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
     return Solution(

@@ -225,7 +225,8 @@ def test_the_reference_is_a_run_that_pins_the_optimum_and_only_improves(lab):
     assert result.trace["primal"].min() > bounds["primal"]
     assert np.all(result.trace["dual"] <= bounds["primal"])
     lab.run(config, "--fresh")
-    assert json.loads(file.read_text()) == bounds
+    again = json.loads(file.read_text())  # of two runs with the same bound it may name the other one
+    assert (again["primal"], again["dual"]) == (bounds["primal"], bounds["dual"])
 
 
 def test_results_can_be_read_while_they_are_written(lab):

@@ -98,6 +98,13 @@ def _labellings_fit(problem: Problem, passes: float) -> bool:
     return passes >= max(MANY, ROUNDS * problem.losses.S / (problem.strong_convexity * problem.n))
 
 
+def warm_up(problem: Problem, tiny: Problem) -> None:
+    """Compile the kernels of the methods that runs on `problem` may get, by a few of their steps on `tiny`."""
+    polisher, nothing = Polisher(tiny, Certifier(tiny)), Aim(math.inf, math.inf, math.inf, 0.0)
+    for method in dict.fromkeys(m for passes in (MANY, LITTLE) for m in methods_for(problem, passes)):
+        polisher.follow(method, np.zeros(tiny.shape), nothing, UNCOUNTED)
+
+
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """Prox-SDCA on P + (sigma/2) ||. - c||^2, where c is w, and then that of `AHEAD` after each pass.
 
@@ -218,11 +225,6 @@ class Polisher:
         self._least = math.inf  # P at the models of methods
         self._is_optimal = False  # the bound, of a linear program
 
-    @staticmethod
-    def may_polish(passes: float) -> bool:
-        """Whether a run of at most so many passes may leave enough for it."""
-        return SHARE * passes >= SHORTEST
-
     def polish(self, w: np.ndarray, primal: float, work: float, target: float, last: bool) -> None:
         """Improve the bound of P at w, where the gap does not get small by itself.
 
@@ -238,15 +240,15 @@ class Polisher:
         part = AFTER if met else 1.0 if last else ALONG if target > -math.inf else 0.0
         if (met or last) and target > -math.inf:  # nothing is saved for later
             target = min(target, WORTH * abs(primal))
-        end = self._end(work, part)
-        if gap <= max(target, 0.0) or end - self.passes < SHORTEST:
+        end, more = self._end(work, part), part == 1.0 and not math.isnan(work)
+        if gap <= max(target, 0.0) or not (more or end - self.passes >= SHORTEST):
             return
         if not last and not self._is_stuck(work, gap):
             return
         # before the end, a bound that is nearer than it need be saves a later one
         aim = Aim(primal, primal - target, ends, PART if met or last else 0.0)
         self._spend(w, aim, end)
-        if part == 1.0 and not math.isnan(work) and primal - self._certifier.dual > WIDE * abs(primal):
+        if more and primal - self._certifier.dual > WIDE * abs(primal):
             self._spend(w, aim, min(LITTLE, READS / self._reads_of_a_pass()))
         self._look = work, primal - self._certifier.dual
 
@@ -275,7 +277,7 @@ class Polisher:
         for method in methods_for(self._problem, end - self.passes):
             left = end - self.passes
             if left >= SHORTEST and not self._is_met(aim):
-                self._follow(method, w, aim, DENSE * left if method is newton.ascend else left)
+                self.follow(method, w, aim, DENSE * left if method is newton.ascend else left)
                 self._is_optimal = method is ascend_by_program
 
     def _is_met(self, aim: Aim) -> bool:
@@ -284,8 +286,8 @@ class Polisher:
         near = -math.inf < dual and self._least - dual <= aim.part * (aim.primal - dual)
         return self._is_optimal or dual >= aim.enough or (near and not dual < aim.ends <= self._least)
 
-    def _follow(self, method: Method, w: np.ndarray, aim: Aim, passes: float) -> None:
-        """As `_spend`, of one method, for so many passes."""
+    def follow(self, method: Method, w: np.ndarray, aim: Aim, passes: float) -> None:
+        """Offer the b of a method until the aim is met, or it has taken so many passes."""
         problem, known = self._problem, self._certifier.b
         start = np.zeros(problem.output_shape) if known is None else known
         end, products, asked = self.passes + passes, problem.X.passes, 0.0

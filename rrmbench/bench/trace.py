@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
-from rrmbench.bench.polishing import Polisher
 from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.random import Rng
@@ -67,7 +67,7 @@ class Trace:
         self.evaluation_seconds = 0.0
         self._iterates = iter(iterates)
         self._certifier = Certifier(problem)
-        self._polisher = Polisher(problem, self._certifier)
+        self._polisher = polishing.Polisher(problem, self._certifier)
         self._seconds = self._cpu = 0.0
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
         self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
@@ -218,12 +218,8 @@ def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")
 
 
-def warm_up(
-    problem: Problem, solve: Callable[..., Iterator[Iterate]], stop: StopRule | None = None
-) -> Iterator[Iterate] | None:
+def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> Iterator[Iterate] | None:
     """Compile, or load from the cache, every kernel that a run will call, by a few passes over a few rows.
-
-    stop : that of the run, which may be too short for a better bound
 
     An error here is not reported: the run itself meets it again, with its partial curve. Returns the solver that was
     run, still open, since closing it may run its code.
@@ -243,8 +239,7 @@ def warm_up(
             if math.isnan(row["passes"]) and point > WARM_UP_PASSES:
                 break
         tiny.certificate(np.zeros(tiny.output_shape))
-        if stop is None or Polisher.may_polish(stop.passes):
-            Polisher(tiny, Certifier(tiny)).polish(np.zeros(tiny.shape), math.inf, math.nan, -math.inf, True)
+        polishing.warm_up(problem, tiny)
     except BaseException:  # SystemExit and KeyboardInterrupt included
         pass
     return iterates

@@ -124,7 +124,7 @@ def _run(task, connection, held):
     solve = registry.build_solver(spec["solver"], spec["reduction"])
     loaded = time.perf_counter()
     stop = StopRule(**spec["stop"])
-    held.append(warm_up(problem, solve, stop))
+    held.append(warm_up(problem, solve))
     warmed = time.perf_counter()
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     if solve.deterministic:

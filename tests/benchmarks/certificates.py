@@ -53,7 +53,7 @@ def measured(result, best):
 
 def name_of(result):
     spec = result.spec
-    parts = [spec[kind]["name"] for kind in (*PROBLEM, "solver", "reduction")]
+    parts = [spec[kind].get("name", spec[kind].get("path")) for kind in (*PROBLEM, "solver", "reduction")]
     return " ".join(part for part in parts if part != "none")
 
 
