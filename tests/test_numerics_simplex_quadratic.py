@@ -24,3 +24,18 @@ def test_no_entry_has_a_greater_slope_than_those_in_use(seed, k, rank, scale):
     assert abs(a.sum() - 1.0) <= 1e-12
     slopes = g - H @ a
     assert slopes.max() - slopes @ a <= 1e-9 * max(np.abs(H).max(), np.abs(g).max())
+
+
+@given(seed=seeds, k=st.integers(2, 12), error=st.sampled_from([1e-9, 1e-4, 1.0]))
+def test_errors_of_H_do_not_lower_the_value(seed, k, error):
+    """Difference quotients make it indefinite."""
+    rng = np.random.default_rng(seed)
+    V, noise = rng.normal(size=(k, 2)), rng.normal(size=(k, k))
+    H, g, start = V @ V.T + error * (noise + noise.T), rng.normal(size=k), np.full(k, 1.0 / k)
+    a = maximizer(H, g, start)
+    assert a.min() >= 0.0 and abs(a.sum() - 1.0) <= 1e-12
+
+    def value(x):
+        return g @ x - 0.5 * x @ H @ x
+
+    assert value(a) >= value(start) - 1e-12 or error == 1.0

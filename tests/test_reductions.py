@@ -251,6 +251,17 @@ def test_auto_gives_what_the_solver_lacks(loss, regularizer, chosen):
     assert (stage is p) == (chosen == (0.0, 0.0))
 
 
+@pytest.mark.parametrize("solver", ["cutting_planes", "pdprox_accelerated", "accelerated_prox_sdca"])
+def test_auto_gives_what_shows_the_progress_of_a_solver_without_a_dual_iterate(solver):
+    for loss in "hinge", "squared":
+        p = oracles.problem(loss, oracles.example("regularizer", "l1"))
+        recorder = Recorder(solver)
+        found = list(islice(registry.reduce_solver(recorder.solver, "auto")(p, None, Rng(0)), 400))
+        stage = recorder.problems[0]
+        assert stage.kappa > 0.0 and "smooth" in stage.traits
+        assert p.primal(found[-1].w) < 0.9 * p.primal(found[0].w)
+
+
 @pytest.mark.parametrize(
     ("solver", "outer", "inner"),
     [

@@ -3,16 +3,17 @@
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-RIDGE = 1e-14  # added to the diagonal of H, over the greatest of its entries and of the differences of g
+# the first that makes H factorable is added to its diagonal, over its greatest entry and the differences of g
+RIDGES = 1e-14, 1e-10, 1e-6, 1e-2, 1e2
 ROUNDING = 1e-14  # of a slope, over the greatest of H a and g
 
 
 def maximizer(H: np.ndarray, g: np.ndarray, a: np.ndarray) -> np.ndarray:
     """argmax over the simplex of  g.a - (1/2) a^T H a, a new array, from the point `a` (k,) of the simplex.
 
-    H is (k, k), symmetric and positive semidefinite; g is (k,). On the positive entries the maximizer under sum a = 1
-    alone is a linear system; on the way to it an entry that reaches 0 leaves. Where nothing leaves, the entry of 0
-    with the greatest slope joins, until the value rises no more.
+    H is (k, k), symmetric and positive semidefinite, as far as its errors let it; g is (k,). On the positive entries
+    the maximizer under sum a = 1 alone is a linear system; on the way to it an entry that reaches 0 leaves. Where
+    nothing leaves, the entry of 0 with the greatest slope joins, until the value rises no more.
     """
     a, positive = a.copy(), a > 0.0
     best, value = a, -np.inf
@@ -51,13 +52,15 @@ def _on_plane(H: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, float]:
         return np.ones(1), float(g[0] - H[0, 0])
     size = max(float(np.max(np.diag(H))), float(np.ptp(g)), np.finfo(float).tiny)
     # size (sum a)^2 is constant on the plane, and makes up for a direction in which H is singular
-    A = H + size
-    A.flat[:: k + 1] += RIDGE * size
-    try:
-        factors = cho_factor(A, check_finite=False)
-    except LinAlgError:
-        A.flat[:: k + 1] += 1e4 * RIDGE * size
-        factors = cho_factor(A, check_finite=False)
+    for ridge in RIDGES:
+        A = H + size
+        A.flat[:: k + 1] += ridge * size
+        try:
+            factors = cho_factor(A, check_finite=False)
+            break
+        except LinAlgError:
+            if ridge == RIDGES[-1]:
+                raise
     ones = cho_solve(factors, np.ones(k), check_finite=False)
     total, a, level = float(ones.sum()), np.full(k, 1.0 / k), 0.0
     for _ in range(2):  # the second time for the rounding and the ridge of the first

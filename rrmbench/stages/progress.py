@@ -23,6 +23,11 @@ def progress_of(solve):
     return _gradient_norm, 1.0 / 3.0
 
 
+def shows(solve, problem):
+    """Whether the progress of a solver shows on a problem: without a dual iterate it does on smooth ones only."""
+    return progress_of(solve)[0] is not _gradient_norm or "smooth" in problem.traits
+
+
 def accuracy_of(solve):
     """As `progress_of`, with a bound of P(w) - min P on the stage for the distance; needs strong convexity s > 0.
 
