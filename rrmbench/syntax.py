@@ -33,18 +33,22 @@ def package_files():
 
 def module_of(source):
     """The Module of a text, in bytes."""
-    return _of_package().get(_key(source)) or _parsed(source)
+    return _in_memory().get(_key(source)) or parsed(source)
 
 
 @cache
-def _of_package():
-    """{the key of its text: the Module} of each file of the package."""
+def _in_memory():
+    return of_package()
+
+
+def of_package():
+    """{the key of its text: the Module} of each file of the package, from the cache if that has all of them."""
     sources = {_key(source): source for source in (file.read_bytes() for file in package_files())}
     path = cache_root() / "syntax.json"
     known = _read(path)
     if sources.keys() <= known.keys():
         return known
-    modules = {key: _parsed(source) for key, source in sources.items()}
+    modules = {key: parsed(source) for key, source in sources.items()}
     with suppress(RrmbenchError):  # who cannot keep it parses again
         write_text(path, sealed(modules))
     return modules
@@ -56,7 +60,7 @@ def _read(path):
             return {}
         facts = unsealed(path.read_text(encoding="utf-8"))
         return {key: Module(digest, [tuple(name) for name in imports]) for key, (digest, imports) in facts.items()}
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError, AttributeError):  # the last two of what another version has kept
         return {}
 
 
@@ -70,7 +74,8 @@ def _reader():
     return hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes()).digest()
 
 
-def _parsed(source):
+def parsed(source):
+    """The Module of a text that nobody knows."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # the import of the file says what is wrong with it

@@ -12,7 +12,7 @@ import numpy as np
 import oracles
 import pytest
 
-from rrmbench import fingerprint
+from rrmbench import fingerprint, syntax
 from rrmbench.numerics import clipping, jit, prefetch, random, sparse_rows, whole_arrays
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.operators import CSR
@@ -95,27 +95,23 @@ def damage(content, how):
 DAMAGES = ["truncated", "empty", "checksum", "first", "last"]
 
 
-def test_what_texts_mean_is_kept_by_their_content_and_a_damaged_file_of_it_is_made_again(tmp_path):
-    package, cache = copied(tmp_path), tmp_path / "cache"
-    script = "print(fingerprint.mathematics())"
-    of_package = fingerprint.digest(*fingerprint.mathematics_files())
-    kept = cache / "syntax.json"
-    assert python(script, cache, package) == [of_package]
+def test_what_texts_mean_is_kept_by_their_content_and_a_damaged_file_of_it_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path))
+    modules, kept = syntax.of_package(), tmp_path / "syntax.json"
     whole = kept.read_bytes()
     for how in DAMAGES:
         kept.write_bytes(damage(whole, how))
-        assert python(script, cache, package) == [of_package]
+        assert syntax.of_package() == modules
         assert kept.read_bytes() == whole
-    hinge = package / "rrmbench" / "losses" / "hinge.py"
-    hinge.write_text("# a comment\n" + hinge.read_text())
-    assert python(script, cache, package) == [of_package]
-    hinge.write_text(hinge.read_text() + "\nimport rrmbench.errors\n")
-    assert python(script, cache, package) != [of_package]
+    monkeypatch.setattr(syntax, "parsed", None)
+    assert syntax.of_package() == modules  # read, and not parsed again
 
 
-def test_what_texts_mean_is_read_anew_where_it_cannot_be_kept(tmp_path):
+def test_what_texts_mean_is_read_anew_where_it_cannot_be_kept(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    assert python("print(fingerprint.mathematics())", tmp_path / "file") == [fingerprint.mathematics()]
+    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "file"))
+    monkeypatch.setattr(syntax, "package_files", lambda: [Path(syntax.__file__)])
+    assert [*syntax.of_package().values()] == [syntax.parsed(Path(syntax.__file__).read_bytes())]
 
 
 @pytest.mark.core(1)
