@@ -77,6 +77,7 @@ def test_only_runs_a_part_and_keeps_the_manifests_other_runs(lab):
     assert {name: lab.files()[name] for name in before} == before
 
 
+@pytest.mark.exhaustive
 def test_timeouts_are_kept_unless_asked_for(lab):
     lab.run(lab.config(name="warm", solver=odd("well")))
     config = lab.config(solver=odd(["sleep", "well"], at=2), limit=5)
@@ -269,6 +270,7 @@ print(own.reason, np.allclose(own.w, shipped.w), own.gap <= 1e-12)
 """
 
 
+@pytest.mark.exhaustive
 def test_a_loss_of_a_notebook_does_not_disturb_other_processes(lab):
     script = lab.folder / "notebook.py"
     script.write_text(MINE)

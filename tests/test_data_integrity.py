@@ -151,6 +151,7 @@ def test_a_damaged_file_that_was_made_is_made_again(folder, caplog):
 # edited code
 
 
+@pytest.mark.exhaustive
 def test_an_edit_of_preparation_makes_new_arrays(folder):
     """In a copy of the package: all its files can be edited while the cache stays."""
     shutil.copytree(places.PACKAGE, folder / "edited" / "rrmbench", ignore=shutil.ignore_patterns("__pycache__"))

@@ -185,6 +185,7 @@ def test_real_covtype_labels_become_signs(real):
     assert (prepared.y == -1).sum() == 10272 and (prepared.y == 1).sum() == 9728
 
 
+@pytest.mark.exhaustive
 def test_real_rcv1_scaled_to_mean_norm_1(real):
     prepared = prepare.load({"name": real("rcv1_subsets"), "scale": "mean_norm"})
     data, _, indptr = prepared.X_parts

@@ -33,6 +33,7 @@ def new(lab, kind, name, *options):
     return lab.cli("new", kind, name, "-o", lab.folder, *options)
 
 
+@pytest.mark.exhaustive
 def test_templates_run_together_in_the_configuration_that_the_closing_lines_name(lab):
     keys = {}
     for kind, options in CASES:

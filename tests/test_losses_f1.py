@@ -177,6 +177,7 @@ def test_what_is_not_true_of_any_labellings():
     assert loss.necessary(b, y).startswith("the expected 1 - F1 is")
 
 
+@pytest.mark.exhaustive
 @given(samples())
 @settings(max_examples=30)
 def test_the_bound_of_delta_is_one(sample):

@@ -216,7 +216,7 @@ def test_texts_that_are_no_records(small, what):
 SIZES = [("header", 2**27), ("trace.gap", 2**27), ("w", 2**27), ("w", 2**30 + 2**24)]
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("member", "size"), SIZES)
 def test_a_zip_bomb_is_refused_by_its_size(small, member, size):
     file = next(file for file in files(small) if file.suffix == ".npz" and member in opened(file))
