@@ -29,6 +29,7 @@ FIRST_ROOM = 8  # labellings of a sequence that may have a share; twice as many 
 LEFT = 1e-3  # of the difference of scores in a sequence, which its moves may leave
 MOVES = 100  # of a visit
 ROUNDING = 1e-15  # of a score
+LONGEST_REST = 16  # rounds: one of several that rest may hold up all others, which then only settle
 REVISITS = 3  # rounds among the labellings met, after a third of the sequences or more were visited
 
 
@@ -57,7 +58,7 @@ def bcfw(problem, start, rng):
     given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, scale, known
     per_pass = 2.0 * nnz or problem.n  # without entries, visits count
     shares, w, b, read = Shares.of(sequences, problem.n), problem.shift(), np.zeros(problem.output_shape), 0
-    calendar, now = Calendar.of(np.zeros((problem.n, 1))), 0
+    calendar, now = Calendar.of(np.zeros((problem.n, 1)), LONGEST_REST), 0
     while True:
         visits = 0
         while visits < problem.n / 3.0:

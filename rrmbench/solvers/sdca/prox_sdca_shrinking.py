@@ -35,16 +35,16 @@ def prox_sdca_shrinking(problem, start, rng):
 
 def thirds(state, rng):
     """Yield the number of rows visited, a third of all or more, again and again; `state` is a `DualState`."""
-    calendar, now = Calendar.of(state.b), 0
+    calendar, now = Calendar.of(state.b, LONGEST_REST), 0
     while True:
         seen, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-state.problem.n // 3))
         yield seen
 
 
 class Calendar(NamedTuple):
-    """When rows are due, as a linked list for each of the LONGEST_REST + 1 rounds to come.
+    """When rows are due, as a linked list for each of the rounds to come, one more than a row may rest at most.
 
-    first : (LONGEST_REST + 1,) the first row that is due in round number r, at r modulo LONGEST_REST + 1; -1 for none
+    first : (longest + 1,) the first row that is due in round number r, at r modulo longest + 1; -1 for none
     following : (n,) the row that is due in the same round after this one, or -1
     rest : (n,) the rounds that this row last had to wait
     order, before : (n,) and (n, outputs), the rows of the present round and their b before it
@@ -57,10 +57,10 @@ class Calendar(NamedTuple):
     before: np.ndarray
 
     @classmethod
-    def of(cls, b):
-        """All rows of b are due in round 0."""
+    def of(cls, b, longest):
+        """All rows of b are due in round 0; none will rest for more than `longest` rounds."""
         n = b.shape[0]
-        first, following = np.full(LONGEST_REST + 1, -1), np.arange(1, n + 1)
+        first, following = np.full(longest + 1, -1), np.arange(1, n + 1)
         first[0], following[-1] = 0, -1
         return cls(first, following, np.ones(n, dtype=np.int64), np.empty(n, np.int32), np.empty((n, b.size // n)))
 
