@@ -184,6 +184,7 @@ def test_ctrl_c_while_the_fork_server_starts(lab):
     assert "Traceback" not in err
 
 
+@pytest.mark.exhaustive
 def test_a_fork_server_that_dies_is_started_again(lab):
     slow = sleeping(lab, 20)
     process = lab.start(*slow)

@@ -90,6 +90,7 @@ def test_a_run_on_a_damaged_cache_is_that_on_a_sound_one(lab, caplog, name, plac
     assert not warnings(caplog)
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_cache_is_told_of_in_one_line(lab):
     (lab.folder / "toy.txt").write_text(rows(seed=95))  # of no other test, which would mend it
     config = lab.config(regularizer={"name": "l2", "strength": [0.1, 0.01]})
