@@ -77,7 +77,8 @@ def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
         order = calendar.order[: take(calendar, now)]
         shuffle(state, order)
         for k in range(order.shape[0]):
-            before[k] = flat[order[k]]
+            for c in range(flat.shape[1]):
+                before[k, c] = flat[order[k], c]
         sdca_steps(rows, y, option, regularizer, s, order, b, u)
         for k in range(order.shape[0]):
             moved = False
@@ -105,8 +106,9 @@ def take(calendar, now):
 @kernel
 def postpone(calendar, i, moved, now):
     """Enter row i again: into the next round if it has moved, else after REST_GROWTH times the rest that it had."""
-    longest = calendar.first.shape[0] - 1
-    calendar.rest[i] = 1 if moved else min(REST_GROWTH * calendar.rest[i], longest)
-    slot = (now + calendar.rest[i]) % calendar.first.shape[0]
+    slots = calendar.first.shape[0]
+    calendar.rest[i] = 1 if moved else min(REST_GROWTH * calendar.rest[i], slots - 1)
+    slot = now % slots + calendar.rest[i]  # so that the division is outside of a loop over rows
+    slot -= slots if slot >= slots else 0
     calendar.following[i] = calendar.first[slot]
     calendar.first[slot] = i
