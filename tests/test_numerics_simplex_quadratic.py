@@ -27,7 +27,7 @@ def test_no_entry_has_a_greater_slope_than_those_in_use(seed, k, rank, scale):
 
 
 @given(seed=seeds, k=st.integers(2, 12), error=st.sampled_from([1e-9, 1e-4, 1.0]))
-def test_errors_of_H_do_not_lower_the_value(seed, k, error):
+def test_errors_of_H_end_nothing_and_small_ones_do_not_lower_the_value(seed, k, error):
     """Difference quotients make it indefinite."""
     rng = np.random.default_rng(seed)
     V, noise = rng.normal(size=(k, 2)), rng.normal(size=(k, k))
@@ -38,4 +38,5 @@ def test_errors_of_H_do_not_lower_the_value(seed, k, error):
     def value(x):
         return g @ x - 0.5 * x @ H @ x
 
-    assert value(a) >= value(start) - 1e-12 or error == 1.0
+    if error < 1.0:
+        assert value(a) >= value(start) - 1e-12
