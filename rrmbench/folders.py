@@ -61,6 +61,14 @@ def unsealed(text):
     return facts
 
 
+def read_sealed(path):
+    """The mapping of a `sealed` file of the cache; an empty one where it is missing or damaged."""
+    try:
+        return unsealed(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
 def _seal(facts):
     import xxhash
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.folders import cache_root, sealed, unsealed, write_text
+from rrmbench.folders import cache_root, read_sealed, sealed, write_text
 
 PACKAGE = Path(__file__).resolve().parent
 LARGEST = 2**24  # bytes of the file
@@ -45,7 +45,7 @@ def of_package():
     """{the key of its text: the Module} of each file of the package, from the cache if that has all of them."""
     sources = {_key(source): source for source in (file.read_bytes() for file in package_files())}
     path = cache_root() / "syntax.json"
-    known = _read(path)
+    known = _kept(path)
     if sources.keys() <= known.keys():
         return known
     modules = {key: parsed(source) for key, source in sources.items()}
@@ -54,13 +54,11 @@ def of_package():
     return modules
 
 
-def _read(path):
+def _kept(path):
     try:
-        if path.stat().st_size > LARGEST:
-            return {}
-        facts = unsealed(path.read_text(encoding="utf-8"))
-        return {key: Module(digest, [tuple(name) for name in imports]) for key, (digest, imports) in facts.items()}
-    except (OSError, ValueError, TypeError, AttributeError):  # the last two of what another version has kept
+        facts = read_sealed(path).items() if path.stat().st_size <= LARGEST else ()
+        return {key: Module(digest, [tuple(name) for name in imports]) for key, (digest, imports) in facts}
+    except (OSError, ValueError, TypeError, AttributeError):  # all but the first of what another version has kept
         return {}
 
 

@@ -36,11 +36,8 @@ def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
 def test_shrinking_comes_back_to_all_rows():
     p = oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
     dual, longest_rest = DualState(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST_REST
-    calendar, state, last = (
-        prox_sdca_shrinking.Calendar.of(dual.b, longest_rest),
-        Rng(0).state,
-        np.zeros(200, dtype=int),
-    )
+    calendar = prox_sdca_shrinking.Calendar.of(dual.b, longest_rest)
+    state, last = Rng(0).state, np.zeros(200, dtype=int)
     now = visits = longest = 0
     while now < 4 * longest_rest:
         seen, after = prox_sdca_shrinking.rounds(*dual.fixed, dual.b, dual.u, calendar, state, now, 1)

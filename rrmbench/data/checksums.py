@@ -5,7 +5,7 @@ import time
 
 from rrmbench.data import streams
 from rrmbench.errors import RrmbenchError
-from rrmbench.folders import cache_root, sealed, unsealed, write_text
+from rrmbench.folders import cache_root, read_sealed, sealed, write_text
 
 SETTLED = 2.0  # seconds: the clocks of all usual file systems tell apart changes that far from each other
 
@@ -41,18 +41,11 @@ def checksum_of(path, anew=False):
         return streams.checksum(path)
     now, found = time.time(), state(path)
     index = cache_root() / "checksums.json"
-    known = _read_index(index).get(str(path))
+    known = read_sealed(index).get(str(path))
     if known is not None and known[0] == found:
         return known[1]
     checksum = streams.checksum(path)
     if is_settled(found, now) and state(path) == found:
         # a write by another process in between can drop an entry; it is computed again then
-        write_text(index, sealed(_read_index(index) | {str(path): [found, checksum]}))
+        write_text(index, sealed(read_sealed(index) | {str(path): [found, checksum]}))
     return checksum
-
-
-def _read_index(index):
-    try:
-        return unsealed(index.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}

@@ -441,8 +441,8 @@ def take_from(rows, paths, here, change, begin, positions, edges, scale, w):
             for a in range(here.shape[0]):
                 w[j, paths[here[a], begin + t]] -= change[a] * x
         read += rows.indptr[begin + t + 1] - rows.indptr[begin + t]
-    first = w.shape[0] - w.shape[1]
+    of_edges = transitions(w)
     for t in edges:
         for a in range(here.shape[0]):
-            w[first + paths[here[a], begin + t - 1], paths[here[a], begin + t]] -= scale * change[a]
+            of_edges[paths[here[a], begin + t - 1], paths[here[a], begin + t]] -= scale * change[a]
     return read
