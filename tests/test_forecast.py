@@ -190,11 +190,11 @@ def test_a_dry_run_knows_what_was_measured_here(lab, monkeypatch):
 
     monkeypatch.setattr(rates, "cache_root", lambda: lab.folder / "cache")  # the file alone: kernels stay
     config = lab.config(solver=["agd", "gd"])
-    assert "estimates: none from rates measured on this machine" in lab.run(config, "--dry-run").out
+    assert "estimates: none from runs of their kind on this machine" in lab.run(config, "--dry-run").out
     lab.run(config, "--only", "solver=agd")
-    assert "estimates: 1 of 2 from rates measured" in lab.run(config, "--dry-run").out
+    assert "estimates: 1 of 2 from runs of their kind" in lab.run(config, "--dry-run").out
     lab.run(config)
-    assert "estimates: all from rates measured" in lab.run(config, "--dry-run", "--set", "seed=1").out
+    assert "estimates: all from runs of their kind" in lab.run(config, "--dry-run", "--set", "seed=1").out
 
 
 def test_a_black_box_is_expected_to_take_what_it_took_and_says_nothing_of_other_data(tmp_path):
@@ -209,3 +209,12 @@ def test_a_black_box_is_expected_to_take_what_it_took_and_says_nothing_of_other_
     assert seconds(rates, asked) == (pytest.approx(2.0, rel=0.01), True)
     other = asked | {"dataset": {"name": "other"}}
     assert seconds(rates, other, entries=100 * ENTRIES)[1] is False
+
+
+def test_runs_with_another_regularizer_are_not_of_the_same_kind(tmp_path):
+    asked = stored.spec(solver="fobos") | {"stop": {"passes": 5}}
+    rates = Rates(tmp_path / "r.json")
+    rates.learn(asked, ENTRIES, stored.result(asked, stored.trace(passes=5), wall_seconds=2.0))
+    rates.save()
+    assert seconds(rates, asked | {"seed": 7})[1]
+    assert not seconds(rates, asked | {"regularizer": {"name": "trace_norm"}})[1]

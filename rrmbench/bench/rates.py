@@ -1,7 +1,8 @@
 """What runs cost on this machine: learnt from each run, kept in the cache folder, and used for estimates only.
 
-Averages of the parts in `costs` are kept for the spec itself, for its names, for its method on data of the same decade
-of size, and so on to all runs; the most special one that is known counts. Where nothing is known, typical constants do.
+Averages of the parts in `costs` are kept for the spec itself, for its names, for them on data of the same decade of
+size, without the regularizer, and so on to all runs; the most special one that is known counts. Where nothing is known,
+typical constants do.
 """
 
 import hashlib
@@ -21,7 +22,8 @@ from rrmbench.folders import cache_root
 from rrmbench.numerics import kernel_folder
 
 MOST = 5000  # averages that the file keeps, the last used
-ALIKE = 3  # of the keys of a run: the same method on data of the same size; a black box says nothing of others
+ALIKE = 3  # of the keys of a run: the same method on the same kind of problem, on data of the same size
+SAME_LOSS = ALIKE + 1  # of the keys; a black box says nothing of other losses
 SEVERAL = 4.0
 VERSION = 2
 
@@ -32,7 +34,7 @@ class Expected:
 
     seconds, methods : {run id: wall-clock seconds, NaN if unknown}, {run id: name of the method}
     after : seconds of the extra runs that are expected to follow
-    measured : the fraction of the runs whose method was measured on this machine
+    measured : the fraction of the runs whose like was measured on this machine
     """
 
     seconds: dict
@@ -60,10 +62,11 @@ class Rates:
         return cls(cache_root() / f"rates-{machine}.json")
 
     def batch(self, specs, entries):
-        """[(wall-clock seconds, whether the method was measured here)] of specs on data of so many stored entries.
+        """[(wall-clock seconds, whether its like was measured here)] of specs on data of so many stored entries.
 
-        The first run of a method compiles its kernels, where they are not in their cache. NaN seconds where nothing
-        bounds them, or the number of entries is None.
+        Alike are runs of the method with the same loss and regularizer on data of the same decade of size. The first
+        run of a method compiles its kernels, where they are not in their cache. NaN seconds where nothing bounds them,
+        or the number of entries is None.
         """
         seen, found = set(), []
         for spec, size in zip(specs, entries, strict=True):
@@ -87,7 +90,7 @@ class Rates:
         keys = _keys(spec, entries)
         level = next((level for level, key in enumerate(keys) if key in self.costs), len(keys))
         cost = self.costs[keys[level]] if level < len(keys) else TYPICAL
-        measured = level < len(keys) - 1
+        measured = level < ALIKE
         passes = stop["passes"] * cost.share if "passes" in stop else cost.passes
         allowed = stop.get("seconds", math.inf)
         if cost.passes is None:  # a black box, whose calls together take several times its last one
@@ -95,7 +98,7 @@ class Rates:
         name = "cold" if cold else "fixed"
         fixed = getattr(cost, name)
         fixed = getattr(TYPICAL, name) if fixed is None else fixed
-        if "passes" not in stop and not measured:
+        if "passes" not in stop and level >= len(keys) - 1:
             return fixed + stop.get("seconds", math.nan), False
         work = min(cost.step * passes * entries, allowed)
         return fixed + work + cost.look * points(passes, **spec["trace"]) * entries, measured
@@ -121,7 +124,7 @@ class Rates:
         cost = cost_of(spec, entries, result, self._is_cold(kernels))
         if cost is not None:
             keys = _keys(spec, entries)
-            self._new.append((keys[:ALIKE] if cost.passes is None else keys, cost))
+            self._new.append((keys[:SAME_LOSS] if cost.passes is None else keys, cost))
             self.compiled[kernels] = self._compiled[kernels] = None
 
     def learn_reference(self, spec, needed):
@@ -161,6 +164,7 @@ def _keys(spec, entries):
     return (
         _short(whole),
         f"{method}, {dataset}, {loss}, {regularizer}",
+        f"{method}, {loss}, {regularizer}, {decade}",
         f"{method}, {loss}, {decade}",
         f"{solver}, {decade}",
         solver,

@@ -61,8 +61,8 @@ def _closing(plan, costs, references, jobs):
     unknown = "; some data are not here or some methods were never measured: their cost is unknown"
     yield f"{len(costs)} runs, about {_seconds(total)} of one core{at_once}{unknown if math.isnan(total) else ''}"
     basis = "all" if measured == len(costs) else f"{measured} of {len(costs)}" if measured else "none"
-    yield f"estimates: {basis} from rates measured on this machine" + (
-        "" if measured == len(costs) else f", {'the others' if measured else 'all'} from typical ones"
+    yield f"estimates: {basis} from runs of their kind on this machine" + (
+        "" if measured == len(costs) else f", {'the others' if measured else 'all'} from others and may be far off"
     )
     if references:
         count, seconds = references
