@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench import registry
 from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
@@ -123,7 +123,8 @@ def solve(
 
     Compilation is outside the clock: a few passes over a few rows come before it.
 
-    Raises RrmbenchError for unknown names, or if the problem lacks what the solver needs.
+    Raises RrmbenchError for unknown names, for rules that are no numbers greater than 0, or if the problem lacks what
+    the solver needs.
     """
     import pandas as pd
     from threadpoolctl import threadpool_limits
@@ -132,11 +133,15 @@ def solve(
         raise RrmbenchError(f"problem: found {type(problem).__name__}, needed is rrmbench.Problem(X, y, loss, ...)")
     if callable(solver):
         solver = solver.__name__
+    _check_rules(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds, every=every, growth=growth)
+    _check_seed(seed)
     for mapping in solver, reduction:
         registry.load_plugins_of(mapping)
     run = registry.build_solver(solver, reduction)
     if lacking := registry.lacking(run.needs, problem.traits):
-        raise RrmbenchError(f"the solver needs a problem that is {', '.join(sorted(lacking))}; try reduction='auto'")
+        helps = not registry.lacking(registry.build_solver(solver, "auto").needs, problem.traits)
+        hint = "; try reduction='auto'" if helps else ""
+        raise RrmbenchError(f"solver {run.name} needs a problem that is {', '.join(sorted(lacking))}{hint}")
     plain = not registry.lacking(registry.build_solver(solver).needs, problem.traits)
     if passes == seconds == np.inf and gap == relative_gap == -np.inf:
         passes = 100.0
@@ -159,6 +164,21 @@ def solve(
         problem=problem,
         spec={"solver": solver, "reduction": "none" if reduction == "auto" and plain else reduction, "seed": seed},
     )
+
+
+def _check_rules(**given: Any) -> None:
+    """Raise RrmbenchError where a rule is no number greater than 0, or growth less than 1; infinity is no rule."""
+    for name, value in given.items():
+        least = 1.0 if name == "growth" else np.nextafter(0.0, 1.0)
+        is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not is_number or not (value >= least or (value == -np.inf and name.endswith("gap"))):
+            allowed = "a number of at least 1" if name == "growth" else "a number greater than 0"
+            raise RrmbenchError(f"{name}: found {shown(value)}, allowed is {allowed}")
+
+
+def _check_seed(seed: Any) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise RrmbenchError(f"seed: found {shown(seed)}, allowed is a whole number from 0 to 2^63 - 1")
 
 
 def _shown(trace: Iterable[Row], name: str, stop: StopRule, progress: bool | None) -> Iterator[Row]:

@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -416,6 +416,15 @@ def name_in_file(kind, mapping, where):
     return real
 
 
+def _mapping(given, where):
+    """The mapping of a component, a new dict; RrmbenchError for what is neither a name nor a mapping with one."""
+    if isinstance(given, str):
+        return {"name": given}
+    if not (isinstance(given, Mapping) and isinstance(given.get("name"), str)):
+        raise RrmbenchError(f"{where}: found {shown(given)}, allowed is a name, or a mapping with a name")
+    return dict(given)
+
+
 def check_loaded(kind, mapping, where):
     """Raise RrmbenchError where the plug-in file of a mapping, `path`, was not loaded by whoever may."""
     path = mapping.get("path")
@@ -440,7 +449,7 @@ def from_mapping(kind, mapping, where=None, given=()):
     Imports nothing: raises RrmbenchError where the plug-in file `path` was not loaded by whoever may.
     """
     where = where or kind
-    mapping = {"name": mapping} if isinstance(mapping, str) else dict(mapping)
+    mapping = _mapping(mapping, where)
     check_loaded(kind, mapping, where)
     mapping.pop("path", None)
     mapping.pop(AROUND.get(kind), None)
@@ -456,7 +465,7 @@ def build_solver(solver_spec, reduction_spec="none"):
 
 def reduce_solver(solver, reduction_spec, where="reduction"):
     """Wrap a Solver in a reduction; `inside:` is applied first, so that the outer one sees a reduced solver."""
-    reduction_spec = {"name": reduction_spec} if isinstance(reduction_spec, str) else reduction_spec
+    reduction_spec = _mapping(reduction_spec, where)
     inside = reduction_spec.get("inside")
     if inside is not None:
         solver = reduce_solver(solver, inside, f"{where}.inside")

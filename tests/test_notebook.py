@@ -1,5 +1,8 @@
 """What notebooks call: solve, Solutions with their labels and predictions, figures, and whole experiments."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -164,3 +167,78 @@ def test_a_bar_shows_after_a_while_only_and_never_where_nobody_looks(monkeypatch
     assert list(notebook._shown(rows, "s", stop, True)) == rows
     assert [name for name, _ in made] == ["add_task", "start", *["update"] * 3, "stop"]
     assert made[-2][1]["completed"] == 2.0 and made[0][1]["total"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (name, bad)
+        for name in ("passes", "gap", "relative_gap", "seconds", "every")
+        for bad in (-1.0, 0, np.nan, "5", None)
+    ]
+    + [
+        ("growth", 0.5),
+        ("growth", np.nan),
+        ("seed", -1),
+        ("seed", 1.5),
+        ("seed", "a"),
+        ("seed", 2**64),
+        ("seed", True),
+    ],
+)
+def test_a_rule_or_a_seed_that_is_none_is_refused_before_anything_runs(name, value):
+    problem = rrmbench.Problem(np.eye(3), [0, 1, 1], "logistic", L2)
+    with pytest.raises(rrmbench.RrmbenchError, match=rf"^{name}: found .*, allowed is a"):
+        rrmbench.solve(problem, "svrg", **{name: value})
+
+
+def test_what_names_no_component_is_refused():
+    X, y = np.eye(3), [0, 1, 1]
+    for wrong in None, ["logistic"], 3, {"gamma": 1}:
+        with pytest.raises(rrmbench.RrmbenchError, match=r"^(loss|loss.name): "):
+            rrmbench.Problem(X, y, wrong, L2)
+    problem = rrmbench.Problem(X, y, "logistic", L2)
+    for wrong in None, ["fista", "gd"], 3, {"step_scale": 1}:
+        with pytest.raises(rrmbench.RrmbenchError, match=r"^solver: found "):
+            rrmbench.solve(problem, wrong)
+        with pytest.raises(rrmbench.RrmbenchError, match=r"^reduction: found "):
+            rrmbench.solve(problem, "fista", reduction=wrong)
+
+
+def test_auto_is_advised_where_it_helps():
+    problem = rrmbench.Problem(np.eye(3), [0, 1, 1], "logistic", {"name": "l1", "strength": 1e-3})
+    with pytest.raises(rrmbench.RrmbenchError, match="strongly_convex; try reduction='auto'"):
+        rrmbench.solve(problem, "prox_sdca", reduction="none")
+    problem = rrmbench.Problem(np.eye(3), [0, 1, 1], "logistic", L2)
+    for reduction in "auto", "none":
+        with pytest.raises(rrmbench.RrmbenchError, match=r"Squared$"):
+            rrmbench.solve(problem, "direct", reduction=reduction)
+
+
+def test_masked_entries_are_no_data():
+    X, y = np.eye(4), np.array([0, 1, 1, 0])
+    for masked in ([[True, *[False] * 3], *[[False] * 4] * 3], np.eye(4) > 0):
+        with pytest.raises(rrmbench.RrmbenchError, match=r"^X: found masked"):
+            rrmbench.Problem(np.ma.array(X, mask=masked), y, "logistic", L2)
+    with pytest.raises(rrmbench.RrmbenchError, match=r"^y: found masked"):
+        rrmbench.Problem(X, np.ma.array(y, mask=[1, 0, 0, 0]), "logistic", L2)
+    whole = rrmbench.Problem(np.ma.array(X), np.ma.array(y), "logistic", L2)
+    assert whole.primal(np.ones(4)) == rrmbench.Problem(X, y, "logistic", L2).primal(np.ones(4))
+
+
+def test_labels_are_named_as_they_were_given():
+    with pytest.raises(rrmbench.RrmbenchError, match=r"two label values, found a, b, c$"):
+        rrmbench.Problem(np.eye(3), ["a", "b", "c"], "hinge", L2)
+
+
+def test_a_script_runs_once_however_many_children_it_has(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import rrmbench\n"
+        "print('begun', flush=True)\n"
+        "asked = {'name': 'two', 'dataset': 'breast_cancer_sklearn', 'loss': 'logistic', 'solver': ['agd', 'gd'],\n"
+        "         'regularizer': {'name': 'l2', 'strength': 1e-3}, 'stop': {'passes': 3}, 'reference': False}\n"
+        "print(rrmbench.load_results(rrmbench.run(asked, 'results', quiet=True)).status.unique().tolist())\n"
+    )
+    ran = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (0, "begun\n['done']\n"), ran.stderr

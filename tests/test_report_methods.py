@@ -6,6 +6,7 @@ import stored
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rrmbench.report.compare import Side, compare
 from rrmbench.report.methods import Levels, standings
 from rrmbench.report.spreads import spread
 
@@ -83,3 +84,53 @@ def test_quartiles_are_those_of_numpy_where_they_are_finite_and_never_nan(values
     for name, share in (("low", 0.25), ("median", 0.5), ("high", 0.75)):
         assert np.isclose(getattr(cut, name), np.quantile(np.minimum(values, 1e12), share))
         assert np.isinf(getattr(found, name)) == (getattr(cut, name) > 2e9)
+
+
+def stopped_at(passes, solver="apcg", asked=None, reason="passes", **info):
+    """A Result whose gap falls to a hundredth on its last point, as where evaluation spends its passes there."""
+    columns = stored.trace(rate=0.25, passes=passes)
+    columns["dual"][-1] = columns["primal"][-1] - 0.01 * columns["gap"][-1]
+    columns["gap"] = columns["primal"] - columns["dual"]
+    spec = stored.spec(solver=solver) | {"stop": asked or {"passes": passes}}
+    return stored.result(spec, columns, reason=reason, **{"evaluation_passes": 5.0} | info)
+
+
+@pytest.mark.parametrize("passes", [20, 40])
+def test_what_is_known_at_the_end_only_is_a_bound_and_wins_nothing(tmp_path, passes):
+    runs = [stopped_at(passes), *rates("svrg", {0: 0.125}, passes=100)]
+    # gap = 2 exp(-passes/4) before the last point, a hundredth of it there
+    levels = Levels((2.0 * np.exp(-0.25 * (passes - 2)), 0.03 * np.exp(-0.25 * passes)))
+    (problem,) = standings(stored.experiment(tmp_path / "e", runs), levels).problems
+    apcg, svrg = problem.methods
+    assert [(at.count, at.at_end, at.is_bound) for at in apcg.reached] == [(1, 0, False), (1, 1, True)]
+    assert apcg.reached[1].passes.median == passes
+    assert not any(at.is_bound for at in svrg.reached)
+    assert apcg in problem.level_winners[0, "passes"] and apcg not in problem.level_winners[1, "passes"]
+
+
+def test_a_gap_that_ended_the_run_was_looked_for_all_along(tmp_path):
+    level = 2.0 * np.exp(-4.0)
+    for reason, asked in ("gap", {"gap": level}), ("relative_gap", {"relative_gap": level / 1.25}):
+        levels = Levels((level * (1.0 + 1e-12), 1e-2 * level))
+        run = stopped_at(16, asked=asked, reason=reason)
+        (method,) = standings(stored.experiment(tmp_path / reason, [run]), levels).methods
+        assert [at.at_end for at in method.reached] == [0, 1]
+
+
+def test_no_bound_without_passes_of_evaluation_and_none_of_a_suboptimality(tmp_path):
+    experiment = stored.experiment(tmp_path / "a", [stopped_at(20, evaluation_passes=0.0)])
+    assert not any(at.at_end for at in standings(experiment).methods[0].reached)
+    experiment = stored.experiment(tmp_path / "b", [stopped_at(20)], width=1e-9)
+    levels = Levels((np.exp(-5.0) * (1 + 1e-9),), "suboptimality")
+    (reached,) = standings(experiment, levels).methods[0].reached
+    assert (reached.count, reached.at_end) == (1, 0)
+
+
+def test_a_comparison_makes_no_ratio_of_bounds(tmp_path):
+    folders = [stored.experiment(tmp_path / name, [stopped_at(20)]).directory for name in "ab"]
+    between = 0.02 * np.exp(-5.0) * 2.0  # met at the last point only
+    found = compare(Side(folders[0]), Side(folders[1]), Levels((2.0 * np.exp(-4.0), between)))
+    assert [(one.both, one.at_end) for one in found.outcomes] == [(1, 0), (1, 1)]
+    assert found.outcomes[1].ratios["passes"] is None and found.outcomes[0].ratios["passes"].estimate == 1.0
+    bounds = compare(Side(folders[0]), Side(folders[1]), Levels((between,)))
+    assert "1 of them without a ratio" in " ".join(bounds.sentences)

@@ -7,9 +7,10 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import forkserver, resource_tracker
+from types import ModuleType
 
 GRACE = 2.0  # seconds in which a child that has closed its pipe may end by itself
 PATIENCE = 30.0  # seconds in which the fork server must have made a child
@@ -111,7 +112,8 @@ class Children:
 
         def start():
             try:
-                process.start()
+                with _without_main():
+                    process.start()
             except BaseException as error:
                 failure.append(error)
 
@@ -185,6 +187,17 @@ class _Count:
     def __exit__(self, *error):
         with self.lock:
             del self.active[id(self.outcome)]
+
+
+@contextmanager
+def _without_main():
+    """Children run the code of this package: the caller's script, which each would execute anew, is kept from them."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _start_fork_server():

@@ -60,6 +60,8 @@ class CSR:
         """Return the operator of a dense array or any scipy sparse matrix; RrmbenchError if it is no finite matrix."""
         from scipy.sparse import csr_array, issparse
 
+        if np.ma.is_masked(X):
+            raise RrmbenchError("X: found masked entries, needed are numbers")
         X = X if issparse(X) else np.asarray(X)
         if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
             found = f"{X.dtype} of the shape {X.shape}"

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
@@ -71,8 +71,12 @@ class Problem:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        for mapping in self.loss, self.regularizer:
-            load_plugins_of(mapping)
+        for kind in "loss", "regularizer":
+            given = getattr(self, kind)
+            if not (isinstance(given, str | dict) or hasattr(given, "value") or hasattr(given, "value_row")):
+                allowed = f"a name, a mapping with a name, or a {kind}"
+                raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
+            load_plugins_of(given)
         if isinstance(self.loss, str | dict):
             loss, mu = build_loss(self.loss)
             put("loss", loss)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, listed
 from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.samples import is_entropic, takes_bias
@@ -23,9 +23,13 @@ def given_labels(y, loss):
     every row. Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many.
     """
     mode = labels.mode_of(needs_of("loss", type(loss)))
+    if np.ma.is_masked(y):
+        raise RrmbenchError("y: found masked entries, needed are labels")
     y, classes = np.asarray(y), None
     if mode in ("binary", "classes") or (mode == "targets" and y.ndim == 1):
         classes, numbers = _classes(y)
+        if mode == "binary" and numbers is not None and len(classes) != 2:
+            raise RrmbenchError(f"y: a binary loss needs two label values, found {listed(classes.tolist())}")
         y = y if numbers is None else numbers
     if y.dtype.kind not in "biuf":
         raise RrmbenchError(f"y: found an array of {y.dtype}, needed are numbers")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.bench.rules import StopRule
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.report import naming
 from rrmbench.report.results import LEVELS, StoredRun, points_to
@@ -28,10 +29,27 @@ class Levels:
 
         quantity : another one than that of the levels, for runs that have no certificate
         """
-        values = self.values
+        return points_to(run.column(quantity or self.quantity), self._of(run))
+
+    def only_at_end(self, run: StoredRun, points: list[int | None], quantity: str | None = None) -> list[bool]:
+        """Return, for each of the `points`, whether it says when the run had ended, and not when it was there.
+
+        On the last point evaluation spends most of its passes, so its gap may be far below that of the point before,
+        which depends on where the run was told to stop. A gap that ended the run was looked for all along.
+        """
+        looked_for = np.inf
+        if run.result.reason in ("gap", "relative_gap"):
+            looked_for = StopRule(**run.result.spec["stop"]).wanted_gap(run.column("primal")[0])
+        helped = (quantity or self.quantity) == "gap" and run.result.info.get("evaluation_passes", 0.0) > 0.0
+        last = run.result.points - 1
+        values = zip(points, self._of(run), strict=True)
+        return [helped and point is not None and 0 < point == last and value < looked_for for point, value in values]
+
+    def _of(self, run):
+        """The values for this run."""
         if self.relative and run.result.points:
-            values = tuple(value * abs(run.column("primal")[0]) for value in values)
-        return points_to(run.column(quantity or self.quantity), values)
+            return tuple(value * abs(run.column("primal")[0]) for value in self.values)
+        return self.values
 
     @property
     def name(self) -> str:

@@ -27,15 +27,22 @@ COSTS = ("passes", "work", "seconds")
 class Reached:
     """What a method spends until it reaches a level. `count` of its `runs` come there; the others count as inf.
 
+    at_end : how many of `count` are known to be there only when they had ended, see `Levels.only_at_end`
     passes, work, seconds : Spreads over all runs; NaN passes and work for black boxes, which count none
     """
 
     level: float
     count: int
     runs: int
+    at_end: int
     passes: Spread
     work: Spread
     seconds: Spread
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the medians are only upper bounds of what the level costs."""
+        return 0 < self.count <= 2 * self.at_end
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +78,18 @@ class Method:
     def reached(self) -> tuple[Reached, ...]:
         """What each level costs."""
         points = [self.levels.points(run, self.quantity) for run in self.runs]
-        rows = zip(self.levels.values, zip(*points, strict=True), strict=True)
-        return tuple(self._reached(level, at) for level, at in rows)
+        late = [self.levels.only_at_end(run, at, self.quantity) for run, at in zip(self.runs, points, strict=True)]
+        rows = zip(self.levels.values, zip(*points, strict=True), zip(*late, strict=True), strict=True)
+        return tuple(self._reached(level, at, sum(late)) for level, at, late in rows)
 
-    def _reached(self, level, at):
+    def _reached(self, level, at, at_end):
         costs = {
             name: spread([np.inf if i is None else run.column(name)[i] for run, i in zip(self.runs, at, strict=True)])
             for name in COSTS
         }
         if not self.counts_passes:
             costs |= dict.fromkeys(("passes", "work"), spread([np.nan]))
-        return Reached(level, sum(i is not None for i in at), len(self.runs), **costs)
+        return Reached(level, sum(i is not None for i in at), len(self.runs), at_end, **costs)
 
     @cached_property
     def counts_passes(self) -> bool:
@@ -152,7 +160,11 @@ class ProblemMethods:
         """{(number of the level, "passes" or "seconds"): the methods that need least}."""
         count = max((len(method.reached) for method in self.methods), default=0)
         return {
-            (k, cost): self.winners(lambda method, k=k, cost=cost: getattr(method.reached[k], cost).median)
+            (k, cost): self.winners(
+                lambda method, k=k, cost=cost: (
+                    np.inf if method.reached[k].is_bound else getattr(method.reached[k], cost).median
+                )
+            )
             for k in range(count)
             for cost in ("passes", "seconds")
         }

@@ -78,7 +78,8 @@ def _tuned(choice):
 
 def _level(reached):
     costs = {name: _spread(getattr(reached, name)) for name in COSTS}
-    return {"level": reached.level, "count": reached.count, "runs": reached.runs, **costs}
+    counts = {name: getattr(reached, name) for name in ("level", "count", "runs", "at_end")}
+    return counts | costs
 
 
 def _spread(spread):

@@ -41,6 +41,7 @@ def _tabular(standings):
     lines = [
         f"% {_comment(standings)}",
         f"% passes, below them seconds, until the {of}{relative} is at most ...: medians over seeds; bold is the least",
+        "% \\le: what was known when the run had ended, and may have been there long before",
         f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
         r"\toprule",
         " & ".join(columns) + r" \\",
@@ -69,7 +70,8 @@ def _rows(problem, method):
 def _cell(problem, method, k, cost, form):
     value = getattr(method.reached[k], cost).median
     if np.isfinite(value):
-        return _bold(form(value), method in problem.level_winners[k, cost])
+        bound = r"$\le$" * method.reached[k].is_bound
+        return bound + _bold(form(value), method in problem.level_winners[k, cost])
     return "--" if cost == "passes" and not np.isnan(value) else ""
 
 

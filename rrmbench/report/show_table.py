@@ -10,6 +10,7 @@ _LEAST_NAME = 6
 _BETWEEN = 2  # characters from column to column
 _UNITS = "s", "ms"
 _WINNER = "»", ">"  # and what stands for it where the terminal has ASCII only
+_AT_MOST = "≤", "<"
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class _Table:
         kept = self._kept(options.max_width)
         columns = self._fitted(kept, options.max_width)
         for number, (heading, rows) in enumerate(self.sections):
-            made = self._part(kept, columns, rows, _WINNER[options.ascii_only], heads=number == 0)
+            made = self._part(kept, columns, rows, options.ascii_only, heads=number == 0)
             if number == 0 and heading:  # under the heads of the columns, which stand once, and as wide as the table
-                yield self._part(kept, columns, [], "", heads=True)
+                yield self._part(kept, columns, [], options.ascii_only, heads=True)
                 made.show_header = False
             yield from ([Text("")] if number else [])
             yield from ([Text(heading, style="bold")] if heading else [])
@@ -90,7 +91,7 @@ class _Table:
         left = width - sum(wide + _BETWEEN for _, wide in shown)
         return [(heads[0], min(name, max(left, _LEAST_NAME))), *shown]
 
-    def _part(self, kept, columns, rows, winner, heads):
+    def _part(self, kept, columns, rows, ascii_only, heads):
         from rich import box
         from rich.table import Table
         from rich.text import Text
@@ -101,7 +102,7 @@ class _Table:
             right = {"justify": "right", "no_wrap": True, "min_width": width} if number > 1 else {"overflow": "fold"}
             made.add_column("\n".join(head), width=width, **right)
         for row in rows:
-            made.add_row(*(Text("\n").join(_text(line, winner) for line in cell) for cell in row.cells(kept)))
+            made.add_row(*(Text("\n").join(_text(line, ascii_only) for line in cell) for cell in row.cells(kept)))
         return made
 
     def _legend(self, kept, options):
@@ -112,6 +113,8 @@ class _Table:
         parts += ["median over seeds, a..b its quartiles"] * any(row.several for row in rows)
         parts += ["k of n: only k seeds come there"] * any(row.partial for row in rows)
         parts += [f"{_WINNER[options.ascii_only]} is the least"] * any(row.wins for row in rows)
+        bound = f"{_AT_MOST[options.ascii_only]}: known when the run had ended, it may have been there long before"
+        parts += [bound] * any(row.bounds for row in rows)
         yield "; ".join(parts)
         left = [text for k, text in enumerate(self.levels.texts) if k not in kept]
         if left:
@@ -122,10 +125,13 @@ class _Table:
             )
 
 
-def _text(line, winner):
+def _text(line, ascii_only):
     from rich.text import Text
 
-    return Text(line.text.replace(_WINNER[0], winner) if line.style == "bold" else line.text, line.style)
+    text = line.text
+    for mark in (_WINNER,) * (line.style == "bold") + (_AT_MOST,):
+        text = text.replace(mark[0], mark[ascii_only])
+    return Text(text, line.style)
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,7 @@ class _Row:
     levels: list
     several: bool
     wins: bool
+    bounds: bool
 
     def cells(self, kept):
         """All cells, of the levels those numbered in `kept`; what any of these has a line for, all leave a line for."""
@@ -171,7 +178,8 @@ def _row(method, wins_gap, wins, per_run, seeded):
     elif several:
         name.append(Line(f"  {len(method.runs)} seeds", "dim"))
     levels = [_reached(one, {cost for at, cost in wins if at == k}) for k, one in enumerate(method.reached)]
-    return _Row([name, _status(method), _gap(method, wins_gap)], levels, several, wins_gap or bool(wins))
+    bounds = any(one.is_bound for one in method.reached)
+    return _Row([name, _status(method), _gap(method, wins_gap)], levels, several, wins_gap or bool(wins), bounds)
 
 
 def _status(method):
@@ -222,8 +230,9 @@ def _reached(reached, wins):
     if not np.isfinite(reached.seconds.median):
         return *_NEVER[:4], count
     passes, time = reached.passes, reached.seconds
-    above = None if np.isnan(passes.median) else _marked(f"{passes.median:.4g}", "passes" in wins)
-    below = _marked(seconds(time.median), "seconds" in wins)
+    bound = _AT_MOST[0] * reached.is_bound
+    above = None if np.isnan(passes.median) else _marked(f"{bound}{passes.median:.4g}", "passes" in wins)
+    below = _marked(bound + seconds(time.median), "seconds" in wins)
     return above, _range(passes, lambda value: f"{value:.3g}"), below, _range(time, seconds), count
 
 

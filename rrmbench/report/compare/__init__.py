@@ -60,8 +60,11 @@ def _methods(pairing, levels):
 def _none(found, levels):
     """The sentence where no level has a pair of which both sides come there."""
     loosest = found[0]
-    if loosest.both:
+    if loosest.at_start:
         return f"both sides are at {levels.name} {naming.short(loosest.level)} before any work: no ratio"
+    late = next((one for one in reversed(found) if one.at_end), None)
+    if late:
+        return f"no ratio: {verdicts.reach(late, levels.name)}"
     told = next((one for one in reversed(found) if one.only_a + one.only_b), loosest)
     return f"no level is reached by both sides of a pair; {verdicts.reach(told, levels.name)}"
 

@@ -16,6 +16,7 @@ class Outcome:
     """One level. The pairs are counted by who comes to it: both, one side only, or neither.
 
     at_start : those of `both` where a side is there before any work, which has no ratio
+    at_end : those where a side is known to be there only when it had ended (`Levels.only_at_end`), likewise
     grain : the share of the passes (else seconds) that lies between the trace point of the level and the one before, in
         the median over pairs, of the side that is coarser
     ratios : {"passes": Ratio, "work": Ratio, "seconds": Ratio} of the others of `both`; None where nothing is counted
@@ -27,6 +28,7 @@ class Outcome:
     only_b: int
     neither: int
     at_start: int
+    at_end: int = 0
     ratios: dict[str, Ratio | None] = field(default_factory=dict)
     grain: float = 0.0
 
@@ -34,30 +36,43 @@ class Outcome:
     def pairs(self) -> int:
         return self.both + self.only_a + self.only_b + self.neither
 
+    @property
+    def measured(self) -> int:
+        """The pairs that have a ratio."""
+        return self.both - self.at_start - self.at_end
+
 
 def outcomes(pairs: Sequence[Pair], levels: Levels) -> list[Outcome]:
     """Return the Outcome of each level, the loosest first."""
     points = [(levels.points(pair.a), levels.points(pair.b)) for pair in pairs]
+    late = [
+        np.logical_or(levels.only_at_end(pair.a, a), levels.only_at_end(pair.b, b))
+        for pair, (a, b) in zip(pairs, points, strict=True)
+    ]
     over = basis([pair.case for pair in pairs])
-    return [_outcome(level, pairs, [(a[k], b[k]) for a, b in points], over) for k, level in enumerate(levels.values)]
+    return [
+        _outcome(level, pairs, [(a[k], b[k]) for a, b in points], [one[k] for one in late], over)
+        for k, level in enumerate(levels.values)
+    ]
 
 
 def telling(found: Sequence[Outcome]) -> Outcome | None:
     """Return the tightest level with a ratio of half as many pairs as any level has, or None."""
-    most = max((one.both - one.at_start for one in found), default=0)
-    tight = [one for one in found if one.both - one.at_start >= max(most / 2.0, 1.0)]
+    most = max((one.measured for one in found), default=0)
+    tight = [one for one in found if one.measured >= max(most / 2.0, 1.0)]
     return tight[-1] if tight else None
 
 
-def _outcome(level, pairs, at, over):
-    both = [(pair, i, j) for pair, (i, j) in zip(pairs, at, strict=True) if i is not None and j is not None]
+def _outcome(level, pairs, at, late, over):
+    both = [(*one, *ij) for *one, ij in zip(pairs, late, at, strict=True) if None not in ij]
     only_a = sum(i is not None and j is None for i, j in at)
     only_b = sum(i is None and j is not None for i, j in at)
-    working = [(pair, i, j) for pair, i, j in both if i > 0 and j > 0]
+    begun = [(pair, late, i, j) for pair, late, i, j in both if i > 0 and j > 0]
+    working = [(pair, i, j) for pair, late, i, j in begun if not late]
     ratios = {cost: _ratio(cost, working, over) for cost in COSTS}
     neither = len(at) - len(both) - only_a - only_b
-    at_start = len(both) - len(working)
-    return Outcome(level, len(both), only_a, only_b, neither, at_start, ratios, _grain(working))
+    without = {"at_start": len(both) - len(begun), "at_end": len(begun) - len(working)}
+    return Outcome(level, len(both), only_a, only_b, neither, **without, ratios=ratios, grain=_grain(working))
 
 
 def _grain(working):

@@ -108,7 +108,8 @@ def as_text(comparison):
 
 def _outcome(one):
     counts = {
-        name: getattr(one, name) for name in ("level", "both", "only_a", "only_b", "neither", "at_start", "grain")
+        name: getattr(one, name)
+        for name in ("level", "both", "only_a", "only_b", "neither", "at_start", "at_end", "grain")
     }
     return counts | {"ratios": {cost: found and _parts(found) for cost, found in one.ratios.items()}}
 

@@ -29,8 +29,8 @@ def verdict(outcome, cost, of="gap"):
 
 
 def reach(outcome, of="gap"):
-    """Return the sentence on the pairs in which not both sides come to the level, or None."""
-    if not outcome.only_a + outcome.only_b + outcome.neither:
+    """Return the sentence on the pairs that have no ratio at the level, or None where all have one."""
+    if outcome.both == outcome.pairs and not outcome.at_end:
         return None
     parts = [
         f"{who} in {count}"
@@ -44,7 +44,11 @@ def reach(outcome, of="gap"):
     ]
     text = f"{of} {naming.short(outcome.level)} is reached by {', by '.join(parts)} of {outcome.pairs} pairs"
     partial = "; the ratio is of the pairs that both reach, and so leaves out where they differ most"
-    return text + partial * bool(outcome.both and outcome.only_a + outcome.only_b)
+    at_end = (
+        f"; {outcome.at_end} of them without a ratio: a last point, on which evaluation spends most of its passes, "
+        "does not tell when the run was there (--y suboptimality does)"
+    )
+    return text + partial * bool(outcome.both and outcome.only_a + outcome.only_b) + at_end * bool(outcome.at_end)
 
 
 def method(found):

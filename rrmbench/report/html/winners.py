@@ -59,7 +59,7 @@ def _cell(at, best):
         "share": "" if at.count == at.runs else f"{at.count} of {at.runs}",
         "costs": [
             {
-                "text": _number(spread.median, ".3g", COSTS[cost]),
+                "text": "≤ " * at.is_bound + _number(spread.median, ".3g", COSTS[cost]),
                 "spread": f"{_number(spread.low, '.3g')} to {_number(spread.high, '.3g')}" if at.runs > 1 else "",
                 "best": best[cost],
             }
