@@ -131,3 +131,11 @@ def test_tuning_compares_runs_of_one_rule(tmp_path):
     assert [choice.values for choice in found] == [{"solver.step_scale": 2.0}] * 2
     assert ["stop.passes=10" in choice.text for choice in found] == [True, False]
     assert np.all([len(choice.trials) == 1 for choice in found])
+
+
+def test_a_variant_that_one_run_has_is_not_named_like_the_default(tmp_path):
+    given = [{"sigma": 1e-4}, {"sigma": 1e-5}, {"eps": 1e-3}, {}]
+    runs = [stored.result(stored.spec(reduction="regularize", **one), stored.trace()) for one in given]
+    stored.experiment(tmp_path / "e", runs)
+    labels = [label for label, _ in curves(tmp_path / "e")]
+    assert labels == ["regularize", "regularize eps=1e-3", "regularize σ=1e-4", "regularize σ=1e-5"]
