@@ -368,3 +368,16 @@ def test_results_are_the_same_with_two_at_a_time_verified_and_say_what_they_cost
         assert a.trace["gap"][-1] < 0.5 * a.trace["gap"][-2]
     verified = lab.cli("verify", one)
     assert verified.code == 0, verified.out
+
+
+@pytest.mark.parametrize(("loss", "y"), [("squared", X @ np.ones(8) + 3.0), ("hinge", SIGNS)])
+@pytest.mark.parametrize("solver", ["fobos", "subgradient", "fista"])
+def test_a_free_bias_beside_a_squared_norm_gets_better_bounds(loss, y, solver):
+    ones = np.ones((len(y), 1))
+    problem = Problem(np.hstack([X, ones]), y, loss, {"name": "l2", "strength": 1e-2}, free_bias=True)
+    assert polishing.methods_for(problem, 50.0)
+    _, best = traced(problem, "pdprox_restarted", relative_gap=1e-10, passes=20000)
+    reduction = "auto" if solver == "fista" else "none"
+    _, rows = traced(problem, solver, reduction, passes=30)
+    distance = rows[-1]["primal"] - best[-1]["dual"]
+    assert -1e-12 <= distance and rows[-1]["gap"] <= 10.0 * distance + 1e-9

@@ -248,3 +248,19 @@ def test_tasks_have_no_minimized_bias(lab):
     ran = lab.cli("validate", lab.config(dataset={"path": "toy.txt", "tasks": "qid", "bias": "minimized"}))
     assert ran.code == 2
     assert "found 'minimized', with 'tasks' allowed are 'none' and 'regularized'" in " ".join(ran.err.split())
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+@pytest.mark.parametrize("offset", [1e3, 1e4])
+def test_labels_far_from_zero_do_not_raise_a_bound(loss, offset):
+    """The bias takes an offset of the labels, so that P* stays; sum b = 0 has to hold to rounding for D to stay too."""
+    rng = np.random.default_rng(17)
+    X = rng.normal(size=(20, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=20)
+    near, far = (Problem(X, labels, loss, L2_SVM, minimized_bias=True) for labels in (y, y + offset))
+    optimum = solve(near, "apcg_bias", gap=1e-12, passes=2000)
+    found = solve(far, "apcg_bias", gap=1e-11, passes=300)
+    rounding = 1e-14 * offset
+    assert far.dual_value(found.b) <= near.primal(optimum.w) + rounding
+    assert far.dual_value(found.b * (1.0 + 5e-13 * np.sign(found.b))) <= near.primal(optimum.w) + rounding
+    assert found.gap >= far.primal(found.w) - near.primal(optimum.w) - rounding

@@ -10,6 +10,7 @@ from lab import make_lab  # noqa: F401, a fixture
 from lab import rows as libsvm_rows
 
 from rrmbench import Problem, solve
+from rrmbench.errors import RrmbenchError
 from rrmbench.problem.operators import CSR, Flattened
 
 N, D = 30, 5
@@ -220,3 +221,9 @@ def test_a_file_of_any_parameter_is_found_beside_the_configuration(lab, monkeypa
     weights.write_text("0.01 0.03")  # its content is part of what a run is
     assert lab.run(config).code == 0
     assert len(lab.files()) == 2
+
+
+def test_a_free_bias_needs_a_constant_last_column():
+    X, y = np.random.default_rng(0).normal(size=(10, 3)), np.arange(10.0)
+    with pytest.raises(RrmbenchError, match="with a free bias it must be constant"):
+        Problem(X, y, "squared", {"name": "l2", "strength": 1.0}, free_bias=True)

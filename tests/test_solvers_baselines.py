@@ -155,7 +155,8 @@ def test_losses_on_several_outputs_and_on_all_samples(solver):
     classes = Problem(X, np.arange(30.0) % 3, "max_of_hinge", ELASTIC)
     targets = Problem(X, np.random.default_rng(0).normal(size=(30, 2)), "l2_multi", {"name": "l21", "strength": 0.05})
     budget = Problem(X, np.sign(z), {"name": "hinge", "budget": 20.0}, {"name": "l1", "strength": 0.01})
-    free = Problem(X, np.sign(z), "hinge", {"name": "l1", "strength": 0.01}, free_bias=True)
+    with_ones = np.column_stack([X, np.ones(30)])
+    free = Problem(with_ones, np.sign(z), "hinge", {"name": "l1", "strength": 0.01}, free_bias=True)
     for p in classes, targets, budget, free:
         first = p.primal(np.zeros(p.shape))
         its = list(islice(steps(solver, p), 300))

@@ -28,7 +28,7 @@ def suspects(loss, regularizer):
 
 def has_no_bound(problem):
     """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
-    return "Zero" in problem.traits and problem.strong_convexity == 0.0
+    return "Zero" in problem.traits and problem.l2 + problem.kappa == 0.0
 
 
 class Certifier:

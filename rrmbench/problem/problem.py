@@ -87,8 +87,9 @@ class Problem:
             y, classes = given_labels(self.y, self.loss)
             put("y", y)
             put("classes", classes)
-        if not hasattr(self.X, "forward"):
-            put("X", CSR.of(self.X, self._outputs()))
+        rows = None if hasattr(self.X, "forward") else CSR.of(self.X, self._outputs())
+        if rows is not None:
+            put("X", rows)
         if hasattr(self.loss, "operator") and not hasattr(self.X, "of_loss"):
             put("X", self.loss.operator(self.X, self.y))
         if isinstance(self.regularizer, str | dict):
@@ -105,6 +106,9 @@ class Problem:
             raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
         if self.minimized_bias and self.weights is not None:
             raise RrmbenchError("found weights and minimized_bias, allowed is one of them")
+        if self.free_bias and rows is not None and np.ptp(last := rows.columns()[:, [-1]].toarray()) > 0.0:
+            found = f"a last column from {last.min():g} to {last.max():g}"
+            raise RrmbenchError(f"X: found {found}, with a free bias it must be constant")
         losses = Shifted(self.loss, self.X, self.y) if self.minimized_bias else None
         put("losses", losses or over_samples(self.loss, self.X, self.y, self.weights))
         put("regularization", over_coordinates(self.regularizer))

@@ -94,7 +94,7 @@ class Shifted(Scalar):
         return float(min(2.0 * G * min(U, V), squares)) / (2.0 * n)
 
     def balanced(self, b):
-        return b if sums_to_zero(b) else balanced(b)
+        return balanced(b)  # also of what counts as zero: a bias of 1e3 makes a thousand times of it in D
 
 
 def sums_to_zero(b):
