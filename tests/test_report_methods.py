@@ -115,6 +115,7 @@ def test_a_gap_that_ended_the_run_was_looked_for_all_along(tmp_path):
         run = stopped_at(16, asked=asked, reason=reason)
         (method,) = standings(stored.experiment(tmp_path / reason, [run]), levels).methods
         assert [at.at_end for at in method.reached] == [0, 1]
+        assert ["≤" * at.is_bound for at in method.reached] == ["", "≤"]
 
 
 def test_no_bound_without_passes_of_evaluation_and_none_of_a_suboptimality(tmp_path):

@@ -43,7 +43,9 @@ class Levels:
         helped = (quantity or self.quantity) == "gap" and run.result.info.get("evaluation_passes", 0.0) > 0.0
         last = run.result.points - 1
         values = zip(points, self._of(run), strict=True)
-        return [helped and point is not None and 0 < point == last and value < looked_for for point, value in values]
+        return [
+            helped and point is not None and 0 < point == last and bool(value < looked_for) for point, value in values
+        ]
 
     def _of(self, run):
         """The values for this run."""
