@@ -135,3 +135,10 @@ def test_a_comparison_makes_no_ratio_of_bounds(tmp_path):
     assert found.outcomes[1].ratios["passes"] is None and found.outcomes[0].ratios["passes"].estimate == 1.0
     bounds = compare(Side(folders[0]), Side(folders[1]), Levels((between,)))
     assert "1 of them without a ratio" in " ".join(bounds.sentences)
+
+
+@pytest.mark.parametrize("stop", [{"passes": 20}, {"else": 1.0}, {"gap": 1e-9, "else": 1.0}])
+def test_rules_that_are_missing_or_unknown_end_no_reader(tmp_path, stop):
+    run = stopped_at(20, asked=stop, reason="gap")
+    (method,) = standings(stored.experiment(tmp_path / "e", [run])).methods
+    assert len(method.reached) == len(Levels().values)

@@ -10,6 +10,7 @@ from rrmbench.report import naming
 from rrmbench.report.results import LEVELS, StoredRun, points_to
 
 QUANTITIES = ("gap", "suboptimality")
+RULES = "gap", "relative_gap"  # that end a run by its gap
 MOST = 50  # levels
 
 
@@ -38,8 +39,10 @@ class Levels:
         which depends on where the run was told to stop. A gap that ended the run was looked for all along.
         """
         looked_for = np.inf
-        if run.result.reason in ("gap", "relative_gap"):
-            looked_for = StopRule(**run.result.spec["stop"]).wanted_gap(run.column("primal")[0])
+        if run.result.reason in RULES and run.result.points:
+            rules = run.result.spec.get("stop", {})
+            of_gaps = StopRule(**{rule: rules[rule] for rule in RULES if rule in rules})
+            looked_for = of_gaps.wanted_gap(run.column("primal")[0])
         helped = (quantity or self.quantity) == "gap" and run.result.info.get("evaluation_passes", 0.0) > 0.0
         last = run.result.points - 1
         values = zip(points, self._of(run), strict=True)
