@@ -28,6 +28,7 @@ from importlib.machinery import (
 )
 from pathlib import Path
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.folders import cache_root
 from rrmbench.numerics import kernel_folder
 from rrmbench.syntax import PACKAGE, Module, module_of
@@ -40,9 +41,13 @@ unforeseen = set()  # files that plug-ins have imported though their text does n
 
 
 def digest(*files):
-    """Return 16 hex digits of the sha256 of the files' code: syntax trees without docstrings, of others all bytes."""
-    parts = sorted(_read(file, stamp([file])).digest for file in map(Path, files))
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+    """Return 16 hex digits of the sha256 of the names and code of files, wherever these lie.
+
+    The code is the syntax tree without docstrings, of files of other languages all bytes.
+    """
+    named = sorted((file.relative_to(package_of(file).parent).as_posix(), file) for file in map(Path, files))
+    parts = [(name, _read(file, stamp(file)).digest) for name, file in named]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 @cache
@@ -54,10 +59,15 @@ def _read(file, _stamp):
     return module_of(source)
 
 
-def stamp(files):
-    """What tells, at the cost of a look at their directory entries, whether files have changed since."""
-    stats = [os.stat(file) for file in files]
-    return tuple((s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino) for s in stats)
+def stamp(file):
+    """What tells, at the cost of a look at its directory entry, whether a file has changed since."""
+    s = os.stat(file)
+    return s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino
+
+
+def stamps(files):
+    """{file: its `stamp`} of files."""
+    return {file: stamp(file) for file in files}
 
 
 def imported_by(load, plugin):
@@ -85,10 +95,55 @@ def imported_by(load, plugin):
         builtins.__import__, importlib.import_module = statement, function
     parts = [name.split(".") for name in asked]  # an import of a.b executes a, too
     asked = {".".join(words[:end]) for words in parts for end in range(1, len(words) + 1)}
-    modules = [sys.modules[name] for name in (asked | set(sys.modules) - before) & set(sys.modules)]
-    files = {_file_of(module.__file__) for module in modules if getattr(module, "__file__", None)}
-    local = {file for file in files if PACKAGE not in file.parents and is_local(file, plugin)}
+    files = files_of_modules((asked | set(sys.modules) - before) & set(sys.modules))
+    local = {file for file in files if _is_plugins(file, [plugin])}
     return {*sources_of(*local)} if local else set()
+
+
+def files_of_modules(names):
+    """The files that modules in memory were read from, as a set."""
+    origins = [getattr(sys.modules[name], "__file__", None) for name in names]
+    return {_file_of(origin) for origin in origins if origin}
+
+
+def _is_plugins(file, plugins):
+    """Whether a file is code of one of the files of `plugins`, or of theirs."""
+    return PACKAGE not in file.parents and any(is_local(file, start) for start in plugins)
+
+
+class OtherCode(RrmbenchError):
+    """A process runs other code than the digest was taken of that names its results."""
+
+
+def check_unchanged(kept):
+    """Raise OtherCode where a file is not as it was; `kept` are the `stamps` of then."""
+    for file, then in kept.items():
+        if not _unchanged({file: then}):
+            raise OtherCode(f"{file} has changed since the command was started; start it again")
+
+
+def check_loaded(files):
+    """Raise OtherCode where a file of plug-ins has changed since this process imported it."""
+    for file in files:
+        if _loaded.get(file, digest(file)) != digest(file):
+            raise OtherCode(f"{file} has changed since this process imported it; start it again")
+
+
+def check_imports(before, kept):
+    """Raise OtherCode where a module that was imported since is not of the code that a digest was taken of.
+
+    before : the names of the modules that were in memory
+    kept : the `stamps` of the digest's files, as they were then
+    """
+    late = files_of_modules(set(sys.modules) - before)
+    check_unchanged({file: kept[file] for file in late & kept.keys()})
+    plugins = [file for file in kept if PACKAGE not in file.parents]
+    for file in sorted(late - kept.keys()):
+        if _is_plugins(file, plugins):
+            raise OtherCode(
+                f"{file} is imported inside a function, in a way that cannot be read from the text: results would not "
+                "tell of that code; import it at the top of the plug-in"
+            )
 
 
 def bindings():
@@ -116,9 +171,18 @@ def mathematics_files():
     return sources_of(EVERY_PROBLEM[0], *components)
 
 
-@cache
 def sources_of(*files):
     """`files` and all local files that they import, directly or not, as a sorted tuple."""
+    known = _sources.get(files)
+    if known is None or not _unchanged(known):
+        known = _sources[files] = stamps(_sources_of(files))
+    return tuple(known)
+
+
+_sources = {}  # files: the stamps of what they import
+
+
+def _sources_of(files):
     importlib.invalidate_caches()
     starts = [Path(file).resolve() for file in files]
     starts += [folder / "__init__.py" for file in starts for folder in file.parents if PACKAGE in folder.parents]
@@ -136,7 +200,7 @@ def _imported(file, start):
     if file.suffix != ".py":
         return []
     if PACKAGE in start.parents:
-        return _imported_in_package(file, stamp([file]))
+        return _imported_in_package(file, stamp(file))
     return _found(file, start, [*sys.path, package_of(start).parent, start.parent])
 
 
@@ -147,7 +211,7 @@ def _imported_in_package(file, _stamp):
 
 def _found(file, start, folders):
     files = set()
-    for level, name in _read(file, stamp([file])).imports:
+    for level, name in _read(file, stamp(file)).imports:
         files.update(_files_of(name, [file.parents[level - 1]] if 0 < level <= len(file.parents) else folders))
     files.discard(PACKAGE / "__init__.py")  # the version and public names, nothing that computes
     return [f for f in files if is_local(f, start)]
@@ -155,7 +219,7 @@ def _found(file, start, folders):
 
 def imported_names(file):
     """The first parts of the absolute names that a file imports."""
-    return {name.partition(".")[0] for level, name in _read(file, stamp([file])).imports if level == 0}
+    return {name.partition(".")[0] for level, name in _read(file, stamp(file)).imports if level == 0}
 
 
 def _file_of(origin):
@@ -184,7 +248,8 @@ def _spec(name, folders):
     if name.partition(".")[0] in sys.stdlib_module_names:
         return None
     try:
-        found = PathFinder.find_spec(name, [str(folder) for folder in folders])
+        # by its last part, since that of a package without __init__.py asks sys.modules for the packages around it
+        found = PathFinder.find_spec(name.rpartition(".")[2], [str(folder) for folder in folders])
         # a package that was installed to be edited has a finder of its own
         return found if found or "." in name else importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError, KeyError):  # broken or namespace packages of others
@@ -221,9 +286,12 @@ class FromText(SourceFileLoader):
     """
 
     def get_code(self, fullname):
+        file = Path(self.path).resolve()
+        _loaded[file] = digest(file)  # before the text is read: of a text that changes meanwhile another one is known
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
+_loaded = {}  # {file: its digest} when it was last imported from its text
 _read_from_text = set()  # folders
 
 
@@ -259,12 +327,12 @@ def use_kernel_cache(plugins=None):
     files = sources_of(*plugins)
     package = cache_root() / "kernels" / mathematics()
     with_plugins = package.with_name(f"{package.name}-{digest(*files)}") if files else package
-    stamps = {file: stamp([file]) for file in files}
-    if any(_keyed.get(file) != s for file, s in stamps.items()):
-        loaded = {_file_of(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None)}
-        stamps = {file: s for file, s in stamps.items() if file not in loaded or _keyed.get(file) == s}
+    keyed = stamps(files)
+    if any(_keyed.get(file) != s for file, s in keyed.items()):
+        loaded = files_of_modules(list(sys.modules))
+        keyed = {file: s for file, s in keyed.items() if file not in loaded or _keyed.get(file) == s}
     _keyed.clear()
-    _keyed.update(stamps)
+    _keyed.update(keyed)
     if "numba" not in sys.modules:  # for what plug-ins compile by themselves
         os.environ["NUMBA_CACHE_DIR"] = str(with_plugins)
     os.environ["RRMBENCH_PLUGINS"] = json.dumps(plugins)
@@ -290,8 +358,8 @@ def _are_keyed(files):
     return not unforeseen and files <= _keyed.keys() and _unchanged(_keyed)
 
 
-def _unchanged(stamps):
+def _unchanged(kept):
     try:
-        return all(stamp([file]) == kept for file, kept in stamps.items())
+        return all(stamp(file) == then for file, then in kept.items())
     except OSError:
         return False

@@ -457,6 +457,18 @@ def from_mapping(kind, mapping, where=None, given=()):
     return component, component.check(mapping, where, given)
 
 
+def parameter_files(spec, kinds=tuple(KINDS)):
+    """The paths of the files that parameters of the components of a run spec name, those of these kinds alone."""
+    found = []
+    for kind in kinds:
+        mapping = spec[kind]
+        while mapping is not None:
+            component, values = from_mapping(kind, mapping)
+            found += [value for key, value in values.items() if component.parameters[key].is_path(value)]
+            mapping = mapping.get("inside")
+    return found
+
+
 def build_solver(solver_spec, reduction_spec="none"):
     """Return the Solver of two mappings: the solver's, and that of the reduction around it."""
     component, parameters = from_mapping("solver", solver_spec)

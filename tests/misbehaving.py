@@ -119,6 +119,7 @@ ODD = {
     "kill": does(lambda: os.kill(os.getpid(), signal.SIGKILL)),
     "print": does(lambda: print("spam " * 10_000, flush=True)),
     "thread": does(leaves_a_thread),
+    "fork": does(os.fork),
 }
 
 

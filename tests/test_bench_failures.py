@@ -48,6 +48,7 @@ EXPECTED = {
     "spoils": ("done", "ended", 4),
     "print": ("done", "passes", 6),
     "thread": ("done", "passes", 6),
+    "fork": ("done", "passes", 6),
     "well": ("done", "passes", 6),
 }
 

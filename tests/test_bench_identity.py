@@ -85,7 +85,7 @@ def test_runs_of_one_call_share_their_data_and_have_the_ids_that_they_have_alone
     for spec, run in zip(specs, runs, strict=True):
         checksum = identity.data_of(spec).checksum
         assert (run.spec_id, run.problem) == (identity.spec_id(spec, checksum), identity.problem_id(spec, checksum))
-        assert (run.code, run.stamp) == (identity.code_of(spec), fingerprint.stamp(identity.files_of(spec)))
+        assert (run.code, run.stamps) == (identity.code_of(spec), fingerprint.stamps(identity.files_of(spec)))
         assert run.run == f"{run.spec_id}-{run.code[:8]}"
     assert len({run.run for run in runs}) == 12 and len({run.problem for run in runs}) == 4
 
@@ -226,6 +226,114 @@ def test_code_that_changes_while_runs_wait_is_not_taken_for_the_old(lab):
     assert first.trace["primal"][0] == 0.5
     assert (second.status, second.points) == ("failed", 0)
     assert "has changed since the command was started" in second.reason
+
+
+LATE = """
+import importlib
+from importlib import import_module as fetch
+import numpy as np
+import rrmbench
+
+@rrmbench.solver
+def late{number}(problem, start, rng):
+    yield rrmbench.Iterate(np.zeros(problem.shape))
+    if problem.n > 8:
+        {imports}
+    yield rrmbench.Iterate(np.full(problem.shape, {factor} / 10), passes=5.0)
+"""
+# imports in a function, and whether the text of the plug-in tells of them
+IN_FUNCTION = {
+    "from house.deep.helper import FACTOR": True,
+    "from house.deep import helper as found; FACTOR = found.FACTOR": True,
+    "FACTOR = importlib.import_module('house.deep.helper').FACTOR": True,
+    "FACTOR = fetch('house.deep.helper').FACTOR": False,
+    "FACTOR = importlib.import_module('.helper', 'house.deep').FACTOR": False,
+    "FACTOR = importlib.import_module(name='house.deep' + '.helper').FACTOR": False,
+}
+
+
+def test_an_import_in_a_function_is_of_the_code_or_fails_the_run(lab):
+    (lab.folder / "house" / "deep").mkdir(parents=True)  # packages without __init__.py
+    helper = lab.folder / "house" / "deep" / "helper.py"
+    for number, imports in enumerate(IN_FUNCTION):
+        text = LATE.format(number=number, imports=imports, factor="FACTOR")
+        (lab.folder / f"late{number}.py").write_text(text)
+    solvers = [{"path": f"late{number}.py", "name": f"late{number}"} for number in range(len(IN_FUNCTION))]
+    config, found = lab.config(solver=solvers), []
+    for factor in (1.0, 2.0):
+        helper.write_text(f"FACTOR = {factor}")
+        ran = lab.command("run", config, "-o", lab.out, "-j", 2)
+        assert ran.code == 1
+        found.append({r.spec["solver"]["name"]: r for r in lab.results()})
+    for number, is_told in enumerate(IN_FUNCTION.values()):
+        first, second = (results[f"late{number}"] for results in found)
+        if is_told:
+            assert (first.w[0], second.w[0]) == (0.1, 0.2)
+            assert first.run != second.run
+        else:
+            assert (first.status, second.status) == ("failed", "failed")
+            assert f"{helper} is imported inside a function" in second.reason
+            assert not second.certifies
+
+
+def test_helpers_that_change_places_are_other_code(lab):
+    imports = "import one, two; FACTOR = one.FACTOR + 3.0 * two.FACTOR"
+    (lab.folder / "late0.py").write_text(LATE.format(number=0, imports=imports, factor="FACTOR"))
+    config, found = lab.config(solver={"path": "late0.py", "name": "late0"}), []
+    for one, two in ((1.0, 2.0), (2.0, 1.0)):
+        (lab.folder / "one.py").write_text(f"FACTOR = {one}")
+        (lab.folder / "two.py").write_text(f"FACTOR = {two}")
+        assert lab.command("run", config, "-o", lab.out).code == 0
+        found.append(lab.results()[0].w[0])
+    assert found == [pytest.approx(0.7), pytest.approx(0.5)]
+
+
+def test_after_an_edit_is_taken_back_readers_show_the_results_of_before(lab):
+    config, found = lab.config(solver={"path": "late0.py", "name": "late0"}), []
+    for factor in (1.0, 2.0, 1.0):
+        (lab.folder / "late0.py").write_text(LATE.format(number=0, imports="pass", factor=factor))
+        ran = lab.command("run", config, "-o", lab.out)
+        found.append(lab.results()[0].w[0])
+    assert "1 of 1 runs were done before" in ran.out
+    assert found == [0.1, 0.2, 0.1]
+
+
+def test_a_file_of_a_parameter_that_changes_while_runs_wait_is_not_taken_for_the_old(lab):
+    """The first run edits the groups of all."""
+    groups = lab.folder / "groups.txt"
+    groups.write_text("2 4")
+    change = f"__import__('pathlib').Path({str(groups)!r}).write_text('4 2')"
+    (lab.folder / "late0.py").write_text(LATE.format(number=0, imports=change, factor=1.0))
+    regularizer = {"name": "group_lasso", "strength": 0.1, "groups": "groups.txt"}
+    solver = {"path": "late0.py", "name": "late0"}
+    config = lab.config(solver=solver, regularizer=regularizer, seed=[0, 1])
+    assert lab.command("run", config, "-o", lab.out, "-j", 1).code == 1
+    first, second = sorted(lab.results(), key=lambda result: result.spec["seed"])
+    assert (first.status, second.status) == ("done", "failed")
+    assert f"{groups} has changed since the command was started" in second.reason
+
+
+def test_the_file_of_a_solvers_parameter_counts_with_its_content(lab):
+    (lab.folder / "steps.py").write_text(
+        textwrap.dedent("""
+        from pathlib import Path
+        from typing import Annotated
+        import numpy as np
+        import rrmbench
+        from rrmbench.parameters import File
+
+        @rrmbench.solver
+        def steps(problem, start, rng, *, lengths: Annotated[str, File()] = "none.txt"):
+            yield rrmbench.Iterate(np.full(problem.shape, float(Path(lengths).read_text())), passes=5.0)
+        """)
+    )
+    config, found = lab.config(solver={"path": "steps.py", "name": "steps", "lengths": "lengths.txt"}), []
+    for length in (0.25, 0.5):
+        (lab.folder / "lengths.txt").write_text(str(length))
+        ran = lab.command("run", config, "-o", lab.out)
+        assert ran.code == 0, ran.out + ran.err
+        found.append(lab.results()[0].w[0])
+    assert found == [0.25, 0.5]
 
 
 # the fork server imports what the command imports, wherever the command is called

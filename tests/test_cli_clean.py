@@ -48,7 +48,7 @@ def test_results_of_older_code_go_when_asked_but_not_what_a_reference_rests_on(l
     assert ran.code == 0
     assert "1 would go, " in ran.out
     assert "nothing was removed, --apply removes them" in ran.out
-    assert "of older code, but a reference rests on it" in ran.out
+    assert "of other code, but a reference rests on it" in ran.out
     assert everything(lab.out) == before
     shown = lab.cli("show", lab.out).out
     ran = lab.cli("clean", lab.out, "--older", "--apply")
@@ -61,10 +61,26 @@ def test_results_of_older_code_go_when_asked_but_not_what_a_reference_rests_on(l
 
 def test_a_newer_failure_does_not_cost_an_older_success(lab, toy):
     failed = stored.result(stored.spec(seed=0), status="failed", reason="x", created="2026-03-01")
-    toy.write(again(failed, "fa11ed00", "2026-03-01"))
+    failed = again(failed, "fa11ed00", "2026-03-01")
+    toy.write(failed)
+    asked = toy.manifest()
+    next(entry for entry in asked["runs"] if entry["spec_id"] == failed.spec_id)["run"] = failed.run
+    toy.write_manifest(asked)
     ran = lab.cli("clean", lab.out, "--older", "--apply")
-    assert ran.out.count("the newer result is failed") == 1
+    assert ran.out.count("which is shown, is failed") == 1
     assert "0 removed" in ran.out
+
+
+def test_what_goes_after_an_edit_was_taken_back_is_what_the_edit_made(lab, toy):
+    asked = {entry["run"] for entry in toy.manifest()["runs"]}
+    for run in asked:
+        toy.write(again(toy.read(run), "ed17ed00", "2026-03-01"))
+    shown = lab.cli("show", lab.out).out
+    ran = lab.cli("clean", lab.out, "--older", "--apply")
+    assert ran.out.count("is shown") == 3
+    assert asked < toy.run_ids()
+    assert not any(run.endswith("ed17ed00") for run in toy.run_ids())
+    assert lab.cli("show", lab.out).out == shown
 
 
 def test_leftovers_of_a_writer_that_was_killed(lab, toy):

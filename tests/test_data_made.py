@@ -198,6 +198,21 @@ def test_a_function_without_a_seed_or_that_fails_is_refused(cache):
             loaded(cache, f"{name}.py", f"COUNT = []\n{head}{name}():\n    {body}\n")
 
 
+def test_code_of_a_function_that_no_digest_would_tell_of_is_refused(cache):
+    imports = "    import importlib\n    importlib.import_module('be' + 'side')\n"
+    (cache / "beside.py").write_text("")
+    with pytest.raises(RrmbenchError, match=r"beside\.py is imported inside a function"):
+        loaded(cache, "late_file.py", BLOBS.replace("blobs", "late").replace("    print", imports + "    print"))
+
+
+def test_a_function_that_was_edited_after_its_import_is_refused(cache):
+    text = BLOBS.replace("blobs", "edited")
+    loaded(cache, "edited_file.py", text)
+    block = plugin(cache, "edited_file.py", text.replace("n=40", "n=41"))
+    with pytest.raises(RrmbenchError, match=r"edited_file\.py has changed since this process imported it"):
+        prepare.load(block, "any")
+
+
 def test_a_function_that_changes_with_time_is_noticed_by_a_second_look(cache, monkeypatch):
     text = "import os\n@rrmbench.dataset\ndef drifting():\n    return np.eye(2) * float(os.environ['DRIFT']), [1, 2]\n"
     monkeypatch.setenv("DRIFT", "1")

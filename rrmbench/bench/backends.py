@@ -42,7 +42,7 @@ class Local:
         def one(run):
             if progress and not self.interrupted.is_set():
                 progress.start(run)
-            task = Task(run.spec, run.prepared.key, plan.plugins, run.files, run.stamp, core)
+            task = Task(run.spec, run.prepared.key, plan.plugins, run.stamps, core)
             on_row = (lambda row: progress.row(run, row)) if progress else (lambda row: None)
 
             def once():

@@ -1,4 +1,4 @@
-"""What may go: leftovers of interrupted writers, results that newer code has superseded, caches of other code.
+"""What may go: leftovers of interrupted writers, results of other code than those that are shown, caches of other code.
 
 Candidates have names that this package gives, are no links, and lie where it writes them. Nothing of an experiment that
 is being written, and of the caches nothing that was used within a day, since processes of other versions may need it.
@@ -49,7 +49,7 @@ class Left:
 
 
 def of_results(folder: Path, older: bool) -> Iterator[Candidate | Left]:
-    """Yield what may go of the experiments in a folder; with `older`, results that newer ones of their spec supersede.
+    """Yield what may go of the experiments in a folder; with `older`, results in whose place readers show others.
 
     Raises RrmbenchError where there is no experiment, and for links inside.
     """
@@ -75,18 +75,19 @@ def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
         except UnreadableFile as error:
             yield Left(experiment.directory / "runs" / f"{run}.npz", f"cannot be read: {error}")
     needed = _referred(experiment, {result.problem for results in by_spec.values() for result in results})
+    asked = {entry["run"] for entry in experiment.manifest()["runs"]}
     for results in by_spec.values():
-        newest = max(results, key=lambda result: result.created)  # what readers show
+        kept = max(results, key=lambda result: (result.run in asked, result.created))  # what readers show
         for result in results:
             path = experiment.directory / "runs" / f"{result.run}.npz"
-            if result.run == newest.run:
+            if result.run == kept.run:
                 continue
             if result.run in needed:
-                yield Left(path, "of older code, but a reference rests on it")
-            elif newest.status != "done" and result.status == "done":
-                yield Left(path, f"of older code, but the newer result is {newest.status}")
+                yield Left(path, "of other code, but a reference rests on it")
+            elif kept.status != "done" and result.status == "done":
+                yield Left(path, f"of other code, but {kept.run}, which is shown, is {kept.status}")
             else:
-                yield Candidate(path, f"of older code, {newest.run} is newer", bytes_in(path), experiment.directory)
+                yield Candidate(path, f"of other code, {kept.run} is shown", bytes_in(path), experiment.directory)
 
 
 def _referred(experiment: Experiment, problems: set[str]) -> set[str | None]:

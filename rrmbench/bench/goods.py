@@ -18,7 +18,6 @@ from rrmbench import fingerprint, registry
 from rrmbench.data import cache
 from rrmbench.errors import RrmbenchError
 from rrmbench.folders import cache_root, writing_to
-from rrmbench.kinds import COMPONENTS
 
 PIECE = 2**24  # bytes of a message
 HEADER = "header.json"
@@ -94,7 +93,7 @@ def plugins(files, specs):
                 raise RrmbenchError(f"{file}: another module of the plug-ins is {name} as well; rename one of the two")
             places[str(file)] = name
         places |= {str(file): places[str(Path(file).resolve())] for file in files}
-    for file in sorted({file for spec in specs for file in _parameter_files(spec)}):
+    for file in sorted({file for spec in specs for file in registry.parameter_files(spec)}):
         content = Path(file).read_bytes()
         places[file] = name = f"files/{hashlib.sha256(content).hexdigest()[:16]}/{Path(file).name}"
         contents[name] = content
@@ -125,16 +124,6 @@ def _localized(value, places):
     if isinstance(value, (list, tuple)):
         return type(value)(_localized(inner, places) for inner in value)
     return places.get(value, value) if isinstance(value, str) else value
-
-
-def _parameter_files(spec):
-    """The files that parameters of a spec name."""
-    for kind in COMPONENTS[1:]:
-        mapping = spec[kind]
-        while mapping is not None:
-            component, values = registry.from_mapping(kind, mapping)
-            yield from (value for key, value in values.items() if component.parameters[key].is_path(value))
-            mapping = mapping.get("inside")
 
 
 def _seal(folder):

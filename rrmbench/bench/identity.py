@@ -29,8 +29,7 @@ class Run:
     problem: str
     code: str
     prepared: object = field(repr=False)
-    files: tuple = field(repr=False)
-    stamp: tuple = field(repr=False)
+    stamps: dict = field(repr=False)
 
     @property
     def entry(self):
@@ -50,14 +49,15 @@ class Identities:
     """
 
     def __init__(self):
-        self._prepared, self._digests, self._problems, self._codes = {}, {}, {}, {}
+        self._prepared, self._digests, self._problems, self._files = {}, {}, {}, {}
 
     def run(self, spec):
         """The Run of a spec, its data prepared; RrmbenchError where the data cannot be had."""
         prepared, problem = self._problem(spec)
-        files, stamp, digest = self._code(tuple(_sources(spec)))
+        code, digest = self._stamped(self._files_of(tuple(_sources(spec))))
+        stamps = code | fingerprint.stamps(map(Path, registry.parameter_files(spec)))
         name = spec_id(spec, prepared.checksum)
-        return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, prepared, files, stamp)
+        return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, prepared, stamps)
 
     def _problem(self, spec):
         """(the prepared data, the id) of the problem of a spec; many runs have the same one."""
@@ -67,12 +67,11 @@ class Identities:
             self._problems[key] = prepared, problem_id(spec, prepared.checksum, lambda *files: self._stamped(files)[1])
         return self._problems[key]
 
-    def _code(self, sources):
-        """(files, stamp, digest) of the code of a run with components of these files; many runs have the same."""
-        if sources not in self._codes:
-            files = tuple(_files_behind(fingerprint.EVERY_RUN, sources))
-            self._codes[sources] = files, *self._stamped(files)
-        return self._codes[sources]
+    def _files_of(self, sources):
+        """The files of the code of a run with components of these files; many runs have the same."""
+        if sources not in self._files:
+            self._files[sources] = tuple(_files_behind(fingerprint.EVERY_RUN, sources))
+        return self._files[sources]
 
     def _load(self, block, labels):
         key = canonical(block), labels
@@ -81,9 +80,9 @@ class Identities:
         return self._prepared[key]
 
     def _stamped(self, files):
-        """(what tells whether the files have changed, their digest)."""
+        """(their stamps, their digest) of files."""
         if files not in self._digests:
-            before = fingerprint.stamp(files)  # before they are read
+            before = fingerprint.stamps(files)  # before they are read
             self._digests[files] = before, fingerprint.digest(*files)
         return self._digests[files]
 
@@ -103,7 +102,7 @@ def data_of(spec, load=data.load):
 
 def spec_id(spec, checksum):
     """16 hex digits that name a run spec on data with this checksum."""
-    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION} | _files(spec)))
+    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION} | _files(spec, KINDS)))
 
 
 def problem_id(spec, checksum, digest=fingerprint.digest):
@@ -111,15 +110,12 @@ def problem_id(spec, checksum, digest=fingerprint.digest):
     parts = {kind: spec[kind] for kind in PROBLEM}
     sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
     code = digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
-    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _files(spec)))
+    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _files(spec, PROBLEM[1:])))
 
 
-def _files(spec):
-    """{"files": checksums} of the files that parameters of the problem name, {} if there are none."""
-    found = []
-    for kind in ("loss", "regularizer"):
-        component, values = registry.from_mapping(kind, spec[kind])
-        found += [v for key, v in values.items() if component.parameters[key].is_path(v)]
+def _files(spec, kinds):
+    """{"files": checksums} of the files that parameters of components of these kinds name, {} if there are none."""
+    found = registry.parameter_files(spec, kinds)
     return {"files": [data.checksum_of(file) for file in found]} if found else {}
 
 

@@ -155,12 +155,14 @@ def _united(parts: list[_Read], merged: Merged) -> dict:
     entries = {entry["spec_id"]: entry for entry in first.manifest["runs"]}
     skipped = list(united.get("skipped") or [])
     environments = dict(united.get("environments") or {})
+    created: dict[str, str] = {}
+    for run, result in (pair for part in parts for pair in part.results.items()):
+        created[run] = max(result.created, created.get(run, ""))
     for part in others:
         _compare(first, part, merged)
-        stored = {run for one in parts for run in one.results}
         for entry in part.manifest["runs"]:
             known = entries.setdefault(entry["spec_id"], entry)
-            if known["run"] not in stored and entry["run"] in stored:
+            if created.get(entry["run"], "") > created.get(known["run"], ""):  # of two codes the newer one's run
                 entries[entry["spec_id"]] = entry
         skipped += [one for one in part.manifest.get("skipped") or [] if one not in skipped]
         environments = (part.manifest.get("environments") or {}) | environments

@@ -8,7 +8,7 @@ restore_import_path()
 
 from rrmbench import fingerprint, syntax  # noqa: E402
 
-IMPORTED = fingerprint.stamp(syntax.package_files())  # before any of them is: what is in memory here
+IMPORTED = fingerprint.stamps(syntax.package_files())  # before any of them is: what is in memory here
 
 import numpy as np  # noqa: E402
 

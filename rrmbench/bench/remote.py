@@ -166,10 +166,10 @@ class Station(WorkerPlugin):
         """The (fields of a Task, folder of plug-ins) of an order; RrmbenchError where this worker must not run it."""
         if refused := self.refusal(order):
             raise RrmbenchError(f"refused: {refused}")
-        _, files, stamp = self._answers[order.code]
+        _, stamps = self._answers[order.code]
         plugins, folder = _plugins_of(order)
         spec = localized(order.spec, order.parcel)
-        fields = {"spec": spec, "data_key": order.data.key, "plugins": plugins, "files": files, "stamp": stamp}
+        fields = {"spec": spec, "data_key": order.data.key, "plugins": plugins, "stamps": stamps}
         return fields, folder
 
     def _rows(self, order):

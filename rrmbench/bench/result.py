@@ -34,7 +34,8 @@ class Result:
     `trace` maps a column name to a float64 array (points,); missing values are NaN. `w` and `b` are the final
     iterate and its certificate, or None. `info` holds the rest of the header: warmup_seconds, load_seconds,
     evaluation_seconds, evaluation_passes, concurrent_runs, environment, wall_seconds, deterministic,
-    yardstick_cpu_seconds, memory, timing, traceback. `unreadable` marks what stands for a damaged file.
+    yardstick_cpu_seconds, memory, timing, traceback, contradiction, other_code. `unreadable` marks what stands for a
+    damaged file.
     """
 
     run: str
@@ -56,6 +57,11 @@ class Result:
     def points(self) -> int:
         """The number of trace points."""
         return len(next(iter(self.trace.values()), ()))
+
+    @property
+    def certifies(self) -> bool:
+        """Whether its bounds are of its problem, as those of most failed runs are, too."""
+        return not (self.info.get("contradiction") or self.info.get("other_code"))
 
     def header(self) -> dict:
         """Return the JSON header: every field but the arrays, with `info` spread out."""

@@ -162,7 +162,7 @@ class Scheduler:
         self.experiment.write(result)
         if self.backend.environment:  # rates are those of this machine
             self.rates.learn(run.spec, entries_of(run.prepared), result)
-        if not wrong and not outcome.facts.get("contradiction"):  # certificates of other failed runs count as well
+        if not wrong and result.certifies:
             primal, dual, size = found
             self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run, size)
         if self.progress:

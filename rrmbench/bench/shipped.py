@@ -27,7 +27,7 @@ def survey(question, connection):
     """The main function of a child that tells what the code of runs is here.
 
     question = ({name: spec}, plug-in files, their folder or None). Its last facts have `answers`:
-    {name: (digest, files, stamp)}, with the reason as text in place of the tuple where a run is not possible.
+    {name: (digest, stamps of its files)}, with the reason as text in place of the tuple where a run is not possible.
     """
     from rrmbench import registry
     from rrmbench.bench import identity, preload
@@ -36,7 +36,7 @@ def survey(question, connection):
     end_with_parent()
     specs, plugins, folder = question
     status, reason, answers = "done", "", {}
-    if fingerprint.stamp(syntax.package_files()) != preload.IMPORTED:
+    if fingerprint.stamps(syntax.package_files()) != preload.IMPORTED:
         status, reason = "failed", STALE
     else:
         try:
@@ -52,8 +52,8 @@ def survey(question, connection):
 def _answer(spec, identity):
     try:
         files = tuple(identity.files_of(spec))
-        stamp = fingerprint.stamp(files)
-        return fingerprint.digest(*files), files, stamp
+        stamps = fingerprint.stamps(files)
+        return fingerprint.digest(*files), stamps
     except RrmbenchError as error:
         return printable(str(error))
 

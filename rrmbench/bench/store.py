@@ -119,26 +119,27 @@ class Experiment:
             return "failed"
 
     def results(self) -> list[Result]:
-        """Return the newest Result of each spec of the manifest, in its order, without the runs not yet done.
+        """Return the Result of each spec of the manifest, in its order, without the runs not yet done.
 
+        It is that of the run that the manifest asks for, or the newest of other code while there is none.
         A spec whose file cannot be read gives a failed Result without points, whose reason names the file.
         """
         stored: dict[str, list[str]] = {}
         for run in sorted(self.run_ids()):
             stored.setdefault(run.partition("-")[0], []).append(run)
         wanted = {entry["spec_id"]: entry for entry in self.manifest()["runs"]}
-        return [self._newest(entry, stored[i]) for i, entry in wanted.items() if i in stored]
+        return [self._of(entry, stored[i]) for i, entry in wanted.items() if i in stored]
 
-    def _newest(self, entry: dict, runs: list[str]) -> Result:
+    def _of(self, entry: dict, runs: list[str]) -> Result:
         readable, broken = [], {}
-        for run in runs:
+        for run in [entry["run"]] if entry["run"] in runs else runs:
             try:
                 readable.append(self.read(run))
             except UnreadableFile as error:
                 broken[run] = str(error)
-        if readable and entry["run"] not in broken:
+        if readable:
             return max(readable, key=lambda result: result.created)
-        run = entry["run"] if entry["run"] in broken else min(broken)
+        run = min(broken)
         asked: dict[str, Any] = {name: entry[name] for name in ("spec_id", "problem", "spec")}
         about: dict[str, Any] = {"data": "", "code": "", "status": "failed", "reason": broken[run], "created": ""}
         return Result(run, **asked, **about, unreadable=True)
@@ -216,7 +217,7 @@ class Experiment:
                 continue
             primal, dual = bounds(result.trace)
             least, greatest = min(primal, best["primal"]), max(dual, best["dual"])
-            if result.problem != problem or contradict(least, greatest, size_of(result.trace)):
+            if result.problem != problem or not result.certifies or contradict(least, greatest, size_of(result.trace)):
                 continue
             best |= {"primal": primal, "primal_run": run} if primal < best["primal"] else {}
             best |= {"dual": dual, "dual_run": run} if dual > best["dual"] else {}

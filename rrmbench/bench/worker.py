@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from textwrap import shorten
 
@@ -28,6 +28,7 @@ from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Contradiction, Failure, Trace, warm_up
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
+from rrmbench.fingerprint import OtherCode
 from rrmbench.numerics.random import Rng
 
 
@@ -35,15 +36,14 @@ from rrmbench.numerics.random import Rng
 class Task:
     """What a child needs to know: the resolved spec, where its prepared data are, and the code that it is to run.
 
-    files, stamp : the files of that code, and what `rrmbench.fingerprint.stamp` said of them when the run got its id
+    stamps : `rrmbench.fingerprint.stamps` of its files when the run got its id: of code, and those that parameters name
     core : the only one to run on, or None
     """
 
     spec: dict
     data_key: str
     plugins: tuple = ()
-    files: tuple = ()
-    stamp: tuple = ()
+    stamps: dict = field(default_factory=dict)
     core: int | None = None
 
 
@@ -52,12 +52,15 @@ def child(task, connection):
     end_with_parent()
     os.dup2(2, 1)  # what a plug-in prints must not mix with what the command prints
     held = []  # generators that are never closed: what a solver does with GeneratorExit is no part of its run
+    os.register_at_fork(after_in_child=connection.close)  # a solver that forks has copies, which tell nothing
     try:
         pin(task.core)
         _check_code(task)
         for plugin in task.plugins:
             registry.load_plugin(plugin)
         end = _run(task, connection, held)
+    except OtherCode as failure:
+        end = "failed", str(failure), {"other_code": True}
     except (Failure, RrmbenchError) as failure:  # the message says it all
         end = "failed", str(failure), {"contradiction": True} if isinstance(failure, Contradiction) else {}
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
@@ -85,15 +88,10 @@ def _traceback_of(error):
 
 
 def _check_code(task):
-    """An id stands for the code that it was computed from."""
-    try:
-        changed = fingerprint.stamp(task.files) != task.stamp
-    except OSError:
-        changed = True
-    if changed:
-        raise RrmbenchError("the code of this run has changed since the command was started; start it again")
-    if task.files and fingerprint.EVERY_RUN[0] not in task.files:
-        raise RrmbenchError(f"this process runs {fingerprint.PACKAGE}, and not the package that started it")
+    """An id stands for the code that it was computed from, and for the content of the files that parameters name."""
+    fingerprint.check_unchanged(task.stamps)
+    if task.stamps and fingerprint.EVERY_RUN[0] not in task.stamps:
+        raise OtherCode(f"this process runs {fingerprint.PACKAGE}, and not the package that started it")
 
 
 def end_with_parent():
@@ -115,7 +113,7 @@ def end_with_parent():
 
 
 def _run(task, connection, held):
-    started = time.perf_counter()
+    started, imported = time.perf_counter(), set(sys.modules)
     spec = task.spec
     prepared = open_cached(task.data_key)
     problem = problem_of(spec, prepared)
@@ -126,6 +124,7 @@ def _run(task, connection, held):
     stop = StopRule(**spec["stop"])
     held.append(warm_up(problem, solve))
     warmed = time.perf_counter()
+    _check_code(task)  # of which all has been read by now, but for what is imported later
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     if solve.deterministic:
         facts["deterministic"] = True
@@ -134,8 +133,11 @@ def _run(task, connection, held):
     held.append(solve(problem, None, Rng(spec["seed"])))
     names = spec["loss"]["name"], spec["regularizer"]["name"]
     trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, solve.counts_passes, names)
-    for row in trace:
-        connection.send(("row", row))
+    try:
+        for row in trace:
+            connection.send(("row", row))
+    finally:
+        fingerprint.check_imports(imported, task.stamps)
     facts["yardstick_cpu_seconds"].append(yardstick.measure())
     facts["memory"] = memory.of_this_process()
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "evaluation_passes": trace.evaluation_passes}

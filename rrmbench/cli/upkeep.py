@@ -26,7 +26,7 @@ def clean(
     caches: Annotated[
         bool, typer.Option("--caches", help="kernels and prepared data of other code, unused for a day")
     ] = False,
-    older: Annotated[bool, typer.Option("--older", help="results that newer ones of their spec supersede")] = False,
+    older: Annotated[bool, typer.Option("--older", help="results of other code than those that are shown")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="remove what is listed")] = False,
 ):
     """List what may go and its size; remove it with --apply."""

@@ -64,13 +64,16 @@ class Generated:
     def _has_file(self):
         return places.is_file(Path(self.component.source))
 
+    def _code(self):
+        """The files of its code, as far as there are any."""
+        if not self._has_file():
+            return []
+        return [*fingerprint.sources_of(self.component.source), *sorted(fingerprint.unforeseen)]
+
     def _recipe(self):
         values = {key: self.values.get(key, p.default) for key, p in self.component.parameters.items()}
         files = [checksums.checksum_of(v) for k, v in values.items() if self.component.parameters[k].is_path(v)]
-        code = []
-        if self._has_file():
-            code = [*fingerprint.sources_of(self.component.source), *sorted(fingerprint.unforeseen)]
-        recipe = [self.component.name, values, files, fingerprint.digest(*code, arrays.__file__)]
+        recipe = [self.component.name, values, files, fingerprint.digest(*self._code(), arrays.__file__)]
         try:
             return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
         except (TypeError, ValueError):
@@ -87,6 +90,8 @@ class Generated:
 
     def _write(self, path):
         values = {key: self.component.parameters[key].read(value) for key, value in self.values.items()}
+        imported, code = set(sys.modules), fingerprint.stamps(self._code())
+        fingerprint.check_loaded(code)
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 made = self.component.build(**values)
@@ -94,4 +99,5 @@ class Generated:
             raise RrmbenchError(f"{self.where}: {error}") from error
         except (Exception, SystemExit) as error:
             raise RrmbenchError(f"{self.where}: its function failed: {type(error).__name__}: {error}") from error
+        fingerprint.check_imports(imported, code)
         arrays.write(path, arrays.checked(made, self.where))
