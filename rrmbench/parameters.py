@@ -8,6 +8,8 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from rrmbench.errors import RrmbenchError
 
+LARGEST = 2**26  # bytes of a file of sizes
+
 
 @dataclass(frozen=True)
 class File:
@@ -26,8 +28,14 @@ class Sizes(NamedTuple):
 def sizes_in(path):
     """The Sizes in a file of whole numbers >= 1 separated by white space."""
     try:
-        lines = Path(path).read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        if not Path(path).is_file():  # a pipe would have everybody wait for its other end
+            raise OSError("no plain file")
+        with open(path, "rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise OSError(f"more than {LARGEST} bytes")
+        lines = content.decode().splitlines()
+    except (OSError, ValueError) as error:
         raise RrmbenchError(f"{path}: cannot be read as a file of group sizes: {error}") from None
     sizes = []
     for number, line in enumerate(lines, start=1):

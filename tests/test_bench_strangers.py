@@ -91,6 +91,23 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(lab):
     assert lab.run(lab.config(solver=["gd", "agd"])).code == 2
 
 
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+def test_a_pipe_or_device_that_a_parameter_names_is_not_read(lab, kind):
+    groups = lab.folder / "groups.txt"
+    groups.write_text("2 4")
+    lab.run(lab.config(solver="fista", regularizer={"name": "group_lasso", "strength": 0.1, "groups": "groups.txt"}))
+    groups.unlink()
+    if kind == "pipe":
+        os.mkfifo(groups)
+    else:
+        groups.symlink_to("/dev/zero")
+    ran = lab.cli("verify", lab.out)
+    assert "unverified" in ran.out and "no plain file" in " ".join(ran.out.split())
+    for command in ("plot", lab.out, "--theory", "--format", "svg"), ("report", lab.out, "--theory"):
+        ran = lab.cli(*command)
+        assert "Traceback" not in ran.err
+
+
 ESCAPES = "\x1b]0;owned\x07\x1b[2J", "\x9b31m", "\ud800", "\u202e", "\r", "a\x00b"
 
 

@@ -366,3 +366,16 @@ for passes in (3, 30):
     inside += compiled() - before
 print(inside, before)
 """
+
+
+def test_a_gap_that_the_rounding_of_p_hides_ends_no_run():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    far = Problem(X, 1e8 + X @ [1.0, 2.0, 3.0], "squared", {"name": "l2", "strength": 0.1})
+    for level, ended in (1e-2, False), (1e3, True):
+        rows = list(
+            trace := Trace(
+                far, registry.build_solver("newton")(far, None, Rng(0)), StopRule(gap=level, passes=60), Schedule()
+            )
+        )
+        assert rows[-1]["gap"] <= level
+        assert (trace.reason == "gap") == ended

@@ -130,6 +130,24 @@ def test_a_damaged_file_of_the_cache_is_dropped_and_made_again(tmp_path, how):
     assert python(REPORT, cache)[3:] == [misses, "0"]
 
 
+@pytest.mark.parametrize("how", ["a file in the way", pytest.param("no room", marks=pytest.mark.exhaustive)])
+def test_a_cache_that_cannot_be_written_costs_compilation_and_no_run(tmp_path, how):
+    cache, said = tmp_path / "cache", []
+    if how == "no room":
+        small = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        small += "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    else:
+        small = ""
+        cache.mkdir()
+        (cache / "kernels").write_text("")
+    for _ in range(2):
+        words = python(small + REPORT, cache, said=said)
+        assert words[1] == "-1.0"
+        assert int(words[4]) > 0
+    assert said[1].count("machine code cannot be kept, every process compiles it again") == 1
+    assert not [*cache.rglob("*.tmp"), *cache.rglob("*.nbc")]
+
+
 @pytest.mark.exhaustive
 def test_a_file_of_another_kernel_is_not_taken_for_this_one(tmp_path):
     """As after a file system mixed two files up: each is whole, and of another key."""

@@ -44,6 +44,17 @@ def test_runs_that_never_come_there_count_as_never(tmp_path):
     assert apcg.statuses == {"done": 3, "failed": 1}
 
 
+def test_no_run_is_known_to_be_nearer_than_p_is_rounded(tmp_path):
+    columns = stored.trace(rate=1.0, passes=30)
+    for name in ("primal", "dual"):
+        columns[name] = columns[name] + 1e9  # rounded to 1.2e-7
+    columns["gap"] = columns["primal"] - columns["dual"]
+    assert columns["gap"][-1] == 0.0
+    result = stored.result(stored.spec(solver="apcg"), columns)
+    (problem,) = standings(stored.experiment(tmp_path / "e", [result]), Levels((1e-5, 1e-7))).problems
+    assert [reached.count for reached in problem.methods[0].reached] == [1, 0]
+
+
 def test_levels_may_be_of_the_suboptimality_and_relative_to_the_start(tmp_path):
     experiment = stored.experiment(tmp_path / "e", rates("apcg", {0: 1.0}), width=1e-6)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 Row = dict[str, float]  # a trace point: column -> value
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 
+ROUNDING = 1e-15  # of |P|: a gap is the difference of two sums, which are rounded
+
 
 @dataclass(frozen=True)
 class StopRule:
@@ -17,10 +19,11 @@ class StopRule:
     seconds: float = math.inf
 
     def reached(self, row: Row, first_primal: float) -> str | None:
-        """The name of the rule that this row of the trace meets, or None."""
-        if row["gap"] <= self.gap:
+        """The name of the rule that this row of the trace meets, or None; gaps below `ROUNDING` are not known."""
+        gap = max(row["gap"], ROUNDING * abs(row["primal"]))
+        if gap <= self.gap:
             return "gap"
-        if row["gap"] <= self.relative_gap * abs(first_primal):
+        if gap <= self.relative_gap * abs(first_primal):
             return "relative_gap"
         if row["passes"] >= self.passes - 1e-9:
             return "passes"

@@ -81,6 +81,8 @@ def open_text(path):
     """Open a plain or compressed file for bytes; RrmbenchError if it cannot be read, is truncated or corrupt."""
     path = Path(path)
     try:
+        if path.exists() and not path.is_file():  # a pipe would have everybody wait for its other end
+            raise RrmbenchError(f"{path}: cannot be read: no plain file")
         with path.open("rb") as raw:
             start = raw.read(6)
         kind = next((suffix for suffix, (magic, _) in COMPRESSED.items() if start.startswith(magic)), None)

@@ -16,6 +16,7 @@ import logging
 import os
 import pickle
 import sys
+from functools import cache
 
 import numba
 import xxhash
@@ -69,8 +70,11 @@ class KernelCache(FunctionCache):
         folder = self._folder(sig)
         if folder is not None and self._impl.check_cachable(data):
             key = self._index_key(sig, data.codegen)
-            os.makedirs(folder, exist_ok=True)
-            save(self._path(folder, key), (self._known, key), self._impl.reduce(data))
+            try:
+                os.makedirs(folder, exist_ok=True)
+                save(self._path(folder, key), (self._known, key), self._impl.reduce(data))
+            except OSError as error:  # a full disk, say, which is no fault of who calls the kernel
+                _tell_once(f"{folder}: machine code cannot be kept, every process compiles it again ({error.strerror})")
 
     def _folder(self, sig):
         """The folder for a signature, or None where no folder's name says all of its code."""
@@ -111,13 +115,23 @@ def _files_of(numba_type):
         yield None
 
 
+@cache
+def _tell_once(text):
+    log.warning(text)
+
+
 def save(path, key, data):
-    """Write (key, data) to a file, at once and whole."""
+    """Write (key, data) to a file, at once and whole; raises OSError."""
     body = dumps((key, data))
     temporary = f"{path}.{os.getpid()}.tmp"
-    with open(temporary, "wb") as file:
-        file.write(xxhash.xxh3_128_digest(body) + body)
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "wb") as file:
+            file.write(xxhash.xxh3_128_digest(body) + body)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
 
 
 def load(path, key):

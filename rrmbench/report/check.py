@@ -13,7 +13,7 @@ from textwrap import shorten
 
 import numpy as np
 
-from rrmbench.bench.records import SCHEMA_VERSION, parsed
+from rrmbench.bench.records import SCHEMA_VERSION, TEXT_LIMIT, parsed
 from rrmbench.bench.store import FINAL, experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
@@ -160,7 +160,8 @@ def _read(path):
     if not path.exists():
         raise RrmbenchError(f"{path}: no such baseline; write one with 'rrmbench check ... --update'")
     try:
-        known = parsed(path.read_bytes(), path)["experiments"]
+        with path.open("rb") as file:
+            known = parsed(file.read(TEXT_LIMIT + 1), path)["experiments"]
         complete = all(_is_record(record) for runs in known.values() for record in runs.values())
     except RrmbenchError:
         raise

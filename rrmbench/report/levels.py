@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.bench.rules import StopRule
+from rrmbench.bench.rules import ROUNDING, StopRule
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.report import naming
 from rrmbench.report.results import LEVELS, StoredRun, points_to
@@ -30,7 +30,8 @@ class Levels:
 
         quantity : another one than that of the levels, for runs that have no certificate
         """
-        return points_to(run.column(quantity or self.quantity), self._of(run))
+        known = np.maximum(run.column(quantity or self.quantity), ROUNDING * np.abs(run.column("primal")))
+        return points_to(known, self._of(run))
 
     def only_at_end(self, run: StoredRun, points: list[int | None], quantity: str | None = None) -> list[bool]:
         """Return, for each of the `points`, whether it says when the run had ended, and not when it was there.

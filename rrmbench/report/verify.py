@@ -99,6 +99,8 @@ class _Checked:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
             return Verdict(label, "unverified", why=str(error))
+        except OSError as error:  # of this machine: a full disk, say
+            return Verdict(label, "unverified", why=f"{type(error).__name__}: {error}")
         except Exception as error:  # whatever forged shapes and parameters make the mathematics raise
             return Verdict(label, "WRONG", why=f"cannot be recomputed ({type(error).__name__}: {error})")
         if result.status != "failed":  # for a contradiction, which is then not the reference's
