@@ -49,6 +49,21 @@ def test_adaptive_reductions_are_bounded_at_the_ends_of_epochs_of_their_theory(l
     assert np.all(measured <= bound)
 
 
+@pytest.mark.parametrize("solver", [{"name": "prox_sdca", "sampling": "uniform"}, "apcg", "gd"], ids=str)
+def test_as_many_epochs_are_over_as_their_bound_counts(lab, solver):
+    adaptive = {"name": "adapt_reg", "sigma": 1.0, "inner": "theory", "output": "epoch"}
+    keys = {"loss": "squared", "regularizer": {"name": "l1", "strength": 0.01}, "solver": solver, "seed": 0}
+    ran = lab.run(lab.config(**SMOOTH | keys | {"reduction": adaptive, "trace": {"every": 0.25}}))
+    assert ran.code == 0, ran.err
+    experiment = Experiment(lab.out / "toy")
+    (run,) = runs_of(experiment)
+    passes, _ = bound_curve(run, experiment)
+    ended = np.cumsum(np.diff(run.column("objective"), prepend=run.column("objective")[0]) != 0.0)
+    assert len(passes) > 1
+    for epoch, at in enumerate(passes, start=1):
+        assert ended[run.column("passes") <= at + 1e-9][-1] >= epoch
+
+
 def test_plot_theory_draws_them_and_refuses_other_axes(lab):
     lab.run(lab.config(**SMOOTH))
     ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)

@@ -9,6 +9,7 @@ import pytest
 from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
+from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
@@ -17,7 +18,7 @@ BOX = {"name": "elastic_net", "l1": 0.02, "l2": 0.05, "domain": {"box": [0.1, 0.
 AWAY = {"name": "box", "lower": 0.1, "upper": 0.6}
 REGULARIZERS = {"elastic_net": BOX, "box": AWAY}
 VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}
-REDUCTIONS = ["none", "auto", "regularize", "smooth", "adapt_reg", "adapt_smooth", "joint_adapt", "accelerate"]
+REDUCTIONS = ["auto", *registry.names("reduction")]
 # on text, tables and images; here the way is short
 STEPS = {"adagrad": {"step_scale": 0.03}, "subgradient": {"step_scale": 0.1}, "sgd": {"step_scale": 0.3}}
 
@@ -41,7 +42,10 @@ def valid(solver, p):
     for name in REDUCTIONS:
         parameters = registry.lookup("reduction", name).parameters
         reduction = {"name": name} | {key: value for key, value in VALUES.items() if key in parameters}
-        solve = registry.build_solver({"name": solver, **STEPS.get(solver, {})}, reduction)
+        try:
+            solve = registry.build_solver({"name": solver, **STEPS.get(solver, {})}, reduction)
+        except RrmbenchError:  # the reduction is not for this solver
+            continue
         if not registry.lacking(solve.needs, p.traits):
             yield name, solve
 

@@ -14,9 +14,10 @@ whose b needs little scaling to bound P, since the square vanishes near c; c is 
 point of b, as in the proximal point method, and ahead of it where s is small beside sigma, as in its accelerated form
 [Guler 1991; Lin, Mairal and Harchaoui 2015]. Where losses are smooth and s = 0, `working_sets` brings w nearer to the
 optimum before; for the squared loss and few features systems of equations do: `rrmbench.bench.newton`. Other
-regularizers and biases have `rrmbench.bench.dual_splitting`, max-margin Markov networks `bcfw`, other losses whose
-conjugate has no Euclidean proximal step cutting planes, support vector machines with a minimized bias `apcg_bias`, and
-the others `rrmbench.bench.dual_ascent`. Small linear programs are left to HiGHS, whose bound is the optimum.
+regularizers and biases have `rrmbench.bench.dual_ascent` and then `rrmbench.bench.dual_splitting`, max-margin Markov
+networks `bcfw`, other losses whose conjugate has no Euclidean proximal step cutting planes, support vector machines
+with a minimized bias `apcg_bias`, and the others `rrmbench.bench.dual_ascent` alone. Small linear programs are left to
+HiGHS, whose bound is the optimum.
 """
 
 import math
@@ -53,6 +54,7 @@ NEARER = 0.5  # of the passes, in which w is brought nearer to the optimum of sm
 ALONE = 0.03  # s over L/n, from which losses with kinks need no square
 MANY = 15.0  # passes, from which acceleration pays
 AHEAD = 0.5  # how far c is ahead of the primal point, over its last way, where this sigma is greater than s
+FIRST, FIRST_SMOOTH = 0.5, 0.7  # of the passes, which dual ascent has before splitting
 BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound costs half a pass
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 ROUNDS = 2.0  # passes of `bcfw` over S/(s n), with fewer cutting planes are nearer
@@ -79,6 +81,7 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     if {"rows", "coordinate", "separable"} <= problem.traits:
         found.append(ascend_by_rows)
     elif dual_splitting.fits(problem):
+        found += [begin_by_dual_ascent] if passes >= MANY else []
         found.append(dual_splitting.ascend)
     else:
         if is_best_for(problem.traits) and passes >= MANY:
@@ -153,6 +156,11 @@ def _nearer(problem: Problem, w: np.ndarray, passes: float) -> Generator[Found, 
             yield x.b, w, steps - before
             before = steps
     return w, taken + 0.5 * bounds
+
+
+def begin_by_dual_ascent(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
+    """`rrmbench.bench.dual_ascent` with a part of the passes, before `dual_splitting`, which may stand still alone."""
+    return dual_ascent.ascend(problem, w, b, (FIRST_SMOOTH if "smooth" in problem.traits else FIRST) * passes)
 
 
 def ascend_by_program(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:

@@ -35,8 +35,8 @@ def solve_dual(solve):
         given = None if start is None or start.b is None else start._replace(w=start.b, b=start.w)
         w, paired, checks = problem.start(start), False, 0.0
         for x in solve(problem.dualized(), given, rng):
-            if x.b is not None:
-                w, paired = x.b, True
+            if x.b is not None:  # out of the domain of Psi it may be by rounding, and where 0 is not in it at the start
+                w, paired = problem.prox(x.b, 0.0), True
             elif not paired and x.w.any():
                 w = problem.primal_point(problem.v(x.w))
                 checks += 0.5

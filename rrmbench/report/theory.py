@@ -1,5 +1,6 @@
 """The theorems' curves: what the papers prove of a solver on the very problem of a run, from its measured constants."""
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -87,7 +88,8 @@ def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
         try:
             if solver.bound is not None:
                 proven(solver, constants(stage), np.zeros(1), parameters)
-            total += solver.passes_to_quarter(stage, **parameters)
+            # the solver ends it at an iterate: after whole passes, or half a pass more where it starts with X^T b
+            total += math.ceil(solver.passes_to_quarter(stage, **parameters) + 0.5)
         except NoTheorem:
             if epoch == 0:
                 raise
