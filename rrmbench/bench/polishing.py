@@ -105,7 +105,7 @@ def warm_up(problem: Problem, tiny: Problem) -> None:
     """Compile the kernels of the methods that runs on `problem` may get, by a few of their steps on `tiny`."""
     polisher, nothing = Polisher(tiny, Certifier(tiny)), Aim(math.inf, math.inf, math.inf, 0.0)
     for method in dict.fromkeys(m for passes in (MANY, LITTLE) for m in methods_for(problem, passes)):
-        polisher.follow(method, np.zeros(tiny.shape), nothing, UNCOUNTED)
+        polisher.follow(method, np.zeros(tiny.shape), nothing, MANY)  # each may be of as many steps on a great model
 
 
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
@@ -276,9 +276,11 @@ class Polisher:
         return SHARE * work * part
 
     def _reads_of_a_pass(self) -> float:
-        """The numbers that a pass reads: X twice, for each output of a sample."""
-        outputs = max(math.prod(self._problem.output_shape) // self._problem.n, 1)
-        return 2.0 * max(self._problem.X.nnz, 1) * outputs
+        """The numbers that a pass reads: X twice, for each output of a sample, and those of a proximal step."""
+        problem = self._problem
+        outputs = max(math.prod(problem.output_shape) // problem.n, 1)
+        step = getattr(problem.regularizer, "reads", math.prod)(problem.shape)
+        return 2.0 * max(problem.X.nnz, 1) * outputs + step
 
     def _spend(self, w: np.ndarray, aim: Aim, end: float) -> None:
         """Offer the b of all methods until the aim is met, or `passes` have come to `end`."""

@@ -22,7 +22,8 @@ closed form, and it may be restricted to a box.
 Any other (groups, rows, singular values) has the same methods on arrays of the model's shape and the attribute
 `coordinate_separable = False`; solvers that need single coordinates refuse it. See `norms.Norm` for what norms have in
 common. Two more things it may have: `check(shape)`, which raises RrmbenchError where the model's shape does not fit,
-and `@regularizer(needs={"matrix"})` where only matrices do.
+and `@regularizer(needs={"matrix"})` where only matrices do. One whose proximal step reads more numbers than w has says
+so by `reads(shape)`, and evaluation spends fewer of them.
 
 A regularizer on arrays that is strongly convex beyond its l2 says so by `convexity`, the constant in ||.||_2, and has
 `conjugate_point(v)`, the gradient of psi*. With `entropy_step(g, A, c)`, the logarithms of the x that minimizes

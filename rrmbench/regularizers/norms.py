@@ -1,6 +1,7 @@
 """Norms over all entries of w as regularizers, and what all norms have in common."""
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Norm:
         norm(w), dual_norm(v)   the norm, and its dual norm, never underestimated beyond rounding
         shrunk(w, tau)          argmin_u  tau ||u|| + ||u - w||^2 / 2, a new array
         longest(shape)          the greatest ||w||_2 where ||w|| <= 1
+        reads(shape)            how many numbers the norm and `shrunk` read, where that is more than w has
     """
 
     coordinate_separable = False
@@ -51,6 +53,9 @@ class Norm:
 
     def radius(self, value, shape):
         return longest_within(value, self.strength, self.longest(shape))
+
+    def reads(self, shape):
+        return prod(shape)
 
     def check(self, shape):
         """Raise RrmbenchError if the norm is not one of arrays of this shape."""

@@ -84,6 +84,9 @@ class OfNorm:
     def radius(self, value, shape):
         return float(self.V.inverse(value / self.strength) * self.inner.longest(shape))
 
+    def reads(self, shape):
+        return self.inner.reads(shape)
+
     def check(self, shape):
         self.inner.check(shape)
 

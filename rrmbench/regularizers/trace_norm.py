@@ -1,6 +1,7 @@
 """The trace norm: the sum of the singular values."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 import numpy as np
@@ -36,6 +37,9 @@ class TraceNorm(Norm):
 
     def longest(self, shape):
         return 1.0
+
+    def reads(self, shape):
+        return min(shape) * prod(shape)
 
     def check(self, shape):
         matrix_only(shape)
