@@ -93,8 +93,8 @@ class Solution:
 
 
 def _method(spec: dict) -> str:
+    from rrmbench.bench.keys import keys
     from rrmbench.report import naming
-    from rrmbench.report.results import keys
 
     return naming.method(keys(spec | {"dataset": "none"}))
 

@@ -247,6 +247,14 @@ MISTAKES = {
         BASE.replace("prox_sdca", f"{{path: {'a' * 300}.py}}"),
         f"config.yaml:4: solver.path: found '{'a' * 149} ... ",
     ),
+    "facet": (
+        BASE + "plot:\n  columns: regularizer.strengt\n",
+        "config.yaml:6: plot.columns: no run has the key 'regularizer.strengt'; did you mean 'regularizer.strength'?",
+    ),
+    "facets": (
+        BASE + "plot: {figure: [loss, solver.step]}\n",
+        "config.yaml:5: plot.figure: no run has the key 'solver.step'",
+    ),
     "long_groups": (
         BASE.replace("{name: l2, strength: 0.1}", f"{{name: group_lasso, strength: 1, groups: {'a' * 300}}}"),
         f"config.yaml:3: regularizer.groups: found '{'a' * 149} ... ",

@@ -80,5 +80,7 @@ def points(passes, every=1.0, growth=1.0):
     """About how many trace points the passes of a run have."""
     if growth <= 1.0:
         return passes / every
-    turn = every / (growth - 1.0)  # from here on points are a factor apart
-    return passes / every if passes <= turn else turn / every + math.log(passes / turn) / math.log(growth)
+    turn = max(1.0 / (growth - 1.0), 1.0) * every  # from here on points are a factor apart
+    if passes <= turn:
+        return passes / every
+    return turn / every + (math.log(passes) - math.log(turn)) / math.log(growth)

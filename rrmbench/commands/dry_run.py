@@ -11,10 +11,10 @@ def dry_run(plans, jobs, repeats, console, events=None):
     jobs : of each plan, the runs at a time
     repeats : of each run
     """
+    from rrmbench.bench.keys import keys
     from rrmbench.commands import PLAIN
     from rrmbench.errors import printable
     from rrmbench.report import naming
-    from rrmbench.report.results import keys
 
     estimates = _Estimates()
     for plan, at_once in zip(plans, jobs, strict=True):
@@ -37,10 +37,10 @@ def _table(plan, costs):
     from rich.table import Table
     from rich.text import Text
 
+    from rrmbench.bench.keys import keys
     from rrmbench.config import is_deterministic
     from rrmbench.errors import printable
     from rrmbench.report import naming
-    from rrmbench.report.results import keys
 
     table = Table("#", "problem", "method", "seed", box=None, title=plan.name, title_justify="left")
     table.add_column("estimate", no_wrap=True)

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rrmbench import registry
+from rrmbench.bench.keys import keys
 from rrmbench.config import components, entries, schema
 from rrmbench.config.grids import count, expand
 from rrmbench.config.raw import DEFAULTS, read
 from rrmbench.config.tune import Tuner
 from rrmbench.config.validity import reason
-from rrmbench.errors import RrmbenchError, shown
+from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.kinds import COMPONENTS, KINDS
 
+FACETS = ("rows", "columns", "figure")
+ORIGINS = ("stop", "trace", "timing", "code")  # keys that runs have where they differ in them
 MAX_RUNS = 100_000  # of a file, the skipped included
 ANY_SEED = 0  # of a deterministic run, whatever seeds the file lists
 MOST_REASONS = 20  # that a message tells
@@ -80,10 +83,25 @@ def resolve(raw):
     tuned = {key: keys for key, (_, _, keys) in combinations.items() if keys}
     if not runs:
         raise RrmbenchError(f"{raw.path}: every combination is skipped:\n{_listed(skipped)}")
+    _check_facets(plot, runs, places)
     limit = _limit(tree, places, runs)
     config = DEFAULTS | tree | {"name": name, "plot": plot, "reference": reference, "limit": limit}
     plugins = _of_mathematics(raw, runs)
     return Plan(raw.path, name, runs, skipped, plot, reference, limit, plugins, config, tuned)
+
+
+def _check_facets(plot, runs, places):
+    """Raise RrmbenchError where `plot:` asks for rows, columns or figures by a key that no run has."""
+    for facet in FACETS:
+        asked = plot.get(facet) or []
+        for key in [asked] if isinstance(asked, str) else asked:
+            if key.partition(".")[0] in ORIGINS or any(key in keys(run) for run in runs):
+                continue
+            known = dict.fromkeys(name for run in runs for name in keys(run))
+            where = places.where(("plot", facet))
+            raise RrmbenchError(
+                f"{where}: no run has the key '{key}'{nearest(key, known)} (there are: {', '.join(known)})"
+            )
 
 
 def validate(paths):

@@ -7,9 +7,9 @@ import threading
 import time
 from math import isnan
 
+from rrmbench.bench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.forecast import Forecast
-from rrmbench.report.results import keys
 
 REFRESH = 0.5  # seconds after which the time left is computed again
 WORTH = 3.0  # seconds: a plain line says how long the rest takes if it is more

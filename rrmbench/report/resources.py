@@ -19,13 +19,13 @@ def greatest(runs):
 
 def evaluation_passes(runs):
     """The passes that evaluation spent on better bounds of StoredRuns, in all."""
-    return math.fsum(run.result.info.get("evaluation_passes", 0.0) for run in runs)
+    return sum(run.result.info.get("evaluation_passes", 0.0) for run in runs)
 
 
 def told(runs):
     """Yield the passes of evaluation, if there are any, and the memory of the largest run, from a gigabyte on."""
     if spent := evaluation_passes(runs):
-        solvers = math.fsum(_work(run) for run in runs)
+        solvers = sum(map(_work, runs))
         yield f"better bounds took {spent:,.0f} passes of evaluation, beside {solvers:,.0f} of the solvers"
     most = greatest(runs)
     if most.get("peak_bytes", 0) >= WORTH_A_LINE:

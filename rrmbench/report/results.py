@@ -3,7 +3,6 @@
 `load_results` is the table for notebooks; `runs` is what the other readers (show, check, plots) start from.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,9 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from rrmbench.bench.columns import METRICS
+from rrmbench.bench.keys import flat, keys, line
 from rrmbench.bench.store import Experiment, Result, experiments
-from rrmbench.errors import RrmbenchError, nearest, printable
+from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
 from rrmbench.kinds import COMPONENTS
 from rrmbench.report import naming
@@ -94,47 +94,12 @@ def passes_to(
     return [i if i is None else (passes[i], seconds[i]) for i in points_to(run.column(quantity), levels)]
 
 
-def keys(spec: dict) -> dict:
-    """Return the flat, readable keys of a run's spec: names of the components, their parameters, the seed."""
-    names: dict = {}
-    parameters: dict = {}
-    for kind in COMPONENTS:
-        component = spec.get(kind, "none")
-        component = {"name": component} if isinstance(component, str) else dict(component)
-        path = component.pop("path", None)
-        names[kind] = _line(component.pop("name", None) or Path(path).stem)
-        parameters |= _flat(kind, component)
-    return names | parameters | {"seed": spec.get("seed")}
-
-
-def _flat(prefix: str, mapping: dict) -> dict:
-    flat = {}
-    for key, value in mapping.items():
-        key = f"{prefix}.{_line(key)}"
-        if isinstance(value, dict):
-            rest = dict(value)
-            if "name" in rest:  # a component inside a component: `reduction.inside`
-                flat[key] = _line(rest.pop("name"))
-                rest.pop("path", None)
-            flat |= _flat(key, rest)
-        elif isinstance(value, list):
-            flat[key] = _line(json.dumps(value))
-        else:
-            flat[key] = _line(value) if isinstance(value, str) else value
-    return flat
-
-
-def _line(text: str) -> str:
-    """A text of a file as one line that is fit for a terminal."""
-    return printable(text).replace("\n", "\\n")
-
-
 def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
     """Return the Runs of one experiment (newest result per spec), in the order of its manifest.
 
     Their keys tell apart all that differ in anything but the seed. referred : False leaves the references unread.
     """
-    references, name = {}, _line(experiment.name)
+    references, name = {}, line(experiment.name)
     found = []
     for result in experiment.results():
         if result.problem not in references:
@@ -192,10 +157,10 @@ def but_seed(keys: dict) -> tuple[tuple[str, str], ...]:
 def _origin(run: StoredRun) -> dict:
     """What a result depends on beside its keys: stopping rule, trace points, plug-in files, code and data."""
     spec, result = run.result.spec, run.result
-    origin = _flat("stop", spec.get("stop", {})) | _flat("trace", spec.get("trace", {}))
+    origin = flat("stop", spec.get("stop", {})) | flat("trace", spec.get("trace", {}))
     origin |= {f"{kind}.path": _path_of(run, kind) for kind in COMPONENTS}
     origin["timing"] = _repeats(run)
-    return origin | {"dataset.checksum": _line(result.data[:12]), "code": _line(result.code[:8])}
+    return origin | {"dataset.checksum": line(result.data[:12]), "code": line(result.code[:8])}
 
 
 def _repeats(run: StoredRun) -> int | None:
@@ -206,7 +171,7 @@ def _repeats(run: StoredRun) -> int | None:
 def _path_of(run: StoredRun, kind: str) -> str | None:
     component = run.result.spec.get(kind)
     path = component.get("path") if isinstance(component, dict) else None
-    return path and _line(path)
+    return path and line(path)
 
 
 def load_results(path: str | Path) -> "pandas.DataFrame":

@@ -9,6 +9,7 @@ import numpy as np
 
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench import identity
+from rrmbench.bench.keys import keys
 from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
@@ -18,7 +19,7 @@ from rrmbench.problem.labels import mode_of
 from rrmbench.problem.traits import build_loss
 from rrmbench.report import claims, naming, recompute
 from rrmbench.report.recompute import TOLERANCE
-from rrmbench.report.results import StoredRun, keys, runs_of
+from rrmbench.report.results import StoredRun, runs_of
 
 METRIC_TOLERANCE = 1e-9
 

@@ -7,12 +7,12 @@ import numpy as np
 import yaml
 
 from rrmbench.bench.columns import METRICS
+from rrmbench.bench.keys import keys
 from rrmbench.bench.records import STATUSES
 from rrmbench.errors import printable, shortened
 from rrmbench.report import naming
 from rrmbench.report.plots.curves import Axes
 from rrmbench.report.plots.timing import timing
-from rrmbench.report.results import keys
 from rrmbench.report.tuning import choices
 
 LAST = ("passes", "seconds", "objective", "gap", "suboptimality", *METRICS)  # of a run: the values at its end

@@ -1,0 +1,43 @@
+"""The flat keys of a run: what readers call it, and what `plot:` and `--only` name it by."""
+
+import json
+from pathlib import Path
+
+from rrmbench.errors import printable
+from rrmbench.kinds import COMPONENTS
+
+
+def keys(spec: dict) -> dict:
+    """Return the flat, readable keys of a run's spec: names of the components, their parameters, the seed."""
+    names: dict = {}
+    parameters: dict = {}
+    for kind in COMPONENTS:
+        component = spec.get(kind, "none")
+        component = {"name": component} if isinstance(component, str) else dict(component)
+        path = component.pop("path", None)
+        names[kind] = line(component.pop("name", None) or Path(path).stem)
+        parameters |= flat(kind, component)
+    return names | parameters | {"seed": spec.get("seed")}
+
+
+def flat(prefix: str, mapping: dict) -> dict:
+    """The values of a mapping by dotted keys that begin with `prefix`."""
+    found: dict = {}
+    for key, value in mapping.items():
+        key = f"{prefix}.{line(key)}"
+        if isinstance(value, dict):
+            rest = dict(value)
+            if "name" in rest:  # a component inside a component: `reduction.inside`
+                found[key] = line(rest.pop("name"))
+                rest.pop("path", None)
+            found |= flat(key, rest)
+        elif isinstance(value, list):
+            found[key] = line(json.dumps(value))
+        else:
+            found[key] = line(value) if isinstance(value, str) else value
+    return found
+
+
+def line(text: str) -> str:
+    """A text of a file as one line that is fit for a terminal."""
+    return printable(text).replace("\n", "\\n")
