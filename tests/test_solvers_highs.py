@@ -161,6 +161,16 @@ def test_references_of_linear_programs(lab):
         assert solvers_of_references(lab) == [("highs", "done"), ("pdprox_restarted", "done")]
 
 
+def test_references_of_smooth_losses_and_norms(lab):
+    """Pdprox has its turn first; where it is out of time, an accelerated gradient method."""
+    keys = {"loss": "logistic", "regularizer": {"name": "l2_norm", "strength": 1e-3}, "solver": "pdprox_dual"}
+    assert lab.run(lab.config(**keys, reference={"seconds": 20})).code == 0
+    assert solvers_of_references(lab) == [("pdprox_restarted", "done")]
+    lab.out = lab.folder / "hurried"
+    assert lab.run(lab.config(**keys, reference={"seconds": 1e-9})).code == 0
+    assert solvers_of_references(lab) == [("agm_ef", "done"), ("pdprox_restarted", "done")]
+
+
 def test_small_programs_bound_runs_of_other_methods_larger_ones_long_runs(monkeypatch):
     p = oracles.problem("hinge", {"name": "l1", "strength": 0.01}, n=60)
     assert methods_for(p, 15.0) == [ascend_by_program]
