@@ -250,6 +250,13 @@ def test_tasks_have_no_minimized_bias(lab):
     assert "found 'minimized', with 'tasks' allowed are 'none' and 'regularized'" in " ".join(ran.err.split())
 
 
+def test_labels_so_far_from_zero_that_rounding_hides_the_rest_are_refused():
+    X, y = oracles.data(30, 4, seed=1, loss="absolute")
+    with pytest.raises(RrmbenchError, match=r"y: found labels of mean 1e\+07 and .*; subtract their mean"):
+        Problem(X, y + 1e7, "absolute", L2_SVM, minimized_bias=True)
+    assert Problem(X, np.full(30, 1e7), "absolute", L2_SVM, minimized_bias=True).primal(np.zeros(4)) == 0.0
+
+
 @pytest.mark.parametrize("loss", ["absolute", "squared"])
 @pytest.mark.parametrize("offset", [1e3, 1e4])
 def test_labels_far_from_zero_do_not_raise_a_bound(loss, offset):

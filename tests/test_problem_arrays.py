@@ -1,6 +1,7 @@
 """Problems made of a person's own arrays: labels and features are what a data file's would be, or refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
@@ -84,3 +85,14 @@ def test_features_that_are_not_finite_are_refused_by_their_place(kind, bad):
 def test_features_that_are_no_matrix_of_numbers_are_refused(X):
     with pytest.raises(RrmbenchError, match="X: found"):
         Problem(X, np.ones(len(X)), "squared", L2)
+
+
+def test_frames_with_columns_of_several_types_of_numbers():
+    given = {"a": [1.0, 2.0], "b": pd.array([1, 2], dtype="Int64"), "c": [True, False]}
+    problem = Problem(pd.DataFrame(given), [1.0, -1.0], "squared", "none")
+    np.testing.assert_array_equal(problem.X.columns().toarray(), [[1, 1, 1], [2, 2, 0]])
+    for wrong, found in (["x", "y"], "'x' in column 'd', row 0"), (pd.array([1, None], dtype="Int64"), "'<NA>' in col"):
+        with pytest.raises(RrmbenchError, match=f"X: found {found}"):
+            Problem(pd.DataFrame(given | {"d": wrong}), [1.0, -1.0], "squared", "none")
+    with pytest.raises(RrmbenchError, match=r"X: found 'None' in X\[1, 0\], needed are numbers"):
+        Problem([[1.0], [None]], [1.0, -1.0], "squared", "none")

@@ -14,12 +14,11 @@ def verify(path, trust, console):
     found = []
     for verdict in verdicts(Path(path), trust):
         found.append(verdict)
-        state = " ".join(part for part in (verdict.state, verdict.why) if part)
-        values = f"{verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"
-        console.print(printable(f"{state:5} {values}").replace("\n", "\\n"), **PLAIN)
+        console.print(printable(_line(verdict)).replace("\n", "\\n"), **PLAIN)
     notes = [verdict.note for verdict in found if verdict.note]
+    notes += [verdict.why for verdict in found if verdict.state == "unverified"]
     for note in dict.fromkeys(notes):
-        console.print(f"not recomputed of {notes.count(note)} results: {note}", **PLAIN)
+        console.print(printable(f"not recomputed of {notes.count(note)} results: {note}"), **PLAIN)
     states = [verdict.state for verdict in found]
     worst = max((verdict.error for verdict in found), default=0.0)
     rest = "".join(
@@ -30,3 +29,11 @@ def verify(path, trust, console):
     line = f"{len(found)} results, {states.count('WRONG')} beyond {TOLERANCE:g}{rest}, greatest relative difference "
     console.print(f"{line}{worst:.1e}", **PLAIN)
     return int(not all(verdict.ok for verdict in found))
+
+
+def _line(verdict):
+    """What is said of a result; why it is unverified is said once for all that are so."""
+    if verdict.state in ("unverified", "none"):
+        return f"{verdict.state:5} {verdict.label}"
+    state = " ".join(part for part in (verdict.state, verdict.why) if part)
+    return f"{state:5} {verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"

@@ -11,11 +11,12 @@ its samples one by one.
 """
 
 from functools import cached_property
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 from rrmbench.numerics.jit import kernel
 
 
@@ -30,6 +31,20 @@ class Rows(NamedTuple):
     indices: np.ndarray
     data: np.ndarray
     sqnorms: np.ndarray
+
+
+def _numbers(X, names):
+    """An array of objects, as frames with columns of several types make it, as one of numbers where it has only these.
+
+    names : of its columns, for the message, or None
+    """
+    if X.dtype != object or X.ndim != 2:
+        return X
+    for (i, j), value in np.ndenumerate(X):
+        if not isinstance(value, Real):
+            where = f"X[{i}, {j}]" if names is None else f"column '{names[j]}', row {i}"
+            raise RrmbenchError(f"X: found {shown(str(value))} in {where}, needed are numbers")
+    return X.astype(np.float64)
 
 
 class CSR:
@@ -62,7 +77,7 @@ class CSR:
 
         if np.ma.is_masked(X):
             raise RrmbenchError("X: found masked entries, needed are numbers")
-        X = X if issparse(X) else np.asarray(X)
+        X = X if issparse(X) else _numbers(np.asarray(X), getattr(X, "columns", None))
         if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
             found = f"{X.dtype} of the shape {X.shape}"
             raise RrmbenchError(f"X: found {found}, needed is a matrix (n, d) of numbers")

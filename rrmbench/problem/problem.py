@@ -28,6 +28,8 @@ from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
 
+FAR = 1e6  # the mean of labels over their deviation, up to which a bias may take it
+
 
 @with_former_names("problem")
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,8 @@ class Problem:
             raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
         if self.minimized_bias and self.weights is not None:
             raise RrmbenchError("found weights and minimized_bias, allowed is one of them")
+        if self.minimized_bias:
+            _check_offset(self.y)
         if self.free_bias and rows is not None and np.ptp(last := rows.columns()[:, [-1]].toarray()) > 0.0:
             found = f"a last column from {last.min():g} to {last.max():g}"
             raise RrmbenchError(f"X: found {found}, with a free bias it must be constant")
@@ -420,6 +424,14 @@ class Problem:
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
+
+
+def _check_offset(y: np.ndarray) -> None:
+    """Raise RrmbenchError where the bias is so great beside the rest that P and D have hardly a digit left."""
+    mean, spread = abs(float(np.mean(y))), float(np.std(y))
+    if mean > FAR * spread > 0.0:
+        found = f"labels of mean {mean:.3g} and standard deviation {spread:.3g}"
+        raise RrmbenchError(f"y: found {found}; subtract their mean, which the bias takes anyway and rounding does not")
 
 
 def _is_frozen(y: object) -> bool:
