@@ -37,6 +37,8 @@ EVERY_RUN = (PACKAGE / "bench" / "worker.py", PACKAGE / "data" / "prepare.py")
 EVERY_PROBLEM = (PACKAGE / "problem" / "problem.py", PACKAGE / "data" / "prepare.py")
 FOLDERS = ("losses", "regularizers", "solvers", "reductions", "numerics")
 
+LIBRARIES = {"site-packages", "dist-packages"}  # folders of them, which PYTHONPATH may name, too
+
 unforeseen = set()  # files that plug-ins have imported though their text does not say so
 
 
@@ -259,7 +261,7 @@ def _spec(name, folders):
 def is_local(file, start):
     """Whether a file that was reached from `start` is the user's or the package's own, and not a library's."""
     mine = PACKAGE in file.parents or package_of(start) in file.parents
-    return mine or not any(folder in file.parents for folder in _libraries())
+    return mine or not (LIBRARIES & set(file.parts) or _libraries() & set(file.parents))
 
 
 def package_of(file):

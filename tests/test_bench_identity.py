@@ -276,6 +276,22 @@ def test_an_import_in_a_function_is_of_the_code_or_fails_the_run(lab):
             assert not second.certifies
 
 
+def test_libraries_on_the_import_path_are_not_followed(lab):
+    """As computing centres install them: their versions count, and what they import in functions is theirs."""
+    library = lab.folder / "python3" / "site-packages" / "lazily"
+    library.mkdir(parents=True)
+    (library / "__init__.py").write_text("def factor():\n    from importlib import import_module as fetch\n")
+    with (library / "__init__.py").open("a") as file:
+        file.write("    return fetch('lazily.inner').FACTOR\n")
+    (library / "inner.py").write_text("FACTOR = 3.0")
+    text = LATE.format(number=0, imports="import lazily; FACTOR = lazily.factor()", factor="FACTOR")
+    (lab.folder / "late0.py").write_text(text)
+    config = lab.config(solver={"path": "late0.py", "name": "late0"})
+    ran = lab.command("run", config, "-o", lab.out, PYTHONPATH=str(library.parent))
+    assert ran.code == 0, ran.out
+    assert lab.results()[0].w[0] == pytest.approx(0.3)
+
+
 def test_helpers_that_change_places_are_other_code(lab):
     imports = "import one, two; FACTOR = one.FACTOR + 3.0 * two.FACTOR"
     (lab.folder / "late0.py").write_text(LATE.format(number=0, imports=imports, factor="FACTOR"))
