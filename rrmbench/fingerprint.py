@@ -105,7 +105,7 @@ def imported_by(load, plugin):
 def files_of_modules(names):
     """The files that modules in memory were read from, as a set."""
     origins = [getattr(sys.modules[name], "__file__", None) for name in names]
-    return {_file_of(origin) for origin in origins if origin}
+    return {_file_of(origin) for origin in origins if isinstance(origin, str)}
 
 
 def _is_plugins(file, plugins):
@@ -138,6 +138,8 @@ def check_imports(before, kept):
     kept : the `stamps` of the digest's files, as they were then
     """
     late = files_of_modules(set(sys.modules) - before)
+    if not late:
+        return
     check_unchanged({file: kept[file] for file in late & kept.keys()})
     plugins = [file for file in kept if PACKAGE not in file.parents]
     for file in sorted(late - kept.keys()):
@@ -266,6 +268,8 @@ def is_local(file, start):
 
 def package_of(file):
     """The outermost package folder that a file is in, or a single file itself."""
+    if PACKAGE in file.parents:
+        return PACKAGE
     package = file
     while (package.parent / "__init__.py").is_file():
         package = package.parent

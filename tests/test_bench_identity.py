@@ -262,8 +262,7 @@ def test_an_import_in_a_function_is_of_the_code_or_fails_the_run(lab):
     config, found = lab.config(solver=solvers), []
     for factor in (1.0, 2.0):
         helper.write_text(f"FACTOR = {factor}")
-        ran = lab.command("run", config, "-o", lab.out, "-j", 2)
-        assert ran.code == 1
+        assert lab.run(config, "-j", 2).code == 1
         found.append({r.spec["solver"]["name"]: r for r in lab.results()})
     for number, is_told in enumerate(IN_FUNCTION.values()):
         first, second = (results[f"late{number}"] for results in found)
@@ -276,7 +275,7 @@ def test_an_import_in_a_function_is_of_the_code_or_fails_the_run(lab):
             assert not second.certifies
 
 
-def test_libraries_on_the_import_path_are_not_followed(lab):
+def test_libraries_on_the_import_path_are_not_followed(lab, monkeypatch):
     """As computing centres install them: their versions count, and what they import in functions is theirs."""
     library = lab.folder / "python3" / "site-packages" / "lazily"
     library.mkdir(parents=True)
@@ -284,31 +283,31 @@ def test_libraries_on_the_import_path_are_not_followed(lab):
     with (library / "__init__.py").open("a") as file:
         file.write("    return fetch('lazily.inner').FACTOR\n")
     (library / "inner.py").write_text("FACTOR = 3.0")
-    text = LATE.format(number=0, imports="import lazily; FACTOR = lazily.factor()", factor="FACTOR")
-    (lab.folder / "late0.py").write_text(text)
-    config = lab.config(solver={"path": "late0.py", "name": "late0"})
-    ran = lab.command("run", config, "-o", lab.out, PYTHONPATH=str(library.parent))
-    assert ran.code == 0, ran.out
+    text = LATE.format(number=6, imports="import lazily; FACTOR = lazily.factor()", factor="FACTOR")
+    (lab.folder / "late6.py").write_text(text)
+    config = lab.config(solver={"path": "late6.py", "name": "late6"})
+    monkeypatch.syspath_prepend(library.parent)
+    assert lab.run(config).code == 0
     assert lab.results()[0].w[0] == pytest.approx(0.3)
 
 
-def test_helpers_that_change_places_are_other_code(lab):
-    imports = "import one, two; FACTOR = one.FACTOR + 3.0 * two.FACTOR"
-    (lab.folder / "late0.py").write_text(LATE.format(number=0, imports=imports, factor="FACTOR"))
-    config, found = lab.config(solver={"path": "late0.py", "name": "late0"}), []
-    for one, two in ((1.0, 2.0), (2.0, 1.0)):
-        (lab.folder / "one.py").write_text(f"FACTOR = {one}")
-        (lab.folder / "two.py").write_text(f"FACTOR = {two}")
-        assert lab.command("run", config, "-o", lab.out).code == 0
-        found.append(lab.results()[0].w[0])
-    assert found == [pytest.approx(0.7), pytest.approx(0.5)]
+def test_helpers_that_change_places_are_other_code_and_folders_that_do_are_not(tmp_path):
+    def digest(folder, one, two):
+        (tmp_path / folder / "pack").mkdir(parents=True, exist_ok=True)
+        files = [tmp_path / folder / name for name in ("one.py", "two.py", "pack/__init__.py", "pack/one.py")]
+        for file, text in zip(files, (f"FACTOR = {one}", f"FACTOR = {two}", "", f"FACTOR = {two}"), strict=True):
+            file.write_text(text)
+        return fingerprint.digest(*files)
+
+    assert digest("here", 1.0, 2.0) != digest("here", 2.0, 1.0)
+    assert digest("here", 1.0, 2.0) == digest("there", 1.0, 2.0)
 
 
 def test_after_an_edit_is_taken_back_readers_show_the_results_of_before(lab):
-    config, found = lab.config(solver={"path": "late0.py", "name": "late0"}), []
+    config, found = lab.config(solver={"path": "late7.py", "name": "late7"}), []
     for factor in (1.0, 2.0, 1.0):
-        (lab.folder / "late0.py").write_text(LATE.format(number=0, imports="pass", factor=factor))
-        ran = lab.command("run", config, "-o", lab.out)
+        (lab.folder / "late7.py").write_text(LATE.format(number=7, imports="pass", factor=factor))
+        ran = lab.run(config)
         found.append(lab.results()[0].w[0])
     assert "1 of 1 runs were done before" in ran.out
     assert found == [0.1, 0.2, 0.1]
@@ -319,11 +318,11 @@ def test_a_file_of_a_parameter_that_changes_while_runs_wait_is_not_taken_for_the
     groups = lab.folder / "groups.txt"
     groups.write_text("2 4")
     change = f"__import__('pathlib').Path({str(groups)!r}).write_text('4 2')"
-    (lab.folder / "late0.py").write_text(LATE.format(number=0, imports=change, factor=1.0))
+    (lab.folder / "late8.py").write_text(LATE.format(number=8, imports=change, factor=1.0))
     regularizer = {"name": "group_lasso", "strength": 0.1, "groups": "groups.txt"}
-    solver = {"path": "late0.py", "name": "late0"}
+    solver = {"path": "late8.py", "name": "late8"}
     config = lab.config(solver=solver, regularizer=regularizer, seed=[0, 1])
-    assert lab.command("run", config, "-o", lab.out, "-j", 1).code == 1
+    assert lab.run(config, "-j", 1).code == 1
     first, second = sorted(lab.results(), key=lambda result: result.spec["seed"])
     assert (first.status, second.status) == ("done", "failed")
     assert f"{groups} has changed since the command was started" in second.reason
@@ -346,8 +345,7 @@ def test_the_file_of_a_solvers_parameter_counts_with_its_content(lab):
     config, found = lab.config(solver={"path": "steps.py", "name": "steps", "lengths": "lengths.txt"}), []
     for length in (0.25, 0.5):
         (lab.folder / "lengths.txt").write_text(str(length))
-        ran = lab.command("run", config, "-o", lab.out)
-        assert ran.code == 0, ran.out + ran.err
+        assert lab.run(config).code == 0
         found.append(lab.results()[0].w[0])
     assert found == [0.25, 0.5]
 

@@ -140,11 +140,10 @@ def test_a_cache_that_cannot_be_written_costs_compilation_and_no_run(tmp_path, h
         small = ""
         cache.mkdir()
         (cache / "kernels").write_text("")
-    for _ in range(2):
-        words = python(small + REPORT, cache, said=said)
-        assert words[1] == "-1.0"
-        assert int(words[4]) > 0
-    assert said[1].count("machine code cannot be kept, every process compiles it again") == 1
+    words = python(small + REPORT, cache, said=said)
+    assert words[1] == "-1.0"
+    assert int(words[4]) > 0
+    assert said[0].count("machine code cannot be kept, every process compiles it again") == 1
     assert not [*cache.rglob("*.tmp"), *cache.rglob("*.nbc")]
 
 

@@ -18,7 +18,9 @@ BOX = {"name": "elastic_net", "l1": 0.02, "l2": 0.05, "domain": {"box": [0.1, 0.
 AWAY = {"name": "box", "lower": 0.1, "upper": 0.6}
 REGULARIZERS = {"elastic_net": BOX, "box": AWAY}
 VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}
-REDUCTIONS = ["auto", *registry.names("reduction")]
+REDUCTIONS = [
+    *("none", "auto", "regularize", "smooth", "adapt_reg", "adapt_smooth", "joint_adapt", "accelerate", "solve_dual")
+]
 # on text, tables and images; here the way is short
 STEPS = {"adagrad": {"step_scale": 0.03}, "subgradient": {"step_scale": 0.1}, "sgd": {"step_scale": 0.3}}
 

@@ -67,6 +67,11 @@ def of_results(folder: Path, older: bool) -> Iterator[Candidate | Left]:
 
 
 def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
+    try:
+        asked = {entry["run"] for entry in experiment.manifest()["runs"]}
+    except UnreadableFile as error:
+        yield Left(experiment.directory, f"cannot be read: {error}")
+        return
     by_spec: dict[str, list[Result]] = {}
     for run in sorted(experiment.run_ids()):
         try:
@@ -75,7 +80,6 @@ def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
         except UnreadableFile as error:
             yield Left(experiment.directory / "runs" / f"{run}.npz", f"cannot be read: {error}")
     needed = _referred(experiment, {result.problem for results in by_spec.values() for result in results})
-    asked = {entry["run"] for entry in experiment.manifest()["runs"]}
     for results in by_spec.values():
         kept = max(results, key=lambda result: (result.run in asked, result.created))  # what readers show
         for result in results:

@@ -27,7 +27,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
     """
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
     methods = [_method(has, shape)]
-    if "smooth" in has and methods[0][0]["name"] == "pdprox_restarted":  # of two one is always fast enough
+    if "smooth" in has and methods[0][0]["name"] == "pdprox_restarted":  # where one is slow, the other often is not
         methods.append(({"name": "agm_ef"}, "none"))
     if {"piecewise_linear", "polyhedral"} <= has and entries <= LARGEST_PROGRAM:
         methods.insert(0, ({"name": "highs", "time_limit": seconds}, "none"))
