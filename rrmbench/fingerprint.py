@@ -47,7 +47,7 @@ def digest(*files):
 
     The code is the syntax tree without docstrings, of files of other languages all bytes.
     """
-    named = sorted((file.relative_to(package_of(file).parent).as_posix(), file) for file in map(Path, files))
+    named = sorted((name_of(file), file) for file in map(Path, files))
     parts = [(name, _read(file, stamp(file)).digest) for name, file in named]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
@@ -127,7 +127,7 @@ def check_unchanged(kept):
 def check_loaded(files):
     """Raise OtherCode where a file of plug-ins has changed since this process imported it."""
     for file in files:
-        if _loaded.get(file, digest(file)) != digest(file):
+        if file in _loaded and _loaded[file] != digest(file):
             raise OtherCode(f"{file} has changed since this process imported it; start it again")
 
 
@@ -274,6 +274,11 @@ def package_of(file):
     while (package.parent / "__init__.py").is_file():
         package = package.parent
     return package
+
+
+def name_of(file):
+    """The name of a file from its outermost package on, wherever that lies."""
+    return file.relative_to(package_of(file).parent).as_posix()
 
 
 @cache

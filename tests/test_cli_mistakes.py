@@ -142,3 +142,7 @@ def test_a_plugin_may_solve_a_problem_of_its_own_at_its_import(lab):
 def test_a_data_set_that_cannot_be_had_is_not_a_traceback(lab):
     ran = lab.run(lab.config(dataset="astro_ph", loss="hinge", solver="sgd"))
     assert_one_message(ran, ["astro_ph", "RRMBENCH_DATA"])
+
+
+def test_keys_that_runs_have_only_where_they_differ_may_be_asked_for(lab):
+    assert lab.cli("validate", lab.config(plot={"rows": "dataset.path", "columns": "stop.passes"})).code == 0

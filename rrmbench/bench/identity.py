@@ -55,8 +55,9 @@ class Identities:
         """The Run of a spec, its data prepared; RrmbenchError where the data cannot be had."""
         prepared, problem = self._problem(spec)
         code, digest = self._stamped(self._files_of(tuple(_sources(spec))))
-        stamps = code | fingerprint.stamps(map(Path, registry.parameter_files(spec)))
-        name = spec_id(spec, prepared.checksum)
+        files = registry.parameter_files(spec)
+        stamps = code | fingerprint.stamps(map(Path, files))
+        name = spec_id(spec, prepared.checksum, files)
         return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, prepared, stamps)
 
     def _problem(self, spec):
@@ -100,9 +101,13 @@ def data_of(spec, load=data.load):
     return load(spec["dataset"], mode_of(loss.needs))
 
 
-def spec_id(spec, checksum):
-    """16 hex digits that name a run spec on data with this checksum."""
-    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION} | _files(spec, KINDS)))
+def spec_id(spec, checksum, files=None):
+    """16 hex digits that name a run spec on data with this checksum.
+
+    files : those that its parameters name, where they are known
+    """
+    files = _checksums(registry.parameter_files(spec) if files is None else files)
+    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION} | files))
 
 
 def problem_id(spec, checksum, digest=fingerprint.digest):
@@ -110,13 +115,13 @@ def problem_id(spec, checksum, digest=fingerprint.digest):
     parts = {kind: spec[kind] for kind in PROBLEM}
     sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
     code = digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
-    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _files(spec, PROBLEM[1:])))
+    files = _checksums(registry.parameter_files(spec, PROBLEM[1:]))
+    return _short(canonical({"parts": parts, "data": checksum, "code": code} | files))
 
 
-def _files(spec, kinds):
-    """{"files": checksums} of the files that parameters of components of these kinds name, {} if there are none."""
-    found = registry.parameter_files(spec, kinds)
-    return {"files": [data.checksum_of(file) for file in found]} if found else {}
+def _checksums(files):
+    """{"files": checksums}, {} if there are none."""
+    return {"files": [data.checksum_of(file) for file in files]} if files else {}
 
 
 def code_of(spec, digest=fingerprint.digest):

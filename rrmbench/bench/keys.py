@@ -6,6 +6,8 @@ from pathlib import Path
 from rrmbench.errors import printable
 from rrmbench.kinds import COMPONENTS
 
+ORIGINS = ("stop", "trace", "timing", "code")  # in the order of a table
+
 
 def keys(spec: dict) -> dict:
     """Return the flat, readable keys of a run's spec: names of the components, their parameters, the seed."""
@@ -41,3 +43,16 @@ def flat(prefix: str, mapping: dict) -> dict:
 def line(text: str) -> str:
     """A text of a file as one line that is fit for a terminal."""
     return printable(text).replace("\n", "\\n")
+
+
+def is_origin(key: str) -> bool:
+    """Whether a key says where a result comes from: its stopping rule, its trace points, its clock or its code.
+
+    `timing` is the number of repeats of `run --timing`, `code` the digest of the code.
+    """
+    return key.partition(".")[0] in ORIGINS
+
+
+def sets_apart(key: str) -> bool:
+    """Whether runs that differ in a key are never one curve, though they be of different seeds."""
+    return is_origin(key) or key == "dataset.checksum" or key.endswith(".path")

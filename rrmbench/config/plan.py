@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rrmbench import registry
-from rrmbench.bench.keys import keys
+from rrmbench.bench.keys import keys, sets_apart
 from rrmbench.config import components, entries, schema
 from rrmbench.config.grids import count, expand
 from rrmbench.config.raw import DEFAULTS, read
@@ -19,7 +19,6 @@ from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.kinds import COMPONENTS, KINDS
 
 FACETS = ("rows", "columns", "figure")
-ORIGINS = ("stop", "trace", "timing", "code")  # keys that runs have where they differ in them
 MAX_RUNS = 100_000  # of a file, the skipped included
 ANY_SEED = 0  # of a deterministic run, whatever seeds the file lists
 MOST_REASONS = 20  # that a message tells
@@ -95,7 +94,7 @@ def _check_facets(plot, runs, places):
     for facet in FACETS:
         asked = plot.get(facet) or []
         for key in [asked] if isinstance(asked, str) else asked:
-            if key.partition(".")[0] in ORIGINS or any(key in keys(run) for run in runs):
+            if sets_apart(key) or any(key in keys(run) for run in runs):  # the former runs have where they differ
                 continue
             known = dict.fromkeys(name for run in runs for name in keys(run))
             where = places.where(("plot", facet))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rrmbench.bench.keys import is_origin
 from rrmbench.bench.store import Experiment, experiments
 from rrmbench.errors import printable
 from rrmbench.report import naming
@@ -269,7 +270,7 @@ def _method(runs, choice_of, levels, differ):
 
 
 def _of_method(key):
-    return key.partition(".")[0] in ("solver", "reduction") or naming.is_origin(key)
+    return key.partition(".")[0] in ("solver", "reduction") or is_origin(key)
 
 
 def _last(run, name):

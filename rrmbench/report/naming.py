@@ -4,6 +4,8 @@ import json
 import math
 from pathlib import Path
 
+from rrmbench.bench.keys import is_origin
+
 PROBLEM = ("dataset", "loss", "regularizer")
 
 
@@ -49,19 +51,6 @@ def origins(keys, shown=None):
     """Return " [stop.passes=5]" for the keys of `is_origin`, or ""."""
     wanted = [key for key in keys if is_origin(key) and (shown is None or key in shown)]
     return f" [{', '.join(f'{key}={short(keys[key])}' for key in wanted)}]" if wanted else ""
-
-
-def is_origin(key):
-    """Whether a key says where a result comes from: its stopping rule, its trace points, its clock or its code.
-
-    `timing` is the number of repeats of `run --timing`, `code` the digest of the code.
-    """
-    return key.partition(".")[0] in ("stop", "trace", "timing", "code")
-
-
-def sets_apart(key):
-    """Whether runs that differ in a key are never one curve, though they be of different seeds."""
-    return is_origin(key) or key == "dataset.checksum" or key.endswith(".path")
 
 
 def problem(keys, shown=None):

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from rrmbench.bench.columns import METRICS
-from rrmbench.bench.keys import flat, keys, line
+from rrmbench.bench.keys import ORIGINS, flat, keys, line
 from rrmbench.bench.store import Experiment, Result, experiments
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
@@ -205,7 +205,7 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
 def _parameter_columns(found: list[StoredRun]) -> list[str]:
     """The keys beside names and seed: parameters in the order of the components, then origins."""
     ordered = dict.fromkeys(key for run in found for key in run.keys if key not in (*COMPONENTS, "seed"))
-    order = (*COMPONENTS, "stop", "trace", "timing", "code")
+    order = (*COMPONENTS, *ORIGINS)
     return sorted(ordered, key=lambda key: order.index(key.partition(".")[0]))
 
 

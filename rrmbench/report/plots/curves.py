@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.bench.keys import sets_apart
 from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
 
@@ -118,7 +119,7 @@ def series_of(panels, placed):
 def _needed_keys(members, excluded):
     """Return the keys that tell runs of one method apart within a panel and a seed, as few as possible, and origins."""
     differ = [key for key in naming.varying(run.keys for _, run in members) if key not in excluded]
-    needed = [key for key in differ if naming.sets_apart(key)]
+    needed = [key for key in differ if sets_apart(key)]
     for key in differ:
         if key in needed:
             continue
