@@ -48,7 +48,7 @@ def of_package():
     known = _kept(path)
     if sources.keys() <= known.keys():
         return known
-    modules = {key: parsed(source) for key, source in sources.items()}
+    modules = {key: known.get(key) or parsed(source) for key, source in sources.items()}
     with suppress(RrmbenchError):  # who cannot keep it parses again
         write_text(path, sealed(modules))
     return modules

@@ -29,13 +29,14 @@ class Cluster:
         self._start("scheduler", "dask_scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
 
     def worker(self, name, threads=1, **environment):
-        """Start a worker whose cache lacks everything but compiled kernels."""
+        """Start a worker whose cache lacks everything but compiled kernels and what the texts of the package mean."""
         cache = self.cache(name)
         cache.mkdir(exist_ok=True)
         kernels = Path(os.environ["RRMBENCH_CACHE"]) / "kernels"
         kernels.mkdir(parents=True, exist_ok=True)
         if not (cache / "kernels").exists():
             (cache / "kernels").symlink_to(kernels)
+            (cache / "syntax.json").symlink_to(kernels.parent / "syntax.json")
         local = ("--local-directory", self.folder / f"{name}.local", "--no-dashboard", "--death-timeout", "60")
         options = (
             "--nthreads",

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from lab import rows
+from lab import make_lab, rows  # noqa: F401
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -136,7 +136,7 @@ def test_code_runs_as_written(section, folder, pytestconfig):
 
 
 @of("yaml")
-def test_configurations_are_valid(block, folder, pytestconfig):
+def test_configurations_are_valid(block, folder, lab, monkeypatch):
     """A block of some keys is completed; plug-ins are the files of the same page."""
     for other in blocks(block.page):
         if "file" in other.marks:
@@ -144,8 +144,10 @@ def test_configurations_are_valid(block, folder, pytestconfig):
     keys = yaml.safe_load(block.text)
     missing = {key: value for key, value in REST.items() if key not in keys}
     (folder / "block.yaml").write_text(block.text + (yaml.safe_dump(missing) if missing else ""))
-    runs = execute(bash("rrmbench validate block.yaml"), folder, pytestconfig).stdout
-    assert int(re.search(r": (\d+) runs", runs)[1]) > 0
+    monkeypatch.chdir(folder)
+    ran = lab.cli("validate", "block.yaml")
+    assert ran.code == 0, ran.err
+    assert int(re.search(r": (\d+) runs", ran.out)[1]) > 0
 
 
 @of("bash")

@@ -10,7 +10,7 @@ import json
 import math
 import platform
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from rrmbench import fingerprint
@@ -142,7 +142,7 @@ class Rates:
         self.referred, self.compiled = referred | self._referred, compiled | self._compiled
         content = {
             "version": VERSION,
-            "costs": {key: asdict(cost) for key, cost in list(self.costs.items())[-MOST:]},
+            "costs": {key: vars(cost) for key, cost in list(self.costs.items())[-MOST:]},
             "referred": dict(list(self.referred.items())[-MOST:]),
             "compiled": list(self.compiled)[-MOST:],
         }
@@ -202,7 +202,7 @@ def _read(path):
     try:
         content = json.loads(path.read_bytes())
         costs = {key: Cost(**cost) for key, cost in content["costs"].items()}
-        values = [value for cost in costs.values() for value in asdict(cost).values() if value is not None]
+        values = [value for cost in costs.values() for value in vars(cost).values() if value is not None]
         if content["version"] == VERSION and all(math.isfinite(value) and value >= 0 for value in values):
             return costs, dict(content["referred"]), dict.fromkeys(content["compiled"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

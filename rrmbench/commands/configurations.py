@@ -2,6 +2,7 @@
 
 import math
 
+from rrmbench.bench.identity import canonical
 from rrmbench.bench.rates import Rates
 from rrmbench.errors import printable
 
@@ -12,19 +13,24 @@ def rows():
     from rrmbench.config import resolve, shipped
     from rrmbench.config.raw import read
 
+    rates = Rates.here()
     for name in shipped.names():
         raw = read(shipped.path_of(name))
         plan = resolve(raw)
         blocks = {spec["dataset"]["name"]: spec["dataset"] for spec in plan.runs}
         needed = [(label, data.is_here(block)) for label, block in sorted(blocks.items())]
-        yield name, len(plan.runs), _seconds(plan.runs), needed, shipped.summary(shipped.text_of(name))
+        yield name, len(plan.runs), _seconds(rates, plan.runs), needed, shipped.summary(shipped.text_of(name))
 
 
-def _seconds(specs):
+def _seconds(rates, specs):
     from rrmbench.data import sizes
 
-    stored = [sizes.stored_entries(spec["dataset"]) for spec in specs]
-    return sum(seconds for seconds, _ in Rates.here().batch(specs, [None if math.isnan(n) else n for n in stored]))
+    names = [canonical(spec["dataset"]) for spec in specs]
+    stored = {
+        name: sizes.stored_entries(spec["dataset"]) for name, spec in dict(zip(names, specs, strict=True)).items()
+    }
+    entries = [None if math.isnan(stored[name]) else stored[name] for name in names]
+    return sum(seconds for seconds, _ in rates.batch(specs, entries))
 
 
 def print_all(console):
