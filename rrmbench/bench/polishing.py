@@ -104,8 +104,9 @@ def _labellings_fit(problem: Problem, passes: float) -> bool:
 def warm_up(problem: Problem, tiny: Problem) -> None:
     """Compile the kernels of the methods that runs on `problem` may get, by a few of their steps on `tiny`."""
     polisher, nothing = Polisher(tiny, Certifier(tiny)), Aim(math.inf, math.inf, math.inf, 0.0)
+    steps = max(SHORTEST, min(MANY, READS / polisher.reads_of_a_pass()))  # a proximal step may read far more than X
     for method in dict.fromkeys(m for passes in (MANY, LITTLE) for m in methods_for(problem, passes)):
-        polisher.follow(method, np.zeros(tiny.shape), nothing, MANY)  # each may be of as many steps on a great model
+        polisher.follow(method, np.zeros(tiny.shape), nothing, steps)
 
 
 def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
@@ -257,7 +258,7 @@ class Polisher:
         aim = Aim(primal, primal - target, ends, PART if met or last else 0.0)
         self._spend(w, aim, end)
         if more and primal - self._certifier.dual > WIDE * abs(primal):
-            self._spend(w, aim, min(LITTLE, READS / self._reads_of_a_pass()))
+            self._spend(w, aim, min(LITTLE, READS / self.reads_of_a_pass()))
         self._look = work, primal - self._certifier.dual
 
     def _is_stuck(self, work: float, gap: float) -> bool:
@@ -275,7 +276,7 @@ class Polisher:
             return UNCOUNTED if part == 1.0 else 0.0
         return SHARE * work * part
 
-    def _reads_of_a_pass(self) -> float:
+    def reads_of_a_pass(self) -> float:
         """The numbers that a pass reads: X twice, for each output of a sample, and those of a proximal step."""
         problem = self._problem
         outputs = max(math.prod(problem.output_shape) // problem.n, 1)
