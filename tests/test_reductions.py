@@ -210,7 +210,7 @@ def test_auto_value_for_solvers_of_full_gradients(steps, start, monkeypatch):
     delta = p.primal(w) - p.dual_value(np.zeros(p.n))
     assert recorder.problems[0].kappa == pytest.approx(delta / (way @ way), rel=1e-3)
     first = 0.5 if start is None else 1.0
-    expected = [0.0, *(first + k + 0.5 for k in range(steps)), first + steps]
+    expected = [0.0, *(first + k + 0.5 for k in range(steps)), first + steps - 0.5]  # the last is the first epoch's
     assert [x.passes for x in found[: steps + 2]] == expected
 
 

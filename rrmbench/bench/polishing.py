@@ -22,11 +22,11 @@ HiGHS, whose bound is the optimum.
 
 import math
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
+from rrmbench import crashes
 from rrmbench.bench import dual_ascent, dual_splitting, newton
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, has_no_bound
@@ -73,11 +73,13 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
     """The methods for a problem of its traits that so many passes are enough for, the best first."""
     if has_no_bound(problem):
         return []
+    found: list[Method] = []
     if {"piecewise_linear", "polyhedral"} <= problem.traits:
         size = highs.entries(problem)
         if any(passes >= least and size <= entries for least, entries in PROGRAMS):
-            return [ascend_by_program]
-    found: list[Method] = [newton.ascend] if newton.fits(problem, DENSE * passes) else []
+            found.append(ascend_by_program)  # where it fails, or its time is out, the others have their turn
+    if newton.fits(problem, DENSE * passes):
+        found.append(newton.ascend)
     if {"rows", "coordinate", "separable"} <= problem.traits:
         found.append(ascend_by_rows)
     elif dual_splitting.fits(problem):
@@ -225,10 +227,12 @@ class Polisher:
     """Offers a Certifier better b, at the cost of a share of the passes of the run.
 
     passes : what it took so far, the products for the bounds included
+    fault : the last exception of a method, in words, which costs the run nothing but better bounds; None without any
     """
 
     def __init__(self, problem: Problem, certifier: Certifier) -> None:
         self.passes = 0.0
+        self.fault: str | None = None
         self._problem, self._certifier = problem.counted(), certifier
         self._look = 0.0, math.inf  # the passes and the gap at the last look
         self._least = math.inf  # P at the models of methods
@@ -288,8 +292,8 @@ class Polisher:
         for method in methods_for(self._problem, end - self.passes):
             left = end - self.passes
             if left >= SHORTEST and not self._is_met(aim):
-                self.follow(method, w, aim, DENSE * left if method is newton.ascend else left)
-                self._is_optimal = method is ascend_by_program
+                found = self.follow(method, w, aim, DENSE * left if method is newton.ascend else left)
+                self._is_optimal = found and method is ascend_by_program
 
     def _is_met(self, aim: Aim) -> bool:
         """Whether D is enough, optimal, or so near to P* <= `_least` that the gap is nearly all of P(w) - P*."""
@@ -297,18 +301,23 @@ class Polisher:
         near = -math.inf < dual and self._least - dual <= aim.part * (aim.primal - dual)
         return self._is_optimal or dual >= aim.enough or (near and not dual < aim.ends <= self._least)
 
-    def follow(self, method: Method, w: np.ndarray, aim: Aim, passes: float) -> None:
-        """Offer the b of a method until the aim is met, or it has taken so many passes."""
+    def follow(self, method: Method, w: np.ndarray, aim: Aim, passes: float) -> bool:
+        """Offer the b of a method until the aim is met, or it has taken so many passes; return whether it had any."""
         problem, known = self._problem, self._certifier.b
         start = np.zeros(problem.output_shape) if known is None else known
-        end, products, asked = self.passes + passes, problem.X.passes, 0.0
-        with np.errstate(all="ignore"), suppress(Exception):  # a plug-in's loss fails at what its solver does not ask
-            for b, model, more in method(problem, w.copy(), start, passes):
-                self._certifier.offer(b, problem)
-                self.passes += more
-                spent = self.passes + problem.X.passes - products
-                if spent >= LOOKS * asked:
-                    self._least, asked = min(self._least, problem.primal(model)), spent
-                if self._is_met(aim) or spent >= end:
-                    break
+        end, products, asked, found = self.passes + passes, problem.X.passes, 0.0, False
+        try:
+            with np.errstate(all="ignore"):
+                for b, model, more in method(problem, w.copy(), start, passes):
+                    found = True
+                    self._certifier.offer(b, problem)
+                    self.passes += more
+                    spent = self.passes + problem.X.passes - products
+                    if spent >= LOOKS * asked:
+                        self._least, asked = min(self._least, problem.primal(model)), spent
+                    if self._is_met(aim) or spent >= end:
+                        break
+        except Exception as error:  # a plug-in's loss fails at what its solver does not ask
+            self.fault = crashes.text_of(error)
         self.passes += problem.X.passes - products
+        return found

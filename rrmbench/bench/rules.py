@@ -6,6 +6,7 @@ from dataclasses import dataclass
 Row = dict[str, float]  # a trace point: column -> value
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 
+OWN_ENDS = ENDED, NO_PROGRESS = "ended", "no more progress"  # reasons beside the rules: of a solver, and of a black box
 ROUNDING = 1e-15  # of |P|: a gap is the difference of two sums, which are rounded
 
 

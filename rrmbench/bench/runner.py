@@ -77,7 +77,7 @@ def _manifest(experiment, plan, runs, whole, environments):
     entries = {run.spec_id: run.entry | {"tuned": plan.tuned_keys(run.spec)} for run in runs}
     try:
         old = experiment.manifest()
-    except Exception:  # none yet, or damaged: it is only a list of what was asked for
+    except UnreadableFile:  # none yet, or damaged: it is only a list of what was asked for
         old = {}
     if not whole:
         replaced = {_method(entry["spec"]) for entry in entries.values()}

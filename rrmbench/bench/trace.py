@@ -11,7 +11,7 @@ import numpy as np
 
 from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
-from rrmbench.bench.rules import Row, Schedule, StopRule
+from rrmbench.bench.rules import ENDED, NO_PROGRESS, Row, Schedule, StopRule
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
@@ -82,7 +82,7 @@ class Trace:
             self._check(x, work)
             still = still + 1 if work is not None and x.passes + x.checks <= work else 0
             if still >= STALLED and self._gap <= 0.0:  # products with 0 are free, and 0 is optimal
-                self.status, self.reason = "done", "ended"
+                self.status, self.reason = "done", ENDED
                 return
             if still >= STALLED:
                 raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
@@ -100,7 +100,7 @@ class Trace:
         if pending is not None:
             yield self._measure(pending)
         if self.status is None:
-            self.status, self.reason = "done", "ended"
+            self.status, self.reason = "done", ENDED
 
     def _next(self) -> Iterate | None:
         wall, cpu, x = time.perf_counter(), time.thread_time(), None
@@ -132,6 +132,11 @@ class Trace:
     def evaluation_passes(self) -> float:
         """The passes that were spent on better bounds, beside those of the solver."""
         return self._polisher.passes
+
+    @property
+    def evaluation_fault(self) -> str | None:
+        """What went wrong in the search for better bounds, or None."""
+        return self._polisher.fault
 
     def _measure(self, x: Iterate) -> Row:
         started = time.perf_counter()
@@ -206,7 +211,7 @@ class Trace:
         """End a black box whose calls with greater and greater budgets do not change P(w) any more."""
         self._recent.append(primal)
         if len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= REST * abs(primal):
-            self.status, self.reason = "done", "no more progress"
+            self.status, self.reason = "done", NO_PROGRESS
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:

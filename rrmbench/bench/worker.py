@@ -141,6 +141,8 @@ def _run(task, connection, held):
     facts["yardstick_cpu_seconds"].append(yardstick.measure())
     facts["memory"] = memory.of_this_process()
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "evaluation_passes": trace.evaluation_passes}
+    if trace.evaluation_fault:
+        facts["evaluation_fault"] = printable(trace.evaluation_fault)
     facts["w"] = np.array(trace.w)
     if trace.b is not None:
         facts["b"] = trace.b

@@ -81,7 +81,7 @@ def constants(problem, minimizer=None):
         initial_gap=first - problem.dual_value(np.zeros(problem.output_shape)),
         D2=problem.dual_squares,
         start=0.5 if w0.any() else 0.0,
-        l2=problem.strong_convexity and problem.l2,
+        l2=0.0 if problem.free_bias else problem.l2,
         D=problem.diameter,
         entropic="entropy" in problem.traits,
     )

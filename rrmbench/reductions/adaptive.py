@@ -140,6 +140,8 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
                 yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
                 if over:
                     break
+            else:  # the solver ended by itself
+                closed = copy_of(x)
             passes, checks = passes + x.passes, checks + x.checks
             start = closed
 

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from rrmbench.bench.columns import METRICS
-from rrmbench.bench.rules import COLUMNS, StopRule
+from rrmbench.bench.rules import COLUMNS, OWN_ENDS, StopRule
 from rrmbench.bench.store import bounds, size_of
 from rrmbench.problem.certificate import contradict
 
@@ -114,8 +114,15 @@ def _ending(result, trace):
     rows = [
         dict(zip(trace, values, strict=True)) for values in zip(*map(np.ndarray.tolist, trace.values()), strict=True)
     ]
-    *before, end = [stop.reached(row, rows[0]["primal"]) for row in rows]
-    if result.reason != (end or "ended"):
-        yield f"done because of '{result.reason}', but the last point meets {end or 'no rule'}"
-    if any(before):
-        yield f"went on after a point that meets {next(filter(None, before))}"
+    *before, end = [_met(stop, row, rows[0]["primal"]) for row in rows]
+    if result.reason not in end and not (None in end and result.reason in OWN_ENDS):
+        met = " or ".join(filter(None, end)) or "no rule"
+        yield f"done because of '{result.reason}', but the last point meets {met}"
+    if went_on := [rules for rules in before if None not in rules]:
+        yield f"went on after a point that meets {went_on[0].pop()}"
+
+
+def _met(stop, row, first_primal):
+    """The rules that a row may meet, None for no rule: of repeats the clock of any may have ended the shortest."""
+    clocks = {row[name] for name in ("seconds", "seconds_min", "seconds_max") if name in row}
+    return {stop.reached(row | {"seconds": clock}, first_primal) for clock in clocks}

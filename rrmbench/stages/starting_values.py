@@ -24,6 +24,7 @@ def starting_values(solve, problem, state, sigma, mu):
         if "rows" in solve.needs:
             sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
         else:
+            theta = 1.0  # where the losses are flat at w0
             for theta in squared_distances(smoothed, state.w, z):  # noqa: B007, the last is used
                 yield state._replace(passes=problem.X.passes)
             sigma = _at_scale(gap, theta)
@@ -44,17 +45,15 @@ def squared_distances(problem, w0, z0):
     """
     residual = -problem.prox_gradient(w0, z0)
     way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
-    theta = 1.0
-    for _ in range(CG_STEPS):
+    for step in range(CG_STEPS):
         q = problem.outputs(direction)
         curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
         if curvature == 0.0:
             break
         length = size / curvature
         way = way + length * direction
-        theta = float(np.vdot(way, way))
-        yield theta
-        residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
-        before, size = size, float(np.vdot(residual, residual))
-        direction = residual + (size / before) * direction
-    yield theta
+        yield float(np.vdot(way, way))
+        if step + 1 < CG_STEPS:
+            residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
+            before, size = size, float(np.vdot(residual, residual))
+            direction = residual + (size / before) * direction

@@ -39,6 +39,7 @@ from rrmbench.solvers.batch.geometry import Euclidean, OfDuals, Simplex
 NEGLIGIBLE = 1e-250  # rho, below which its term is lost in rounding, and 1/rho would overflow
 FIRST = 1e-3  # L_0 over the bound
 TINY = 1e-200  # the least bound of L, so that L and rho stay above NEGLIGIBLE; any greater bound is one too
+ABOVE = 1.0 + 1e-9  # the least bound over lambda_1, so that rounding leaves L above it
 LEAST = 1e-9  # every trial over the bound: once x is optimal, every L is accepted
 ROUNDING = 1e-12  # of M', up to which J(x') may exceed it; without it L explodes near the optimum
 
@@ -63,6 +64,11 @@ def searches(step, up, down):
     return 1.0 + log(down) / log(up), 1.0 + log(1.0 / FIRST) / log(up)
 
 
+def lambda_1_of(problem, convexity):
+    """The strong convexity that counts as the losses': of the problem's own square, which a free bias is not in."""
+    return problem.l2 if convexity == "loss" and not problem.free_bias else 0.0
+
+
 def agm_bound(constants, passes, *, step, up, down, convexity, prox):
     """rho_k ||w0 - w*||^2 / 2 after k steps, rho_k as in `rho_bound`. [AGM, Theorem 3 and (36)]
 
@@ -79,7 +85,7 @@ def agm_bound(constants, passes, *, step, up, down, convexity, prox):
 
 def agm_quartering(problem, *, step="adaptive", up=2.0, down=1.1, convexity="psi", prox="auto"):
     """The passes of the k steps after which rho_k <= s/4, by `rho_bound`: P(w) - P(w*) <= rho_k (P(w0) - P(w*)) / s."""
-    s, lambda_1 = problem.strong_convexity, problem.l2 if convexity == "loss" else 0.0
+    s, lambda_1 = problem.strong_convexity, lambda_1_of(problem, convexity)
     L = problem.L + lambda_1
     per_step, extra = searches(step, up, down)
     k = 1
@@ -226,9 +232,9 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
     """Yield the Iterates of the loop above; `memory` is WholePast or LastStep."""
     problem = problem.counted()
     geometry = geometry_of(problem, prox)
-    lambda_1 = problem.l2 if convexity == "loss" and not problem.free_bias else 0.0
+    lambda_1 = lambda_1_of(problem, convexity)
     lambda_2 = problem.strong_convexity - lambda_1
-    bound, adaptive = max(geometry.L, TINY) + lambda_1, step == "adaptive"
+    bound, adaptive = max(max(geometry.L, TINY) + lambda_1, ABOVE * lambda_1), step == "adaptive"
     x, dx = geometry.start(start)
     Xx = problem.outputs(x)
     z, Xz, rho = x, Xx, inf

@@ -58,7 +58,7 @@ def coordinate_descent(problem, start, rng):
 
 def _columns(problem):
     transposed = problem.X.columns()
-    columns = Columns(transposed.indptr, transposed.indices.view(np.uint32), transposed.data)
+    columns = Columns(transposed.indptr, transposed.indices.astype(np.uint32), transposed.data)
     return columns, np.asarray(transposed.multiply(transposed).sum(axis=0)).ravel()
 
 

@@ -100,6 +100,11 @@ def seed(rng):
 
 
 def elastic_net(problem):
-    """alpha and l1_ratio with Psi(w) = alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2)."""
+    """alpha and l1_ratio with Psi(w) = alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2).
+
+    Raises RrmbenchError where Psi = 0.
+    """
     l1, l2 = problem.regularizer.strength, problem.strong_convexity
+    if l1 + l2 == 0.0:
+        raise RrmbenchError("found a regularizer that is 0, needed by this library is one with a strength above 0")
     return {"alpha": l1 + l2, "l1_ratio": l1 / (l1 + l2)}

@@ -34,8 +34,8 @@ def apcg_bias(problem, start, rng):
     number is the root of the mean ||x_i||^2, so kappa is s over that mean. A stage ends where its gap is at most 0.1 of
     the square of how far beta went. Without a minimized bias it is `apcg_shrinking`.
 
-    Passes count the rows visited, over n. The copy of X is a check of half a pass, as is the bias of a start; a look at
-    the gap of a stage is one of a pass.
+    Passes count the rows visited, over n. The copy of X is a check of half a pass, as is the bias of a start that is
+    not zero; a look at the gap of a stage is one of a pass.
     """
     if not problem.minimized_bias:
         yield from apcg_shrinking(problem, start, rng)
@@ -47,10 +47,11 @@ def apcg_bias(problem, start, rng):
     yield Iterate(w, None if start is None else start.b)
     length = float(np.sqrt(problem.X.sqnorms.mean())) or 1.0
     X, s = bordered(problem.X.rows, problem.shape[0], length), problem.strong_convexity
-    center, at, spent, looks = np.append(problem.shift(), 0.0), None, 0.0, 0.5
+    center, at, spent = np.append(problem.shift(), 0.0), None, 0.0
     if start is not None:
-        center[-1], looks = problem.beta(problem.outputs(w)) / length, 1.0
+        center[-1] = problem.beta(problem.outputs(w)) / length
         at = None if start.b is None else Iterate(np.append(w, center[-1]), start.b)
+    looks = 0.5 + problem.X.passes
     while True:
         stage, due = Problem(X, problem.y, problem.loss, mu=problem.mu, kappa=s, center=center), SHORTEST
         for x in apcg_shrinking(stage, at, rng):
