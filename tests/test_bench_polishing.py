@@ -339,6 +339,24 @@ def test_a_method_that_fails_costs_its_bound_only(spoil, monkeypatch):
     trace, rows = traced(lasso(1e-2)[1], "fista", passes=60)
     assert (trace.status, trace.reason) == ("done", "passes")
     assert np.isfinite([row["gap"] for row in rows]).all()
+    assert trace.evaluation_fault == ("ValueError: of a plug-in" if isinstance(spoil, Exception) else None)
+
+
+@pytest.mark.parametrize("failure", [ValueError("of HiGHS"), None], ids=["error", "time out"])
+def test_where_the_program_fails_the_other_methods_have_their_turn(failure, monkeypatch):
+    def fails(problem, start, rng, **options):
+        yield Iterate(problem.start(), passes=np.nan)
+        if failure is not None:
+            raise failure
+
+    problem, optimum = Problem(X, SIGNS, "hinge", L1), exact_hinge_l1()
+    exact, _ = traced(problem, "pdprox_dual", passes=60)
+    monkeypatch.setattr(polishing.highs, "highs", fails)
+    trace, rows = traced(problem, "pdprox_dual", passes=60)
+    assert exact.evaluation_fault is None
+    assert trace.evaluation_fault == (None if failure is None else "ValueError: of HiGHS")
+    assert trace.evaluation_passes > 10.0
+    assert rows[-2]["dual"] < rows[-1]["dual"] <= optimum + 1e-12
 
 
 def test_a_bound_from_a_view_of_the_problem_is_the_same_and_counted():

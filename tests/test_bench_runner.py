@@ -98,6 +98,17 @@ def test_a_second_writer_is_told_who_is_there(lab):
     assert "toy: another run is writing here (process " in ran.err
 
 
+def test_the_manifest_of_a_newer_version_is_left_alone(lab):
+    lab.run(lab.config())
+    file = lab.out / "toy" / "manifest.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema_version": 10**6}))
+    before = file.read_bytes()
+    ran = lab.run(lab.config(), "--only", "solver=agd")
+    assert ran.code == 2
+    assert "upgrade rrmbench" in ran.err
+    assert file.read_bytes() == before
+
+
 # what a result belongs to
 
 

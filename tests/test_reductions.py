@@ -410,6 +410,18 @@ def test_a_reduced_solver_counts_no_passes_if_the_inner_one_does_not():
     assert not registry.build_solver("celer", {"name": "adapt_reg", "sigma": 0.5}).counts_passes
 
 
+@each_reduction
+def test_an_epoch_whose_solver_ends_by_itself_is_closed_by_its_last_iterate(reduction, of_my_own):
+    @of_my_own.solver(needs={"strongly_convex", "smooth"})
+    def brief(problem, start, rng):
+        yield from islice(registry.build_solver("agd")(problem, start, rng), 30)
+
+    solve, p = registry.build_solver("brief", {"name": reduction, "output": "epoch"}), problem_of(reduction)
+    found = [p.primal(x.w) for x in islice(solve(p, None, Rng(0)), 400)]
+    optimum, _ = optimum_of(reduction)
+    assert found[-1] - optimum < 0.1 * (found[0] - optimum)
+
+
 def test_quartering_is_the_former_name_of_passes_to_quarter(of_my_own):
     with pytest.warns(DeprecationWarning, match="now called passes_to_quarter"):
 

@@ -52,6 +52,14 @@ def test_adaptive_strengths_of_a_dual_whose_models_leave_out_zero(inside, solver
     assert_ends_well(problem, solver, {"name": "solve_dual", "inside": inside}, passes=60, gap=0.05)
 
 
+@pytest.mark.parametrize("step", ["bound", "adaptive"])
+@pytest.mark.parametrize("memory", ["agm_ef", "agm_ef_1"])
+def test_a_square_beside_which_the_losses_are_rounding(memory, step):
+    """L of the losses is 1e-20 of l2, so that their sum is l2, and L - lambda_1 would be 0."""
+    problem = Problem(1e-10 * np.eye(4), np.ones(4), "squared", {"name": "l2", "strength": 1.0})
+    assert_ends_well(problem, {"name": memory, "convexity": "loss", "step": step}, "none", gap=1e-12)
+
+
 def test_an_entropy_of_all_weights_is_no_step_beside_a_free_bias():
     X, y = np.column_stack([rows(), np.ones(8)]), np.where(np.arange(8) % 3 == 0, -1.0, 1.0)
     problem = Problem(X, y, "logistic", SIMPLEX, free_bias=True)

@@ -11,6 +11,7 @@ from rrmbench import registry
 from rrmbench.bench import reference
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 
 L2 = {"name": "l2", "strength": 0.01}
@@ -35,6 +36,13 @@ def test_the_gap_of_the_problem_with_the_best_bias_closes(loss, center):
     found = rrmbench.solve(p, "apcg_bias", gap=1e-10, passes=4000, every=20)
     assert found.reason == "gap"
     assert p.gap(found.w, found.b) >= -1e-13
+
+
+def test_the_bias_of_a_start_is_half_a_pass_unless_it_is_zero():
+    solve, p = registry.build_solver("apcg_bias"), problem()
+    for w, checks in ((np.zeros(4), 0.5), (np.ones(4), 1.0)):
+        _, first = islice(solve(p, Iterate(w), Rng(0)), 2)
+        assert first.checks == checks
 
 
 def test_a_start_is_gone_on_from():

@@ -14,12 +14,16 @@ from test_solvers_peers import make_clock, traced  # noqa: F401
 from rrmbench import Iterate, registry
 from rrmbench.bench import timing
 from rrmbench.bench.children import Outcome
-from rrmbench.bench.rules import Schedule, StopRule
+from rrmbench.bench.columns import METRICS
+from rrmbench.bench.rules import OWN_ENDS, Schedule, StopRule
 from rrmbench.bench.timing import Timing, repeated
 from rrmbench.bench.trace import AT_REST, Trace
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.problem import Problem
+from rrmbench.report import claims
 from rrmbench.report.check import check, update
+
+COLUMNS_OF_METRICS = {name: np.full(21, np.nan) for name in METRICS}
 
 NO_PINS = Timing(3, None)
 
@@ -67,8 +71,28 @@ def test_a_repeat_with_other_numbers_fails_the_run(other, words):
 def test_repeats_that_seconds_end_elsewhere_are_cut_to_the_shortest():
     short, long = outcome([1.0, 2.0], (2.0, 1.0), "seconds", w=7.0), outcome([1.5, 1.8, 2.1], reason="seconds")
     made = repeated(once(long, short, long), NO_PINS)
-    assert [row["seconds"] for row in made.rows] == [1.5, 1.8]
+    assert [row["seconds"] for row in made.rows] == [1.5, 2.0]  # the last point is of the shortest alone
+    assert [(row["seconds_min"], row["seconds_max"]) for row in made.rows] == [(1.0, 1.5), (2.0, 2.0)]
     assert made.facts["w"] == [7.0]
+    assert made.facts["timing"]["seconds"] == [1.5, 1.0, 1.5]
+
+
+def test_the_point_at_which_the_clock_ends_a_repeat_is_its_own():
+    """It is off the schedule, and better bounds were looked for there."""
+    short = outcome([1.0, 2.0], (2.0, 0.9), "seconds", w=7.0)
+    short.rows[-1] |= {"passes": 0.7, "cpu_seconds": 0.1}
+    made = repeated(once(outcome([1.5, 1.8, 2.1], reason="seconds"), short, outcome([1, 1.2, 1.3])), NO_PINS)
+    assert (made.status, made.reason) == ("done", "seconds")
+    assert [(row["passes"], row["primal"]) for row in made.rows] == [(0.0, 2.0), (0.7, 0.9)]
+    assert [row["cpu_seconds"] for row in made.rows] == [1.0, 1.0]
+
+
+def test_runs_that_seconds_end_can_be_timed_and_verified(lab):
+    config = lab.config(solver=["prox_sdca", "agd"], regularizer={"name": "l2", "strength": 1e-7})
+    ran = lab.run(config, "--timing", "--set", "stop={seconds: 0.02}")
+    assert ran.code == 0, ran.err
+    assert [result.reason for result in lab.results()] == ["seconds"] * 2
+    assert lab.cli("verify", lab.out).code == 0
 
 
 def test_a_repeat_that_is_killed_ends_the_repeats_with_its_own_status():
@@ -257,6 +281,17 @@ def test_liblinear_ends_by_itself_where_no_gap_can_be_reached(lab):
     ran = lab.run(config, "--set", "stop={gap: 1e-300}")
     assert ran.code == 0, ran.err
     assert lab.results()[0].reason in ("no more progress", "ended", "gap")
+    assert lab.cli("verify", lab.out).code == 0
+
+
+@pytest.mark.parametrize("reason", ["no more progress", "ended", "passes", "seconds"])
+def test_a_box_at_rest_has_ended_by_itself_and_met_no_rule(reason):
+    asked = stored.spec() | {"stop": {"gap": 1e-30}}
+    columns = stored.trace() | {"passes": np.full(21, np.nan), "checks": np.full(21, np.nan)}
+    found = claims.faults(stored.result(asked, columns | COLUMNS_OF_METRICS, reason=reason))
+    assert [text for text in found if "done because" in text] == (
+        [] if reason in OWN_ENDS else [f"done because of '{reason}', but the last point meets no rule"]
+    )
 
 
 def test_a_library_that_is_not_installed_is_listed_and_its_runs_skipped(lab, monkeypatch):

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 Row = dict[str, float]  # a trace point: column -> value
+SPREAD = ("seconds_min", "seconds_max")  # columns of repeated runs, whose `seconds` are medians
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 
 OWN_ENDS = ENDED, NO_PROGRESS = "ended", "no more progress"  # reasons beside the rules: of a solver, and of a black box

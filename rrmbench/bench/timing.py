@@ -14,6 +14,7 @@ import numpy as np
 from rrmbench.bench.children import Outcome
 from rrmbench.bench.environment import governor
 from rrmbench.bench.pinning import quiet_core
+from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import UnreadableFile
 
 CLOCKS = ("seconds", "cpu_seconds")
@@ -80,13 +81,16 @@ def untimed(experiment, runs, repeats):
 
 def _merged(outcomes, timing, loads):
     """One Outcome: the shortest repeat, where a rule of seconds makes them differ, with the median clock."""
-    shortest = min(outcomes, key=lambda outcome: len(outcome.rows))
-    rows = []
+    shortest = min(outcomes, key=lambda outcome: len(_repeatable(outcome)))
+    rows, common = [], len(_repeatable(shortest))
     for point, row in enumerate(shortest.rows):
-        clocks = {name: [outcome.rows[point][name] for outcome in outcomes] for name in CLOCKS}
+        met = outcomes if point < common else [shortest]
+        clocks = {name: [outcome.rows[point][name] for outcome in met] for name in CLOCKS}
         medians = {name: median(values) for name, values in clocks.items()}
-        rows.append(row | medians | {"seconds_min": min(clocks["seconds"]), "seconds_max": max(clocks["seconds"])})
-    last = [outcome.rows[len(rows) - 1]["seconds"] for outcome in outcomes] if rows else []
+        if met != outcomes and rows:  # the shortest may have waited, and so have taken less of the processor
+            medians["cpu_seconds"] = max(medians["cpu_seconds"], rows[-1]["cpu_seconds"])
+        rows.append(row | medians | dict(zip(SPREAD, (min(clocks["seconds"]), max(clocks["seconds"])), strict=True)))
+    last = [outcome.rows[common - 1]["seconds"] for outcome in outcomes] if common else []
     units = chain(*(outcome.facts.get("yardstick_cpu_seconds", []) for outcome in outcomes))
     facts = shortest.facts | {
         "yardstick_cpu_seconds": list(units),
@@ -104,9 +108,14 @@ def _merged(outcomes, timing, loads):
     return Outcome(shortest.status, shortest.reason, rows, facts, concurrent, wall)
 
 
+def _repeatable(outcome):
+    """The rows that are the same in every repeat: where the clock ended a run, its last iterate is the clock's."""
+    return outcome.rows[:-1] if outcome.reason == "seconds" else outcome.rows
+
+
 def _difference(first, other):
     """What differs between two repeats beside their clocks, in words, or None; "seconds" may end them elsewhere."""
-    for point, (a, b) in enumerate(zip(first.rows, other.rows, strict=False)):
+    for point, (a, b) in enumerate(zip(_repeatable(first), _repeatable(other), strict=False)):
         for name in dict.fromkeys([*a, *b]):
             if name not in CLOCKS and not _same(a.get(name), b.get(name)):
                 return f"{name} at point {point} is {b.get(name)!r}, was {a.get(name)!r}"

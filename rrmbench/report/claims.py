@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from rrmbench.bench.columns import METRICS
-from rrmbench.bench.rules import COLUMNS, OWN_ENDS, StopRule
+from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, StopRule
 from rrmbench.bench.store import bounds, size_of
 from rrmbench.problem.certificate import contradict
 
@@ -57,6 +57,7 @@ def _contradicts(result):
 
 def _trace(result):
     trace = {name: result.trace.get(name, np.full(result.points, np.nan)) for name in (*COLUMNS, *METRICS)}
+    trace |= {name: result.trace[name] for name in SPREAD if name in result.trace}
     primal, dual, last = trace["primal"], trace["dual"], slice(None, -1)
     if not np.array_equal(trace["gap"], _difference(primal, dual), equal_nan=True):
         yield "gap is not primal - dual"
@@ -86,6 +87,9 @@ def _counts(trace):
             yield f"{name} is not finite"
         elif counted and np.any(np.diff(column) < 0.0):
             yield f"{name} decreases"
+    least, most = (trace.get(name, trace["seconds"]) for name in SPREAD)
+    if not np.all((least <= trace["seconds"]) & (trace["seconds"] <= most)):
+        yield "seconds is not between seconds_min and seconds_max"
     if np.isnan(trace["nonzeros"]).any():
         yield "nonzeros is no number"
 
@@ -114,15 +118,8 @@ def _ending(result, trace):
     rows = [
         dict(zip(trace, values, strict=True)) for values in zip(*map(np.ndarray.tolist, trace.values()), strict=True)
     ]
-    *before, end = [_met(stop, row, rows[0]["primal"]) for row in rows]
-    if result.reason not in end and not (None in end and result.reason in OWN_ENDS):
-        met = " or ".join(filter(None, end)) or "no rule"
-        yield f"done because of '{result.reason}', but the last point meets {met}"
-    if went_on := [rules for rules in before if None not in rules]:
-        yield f"went on after a point that meets {went_on[0].pop()}"
-
-
-def _met(stop, row, first_primal):
-    """The rules that a row may meet, None for no rule: of repeats the clock of any may have ended the shortest."""
-    clocks = {row[name] for name in ("seconds", "seconds_min", "seconds_max") if name in row}
-    return {stop.reached(row | {"seconds": clock}, first_primal) for clock in clocks}
+    *before, end = [stop.reached(row, rows[0]["primal"]) for row in rows]
+    if result.reason not in ([end] if end else OWN_ENDS):
+        yield f"done because of '{result.reason}', but the last point meets {end or 'no rule'}"
+    if any(before):
+        yield f"went on after a point that meets {next(filter(None, before))}"

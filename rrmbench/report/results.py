@@ -12,6 +12,7 @@ import numpy as np
 
 from rrmbench.bench.columns import METRICS
 from rrmbench.bench.keys import ORIGINS, flat, keys, line
+from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import Experiment, Result, experiments
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
@@ -34,7 +35,6 @@ _MEASURED = (
     "suboptimality",
     "nonzeros",
 )
-_SPREAD = ("seconds_min", "seconds_max")
 _WHOLE = ("seed", "point", "nonzeros")
 _PARQUET = "pip install 'rrmbench[parquet]'"
 
@@ -189,7 +189,7 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
 
     read = experiments(path)
     found = [run for experiment in read for run in runs_of(experiment)]
-    metrics = [name for name in (*METRICS, *_SPREAD) if any(name in run.result.trace for run in found)]
+    metrics = [name for name in (*METRICS, *SPREAD) if any(name in run.result.trace for run in found)]
     for run in found if any(_repeats(run) for run in found) else ():
         run.keys["timing"] = _repeats(run)
     columns = ["run", "status", "reason", *COMPONENTS, *_parameter_columns(found), "seed", "point"]
