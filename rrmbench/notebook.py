@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from rrmbench import registry
 from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
-from rrmbench.errors import RrmbenchError, shown
+from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
@@ -64,6 +65,8 @@ class Solution:
     def predict(self, X: Any) -> np.ndarray:
         """The labels of new rows X (m, d): of `classes_` where there are classes, else numbers."""
         z, classes = self.outputs(X), self.classes_
+        if z.ndim == 2 and np.ndim(self.problem.y) == 2:  # targets
+            return z
         if z.ndim == 2:
             place = z.argmax(axis=1)
         elif classes is not None and len(classes) == 2:
@@ -236,10 +239,13 @@ def run(
     from rrmbench.bench.runner import run_experiment
     from rrmbench.report.display import progress_on
 
-    raw = configuration.read(config, list(sets))
+    only, sets = ([texts] if isinstance(texts, str) else list(texts) for texts in (only, sets))
+    if jobs is not None and not (isinstance(jobs, int) and jobs >= 1):
+        raise RrmbenchError(f"jobs: found {shown(jobs)}, allowed is a whole number from 1")
+    raw = configuration.read(config, sets)
     fingerprint.use_kernel_cache(raw.plugins)
     plans = [configuration.resolve(raw)]
-    (plan,) = configuration.select(plans, list(only)) if only else plans
+    (plan,) = configuration.select(plans, only) if only else plans
     jobs = min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs))
     progress = progress_on(Console(stderr=True), quiet)
     try:
@@ -248,6 +254,14 @@ def run(
         if progress:
             progress.close()
     return Path(report.directory)
+
+
+def _check_options(options: dict, allowed: set) -> None:
+    for name in options:
+        if name not in allowed:
+            raise RrmbenchError(
+                f"plot: found the option '{name}', allowed is {', '.join(sorted(allowed))}{nearest(name, allowed)}"
+            )
 
 
 def plot(what: Any, **options: Any) -> Any:
@@ -261,11 +275,14 @@ def plot(what: Any, **options: Any) -> Any:
     """
     if isinstance(what, str | Path):
         from rrmbench.report.plots import figures
+        from rrmbench.report.plots.section import Options
 
+        _check_options(options, {*signature(figures).parameters, *signature(Options).parameters} - {"path", "options"})
         found = figures(Path(what), **options)
         return found[0] if len(found) == 1 else found
     from rrmbench.report.plots.solutions import figure
 
+    _check_options(options, {"x", "y", "xscale"})
     solutions = {"": what} if isinstance(what, Solution) else what
     if not isinstance(solutions, Mapping):
         solutions = dict(enumerate(solutions)) if isinstance(solutions, Iterable) else {"": what}

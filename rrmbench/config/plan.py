@@ -83,6 +83,7 @@ def resolve(raw):
     if not runs:
         raise RrmbenchError(f"{raw.path}: every combination is skipped:\n{_listed(skipped)}")
     _check_facets(plot, runs, places)
+    tuner.check_gap(spec for spec in runs if tuned.get(_text(spec)))
     limit = _limit(tree, places, runs)
     config = DEFAULTS | tree | {"name": name, "plot": plot, "reference": reference, "limit": limit}
     plugins = _of_mathematics(raw, runs)

@@ -70,6 +70,14 @@ class Tuner:
             hint = f"; it is one of {', '.join(elsewhere)}" if elsewhere else nearest(name, _keys_of(key[0]))
             raise RrmbenchError(f"{self._where(key)}: no {key[0]} of this file has such a parameter{hint}")
 
+    def check_gap(self, specs):
+        """Raise RrmbenchError where passes are to be counted to a gap that one of the tuned specs does not have."""
+        if self.settings is None or self.settings.by != "passes_to_gap" or self.settings.gap is not None:
+            return
+        if any("gap" not in spec["stop"] for spec in specs):
+            where = self.places.where(("tune", "by"))
+            raise RrmbenchError(f"{where}: passes_to_gap needs a gap: tune.gap, or stop.gap of every run that is tuned")
+
     def _values(self, key, grid):
         where = self._where((key,))
         if "." not in key or key.startswith("dataset."):

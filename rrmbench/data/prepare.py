@@ -112,7 +112,7 @@ def _prepared(train, test, folds, steps, mode):
     table = tables.read(train, test, _why_qid(steps, folds, mode))
     _check_outputs(table, steps, mode, train.where)
     taken = [key for key in ("split", "test_fold", "train_fold") if steps[key] is not None]
-    if train.generated and len(table.parts) > 1 and taken:
+    if len(table.parts) > 1 and taken:
         raise RrmbenchError(f"{train.where}: it has a test part of its own, and '{taken[0]}' makes another one")
     numbers = [labels.numbered_sequences(part.qid, train.where) for part in table.parts] if mode == "sequences" else []
     parts = _parts(table, steps, folds, train.where, *numbers[:1])

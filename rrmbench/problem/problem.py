@@ -11,9 +11,11 @@ last entry of w (of a matrix, the last row), and D is finite only where its v va
 model: the mean of phi^mu(z_i) becomes min_beta (1/n) sum phi^mu(z_i + beta), and D is finite only where sum b_i = 0.
 """
 
+import math
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
 
+MEAN_ROUNDING = 1e-9  # of weights, whose mean is 1
 FAR = 1e6  # the mean of labels over their deviation, up to which a bias may take it
 
 
@@ -49,8 +52,8 @@ class Problem:
     free_bias : whether the last entry (row) of w is in neither psi nor l2; the last column of X is then constant
     minimized_bias : whether outputs are z_i + beta with the best beta for each w (losses of one output per sample)
 
-    Raises RrmbenchError where the squared norms of the samples overflow, on which every method's steps depend, and for
-    a minimized bias beside a free one or of a loss that is not on single outputs.
+    Raises RrmbenchError for what is none of this, where the squared norms of the samples overflow, on which every
+    method's steps depend, and for a minimized bias beside a free one or of a loss that is not on single outputs.
     """
 
     X: Any
@@ -73,6 +76,12 @@ class Problem:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
+        for name in "l2", "mu", "kappa":
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0.0 <= value < math.inf):
+                raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
+        if not (isinstance(self.offset, Real) and math.isfinite(self.offset)):
+            raise RrmbenchError(f"offset: found {shown(self.offset)}, needed is a finite number")
         for kind in "loss", "regularizer":
             given = getattr(self, kind)
             if not (isinstance(given, str | dict) or hasattr(given, "value") or hasattr(given, "value_row")):
@@ -104,6 +113,10 @@ class Problem:
             raise RrmbenchError(f"{type(self.loss).__name__}: found a free bias, which has no place in its model")
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
+        if self.center is not None and np.shape(self.center) != self.shape:
+            raise RrmbenchError(f"center: found the shape {np.shape(self.center)}, needed is that of w, {self.shape}")
+        if self.weights is not None:
+            _check_weights(self.weights, self.n)
         if self.free_bias and self.minimized_bias:
             raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
         if self.minimized_bias and self.weights is not None:
@@ -424,6 +437,16 @@ class Problem:
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
+
+
+def _check_weights(weights: object, n: int) -> None:
+    """Raise RrmbenchError unless the weights are n positive numbers of mean 1; kernels read them by the row."""
+    if not isinstance(weights, np.ndarray) or weights.dtype != np.float64 or weights.shape != (n,):
+        shape = f" of the shape {np.shape(weights)}" if hasattr(weights, "shape") else ""
+        raise RrmbenchError(f"weights: found {type(weights).__name__}{shape}, needed is an array ({n},) of float64")
+    if not (weights.min() > 0.0 and abs(weights.mean() - 1.0) <= MEAN_ROUNDING):
+        found = f"a least one of {weights.min():.3g} and the mean {weights.mean():.6g}"
+        raise RrmbenchError(f"weights: found {found}, needed are positive ones with the mean 1")
 
 
 def _check_offset(y: np.ndarray) -> None:

@@ -10,8 +10,8 @@ from annotated_types import Gt, Le
 
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import reduction
-from rrmbench.stages.progress import accuracy_of, copy_of
+from rrmbench.registry import Solver, reduction
+from rrmbench.stages.progress import accuracy_of, copy_of, needs_of
 from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
@@ -66,7 +66,9 @@ def proximal_point(
     accuracy : 1 is the greatest with a theorem, and the best of those measured: docs/reproduction.md
     output : running, the solver's iterates as they are; epoch, the model that closed the last epoch
     """
-    return _around_the_last_point(solve, sigma, decay, None, accuracy, output)
+    reduced = _around_the_last_point(solve, sigma, decay, None, accuracy, output)
+    name, needs = f"proximal_point({solve.name})", needs_of(solve)
+    return Solver(reduced, name, needs, solve.gives, counts_passes=solve.counts_passes)
 
 
 @reduction(gives={"strongly_convex", "square", "smooth"}, deterministic=True)

@@ -55,14 +55,18 @@ def choices(manifest, found):
         if keys:
             fixed = tuple((k, repr(v)) for k, v in run.keys.items() if k not in keys and k != "seed")
             groups.setdefault((fixed, keys), {}).setdefault(tuple(run.keys[k] for k in keys), []).append(run)
-    config = manifest.get("config") or {}
-    section = config.get("tune") or {}
+    section = (manifest.get("config") or {}).get("tune") or {}
     by = section.get("by", "objective")
-    level = section.get("gap") or (config.get("stop") or {}).get("gap")
-    return [_choice(keys, runs, by, level) for (_, keys), runs in groups.items()]
+    return [_choice(keys, runs, by, section.get("gap")) for (_, keys), runs in groups.items()]
 
 
 def _choice(keys, candidates, by, level):
+    """The Choice among {values of the keys: runs}; passes count to `level`, or to the gap that ends these runs."""
+    if by == "passes_to_gap":
+        level = level or next(iter(candidates.values()))[0].result.spec.get("stop", {}).get("gap")
+        runs = [run for members in candidates.values() for run in members]
+        if level is None or not any(np.isfinite(_passes_to(run, level)) for run in runs):
+            by = "objective, since none comes to its gap"
     scores = {values: _score(runs, by, level) for values, runs in candidates.items()}
     best = min(scores, key=scores.get)
     trials = [run for values, runs in candidates.items() if values != best for run in runs]
@@ -73,7 +77,7 @@ def _choice(keys, candidates, by, level):
 def _score(runs, by, level):
     """The median over seeds: (passes to the gap, final objective) or (final objective,); less is better."""
     objective = float(np.median([_last(run) for run in runs]))
-    if by == "objective" or level is None:
+    if by != "passes_to_gap":
         return (objective,)
     return float(np.median([_passes_to(run, level) for run in runs])), objective
 

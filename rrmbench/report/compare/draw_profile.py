@@ -100,6 +100,11 @@ def _notes(profile):
     absent = [f"{label} ({count})" for label, count in named if count]
     if absent:
         yield f"not run on some problems, which count as never solved: {listed(absent, 5)}"
+    late = [f"{label} ({n})" for label, n in zip(profile.labels, profile.bounded.tolist(), strict=True) if n]
+    if late:
+        yield f"at the level when the run had ended, nobody knows since when, which counts as never: {listed(late, 5)}"
+    if profile.uncounted:
+        yield f"not shown, as passes are not counted: {listed(profile.uncounted, 5)}"
     if profile.uncertified:
         yield f"no certified gap, which counts as never solved: {listed(profile.uncertified, 5)}"
     if profile.cost == "seconds" and profile.concurrent > 1:

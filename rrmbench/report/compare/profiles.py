@@ -24,10 +24,11 @@ class Profile:
 
     labels : names of the methods, in order; series : the `plots.curves.Series` of each
     problems : descriptions of the problems
-    costs : medians over seeds, (methods, problems); inf where half of the seeds or more never come to the level, and
-        where a method was not run
-    missing : how many problems each method was not run on, (methods,)
+    costs : medians over seeds, (methods, problems); inf where half of the seeds or more never come to the level, where
+        a method was not run, and where only an upper bound of what the level costs is known
+    missing, bounded : on how many problems each method was not run, or has only such a bound, (methods,)
     uncertified : labels of methods without a certified gap, where the level is one of the gap
+    uncounted : labels of methods that count no passes, which are left out where the cost is passes
     concurrent : the greatest number of runs that were timed at the same time
     """
 
@@ -38,7 +39,9 @@ class Profile:
     problems: tuple[str, ...]
     costs: np.ndarray
     missing: np.ndarray
+    bounded: np.ndarray
     uncertified: tuple[str, ...]
+    uncounted: tuple[str, ...]
     concurrent: int
 
     @property
@@ -73,14 +76,19 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
         raise RrmbenchError(f"--x: found '{cost}', allowed is {', '.join(COSTS)}{nearest(cost, COSTS)}")
     found: dict = {}
     methods: dict = {}
+    bounds: list = []
+    uncounted: dict = {}
     for standing in standings_at(path, levels, only):
         for problem in standing.problems:
             for method in problem.methods:
-                if cost == "seconds" or method.counts_passes:
-                    column = found.setdefault(_what(standing, problem), {})
-                    methods.setdefault(method.identity, []).append(method)
-                    comes = method.quantity == levels.quantity
-                    column[method.identity] = getattr(method.reached[0], cost).median if comes else np.inf
+                if cost != "seconds" and not method.counts_passes:
+                    uncounted.setdefault(method.identity, method)
+                    continue
+                column = found.setdefault(_what(standing, problem), {})
+                methods.setdefault(method.identity, []).append(method)
+                known = method.quantity == levels.quantity and not method.reached[0].is_bound
+                column[method.identity] = getattr(method.reached[0], cost).median if known else np.inf
+                bounds += [method.identity] * method.reached[0].is_bound
     if not found:
         raise RrmbenchError(f"{path}: no method counts {cost}; --x seconds compares all")
     costs = np.array([[column.get(one, np.inf) for column in found.values()] for one in methods])
@@ -91,7 +99,9 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
     problems = tuple(f"{experiment}: {name}" for experiment, name in found)
     runs = (run for members in methods.values() for method in members for run in method.runs)
     concurrent = max(run.result.info.get("concurrent_runs") or 1 for run in runs)
-    return Profile(cost, levels, labels, series, problems, costs, missing, uncertified, concurrent)
+    bounded = np.array([bounds.count(one) for one in methods])
+    left_out = _named([*uncounted.values()])[1]
+    return Profile(cost, levels, labels, series, problems, costs, missing, bounded, uncertified, left_out, concurrent)
 
 
 def _what(standing, problem):
@@ -131,6 +141,7 @@ def as_text(made: Profile) -> str:
                 "method": label,
                 "costs": made.costs[number].tolist(),
                 "not_run_on": int(made.missing[number]),
+                "bounds_on": int(made.bounded[number]),
                 "tau": made.steps(number)[0].tolist(),
                 "rho": made.steps(number)[1].tolist(),
             }

@@ -76,7 +76,7 @@ def cautions(a, b):
     """Yield what the Noise of both sides means for their seconds."""
     for name, one in (("A", a), ("B", b)):
         if np.isfinite(one.spread):
-            loud = ", which is great" if one.spread > LOUD else ""
+            loud = ", which is much" if one.spread > LOUD else ""
             yield f"{name}: seconds per pass vary by {one.spread:.0%} over seeds (quartile range / median){loud}"
         if np.isfinite(one.repeats):
             yield f"{name}: repeats of one run vary by up to {one.repeats:.0%}"
