@@ -91,6 +91,13 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
         prepare.load({"path": "four.svm", "positive": "no"})
 
 
+def test_arrays_with_a_test_part_of_their_own_have_no_other(folder):
+    np.savez("own.npz", X=np.eye(4), y=[1, -1, 1, -1], X_test=np.eye(4)[:2], y_test=[1, -1])
+    assert prepare.load({"path": "own.npz"}).test_shape == (2, 4)
+    with pytest.raises(RrmbenchError, match="own.npz: it has a test part of its own, and 'split' makes another one"):
+        prepare.load({"path": "own.npz", "split": 0.5})
+
+
 def test_a_test_file_is_read_as_the_training_file(files):
     (files / "more.csv").write_text("size,weight,class,kind\n5,6,yes,7\n")
     found = prepare.load({"path": "t.csv", "label": "class", "test": "more.csv"})

@@ -1,5 +1,6 @@
 """What notebooks call: solve, Solutions with their labels and predictions, figures, and whole experiments."""
 
+import json
 import subprocess
 import sys
 
@@ -40,6 +41,40 @@ def test_labels_may_be_texts_and_come_back_in_predictions(cancer, fitted):
     np.testing.assert_allclose(same.w, -fitted[0].w)  # benign is 1 here, and the first of the texts
     assert same.classes_.tolist() == [0, 1]
     assert (same.predict(X) == y).mean() == (guess == np.array(["malignant", "benign"])[y]).mean()
+
+
+def test_predictions_of_several_targets_are_numbers():
+    rng = np.random.default_rng(0)
+    rows, targets = rng.normal(size=(30, 4)), rng.normal(size=(30, 3))
+    problem = rrmbench.Problem(rows, targets, loss="l2_multi", regularizer={"name": "l2", "strength": 0.1})
+    found = rrmbench.solve(problem, "pdprox_dual", passes=5)
+    np.testing.assert_array_equal(found.predict(rows[:2]), problem.X.forward(found.w)[:2])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"foo": 1}, "plot: found the option 'foo', allowed is x, xscale, y"),
+        ({"style": "paper"}, "plot: found the option 'style'"),
+        ({"xscal": "log"}, "did you mean 'xscale'"),
+    ],
+)
+def test_options_of_figures_that_are_not_there(fitted, options, message):
+    with pytest.raises(rrmbench.RrmbenchError, match=message):
+        rrmbench.plot(fitted[0], **options)
+    if "style" not in options:
+        with pytest.raises(rrmbench.RrmbenchError, match="plot: found the option"):
+            rrmbench.plot("nowhere", **options)
+
+
+def test_one_text_is_a_list_of_one(lab):
+    config = {"dataset": "toy.txt", "loss": "squared", "regularizer": "none", "solver": ["gd", "agd"]}
+    (lab.folder / "c.yaml").write_text(json.dumps(config | {"stop": {"passes": 2}, "reference": False}))
+    for jobs in (-3, 0, "x"):
+        with pytest.raises(rrmbench.RrmbenchError, match="jobs: found"):
+            rrmbench.run(lab.folder / "c.yaml", lab.out, jobs=jobs)
+    rrmbench.run(lab.folder / "c.yaml", lab.out, only="solver=gd", sets="stop.passes=3", quiet=True, jobs=1)
+    assert [(r.spec["solver"]["name"], r.spec["stop"]["passes"]) for r in lab.results("c")] == [("gd", 3)]
 
 
 def test_predictions_of_classes_targets_and_numbers():

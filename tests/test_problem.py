@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import oracles
 import pytest
@@ -5,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from rrmbench import registry
+from rrmbench import registry, solve
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.constants import constants
+from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
 
 LOSSES = oracles.scalar_losses()
@@ -22,6 +26,45 @@ def points(p, seed):
     scale = 10.0 ** rng.uniform(-2, 2)
     w = p.prox(scale * rng.standard_normal(p.shape), 0.0)
     return w, p.loss_dual(scale * rng.standard_normal(p.n))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"l2": -1.0}, "l2: found -1.0, needed is a finite number that is not negative"),
+        ({"l2": np.nan}, "l2: found nan"),
+        ({"mu": "a"}, "mu: found 'a'"),
+        ({"kappa": np.inf}, "kappa: found inf"),
+        ({"offset": "a"}, "offset: found 'a'"),
+        ({"kappa": 1.0, "center": np.zeros(3)}, r"center: found the shape \(3,\), needed is that of w, \(4,\)"),
+        ({"weights": np.ones(3)}, r"weights: found ndarray of the shape \(3,\), needed is an array \(5,\) of float64"),
+        ({"weights": np.ones(5, dtype=int)}, "needed is an array"),
+        ({"weights": [1.0] * 5}, "weights: found list, needed is an array"),
+        ({"weights": np.zeros(5)}, "a least one of 0 and the mean 0, needed are positive ones"),
+        ({"weights": np.full(5, 2.0)}, "the mean 2, needed"),
+        ({"weights": np.array([np.nan, 1, 1, 1, 1])}, "needed are positive ones"),
+    ],
+)
+def test_numbers_that_are_none_of_a_problem(given, message):
+    with pytest.raises(RrmbenchError, match=message):
+        Problem(np.ones((5, 4)), np.ones(5), "absolute", {"name": "l2", "strength": 0.1}, **given)
+
+
+def test_columns_of_more_entries_than_32_bits_count():
+    """The numbers of rows are then of 64 bits, of which kernels read 32."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9, 4)), rng.normal(size=9)
+    rows = CSR.of(X).rows
+    wide = CSR(rows.data, rows.indices, rows.indptr.astype(np.int64), X.shape)
+    found = [solve(Problem(data, y, "squared", "none"), "coordinate_descent", passes=9).w for data in (X, wide)]
+    np.testing.assert_array_equal(*found)
+
+
+def test_the_square_of_a_free_bias_is_no_part_of_s():
+    X = np.column_stack([np.ones(5) * np.arange(5), np.ones(5)])
+    free = Problem(X, np.arange(5.0), "squared", {"name": "l2", "strength": 0.1}, free_bias=True, kappa=0.2)
+    assert (constants(free).l2, constants(free).s) == (0.0, 0.2)
+    assert constants(replace(free, free_bias=False)).l2 == pytest.approx(0.1)
 
 
 @each_pair

@@ -285,6 +285,17 @@ def test_nested(solver, outer, inner):
     assert -1e-8 <= p.primal(found.w) - optimum <= bias + 0.05 * first
 
 
+@pytest.mark.parametrize("reduction", ["adapt_reg", "proximal_point"])
+def test_progress_that_cannot_show_is_told_before_the_run(reduction, lab):
+    """Without a dual iterate it shows on smooth losses only."""
+    needs = {name: registry.build_solver(name, reduction).needs for name in ("pdprox_dual", "prox_sdca")}
+    assert "smooth" in needs["pdprox_dual"] and "smooth" not in needs["prox_sdca"]
+    config = lab.config(loss="hinge", solver=["pdprox_dual", "prox_sdca"], reduction=reduction, regularizer="none")
+    ran = lab.cli("run", config, "--dry-run")
+    assert ran.code == 0
+    assert "pdprox_dual needs a smooth loss; hinge is not smooth and reduction" in ran.out
+
+
 def test_progress_that_does_not_show_is_an_error():
     spec = {"name": "adapt_reg", "sigma": 0.3, "inside": {"name": "smooth", "mu": 0.1}}
     with pytest.raises(RrmbenchError, match="put the smoothing outside"):

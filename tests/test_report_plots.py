@@ -189,6 +189,18 @@ def test_a_seed_that_stops_early_keeps_its_value_and_half_must_be_there(tmp_path
     np.testing.assert_allclose(curve.y[-1], 2 * np.exp(-0.5 * 10))
 
 
+@pytest.mark.parametrize("facet", ["rows", "figure"])
+def test_deterministic_runs_stand_in_every_seed(tmp_path, facet):
+    """They are done once, for seed 0."""
+    runs = [stored.result(stored.spec(solver="saga", seed=seed), stored.trace(1.0)) for seed in (0, 1, 2)]
+    runs.append(stored.result(stored.spec(solver="agd"), deterministic=True))
+    found = sheets_of(tmp_path, runs, {facet: "seed"})
+    panels = [panel for sheet in found for panel in sheet.panels.values()]
+    assert len(panels) == 3
+    assert [sorted(one.solver for one in panel.curves) for panel in panels] == [["agd", "saga"]] * 3
+    assert all("seed = " in sheet.title + panel.title for sheet in found for panel in sheet.panels.values())
+
+
 def test_one_seed_is_drawn_point_by_point(tmp_path):
     (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], x="work", y="objective")
     (curve,) = sheet.panels[0, 0].curves.values()

@@ -42,6 +42,7 @@ def test_the_shares_are_those_of_problems_solved_within_tau_of_the_best(tmp_path
     expected = [[6, 22, 6, never], [11, 11, never, never], [22, 53, never, never]]
     np.testing.assert_array_equal(made.costs, expected)
     assert made.unsolved == 1 and made.missing.tolist() == [0, 0, 1]
+    assert made.uncounted == ("liblinear",)
     np.testing.assert_allclose(made.steps(0), [[1.0, 2.0], [0.5, 0.75]])
     np.testing.assert_allclose(made.steps(1), [[1.0, 11 / 6], [0.25, 0.5]])
     np.testing.assert_allclose(made.steps(2), [[22 / 6, 53 / 11], [0.25, 0.5]])
@@ -54,6 +55,18 @@ def test_seconds_have_black_boxes_and_a_gap_needs_a_certificate(tmp_path):
     made = profile(folder, Levels((1e-2,), "suboptimality"), "seconds")
     assert np.isfinite(made.costs[-1]).sum() == 1 and not made.uncertified
     assert made.concurrent == 2
+
+
+def test_what_is_known_to_be_there_at_its_end_only_is_no_cost(tmp_path):
+    """An upper bound of what the level costs makes no ratio, as in `compare`."""
+    runs = [
+        stored.result(stored.spec(solver=solver), stored.trace(1.0, passes=passes), evaluation_passes=3.0)
+        for solver, passes in (("apcg", 6), ("svrg", 20))
+    ]
+    made = profile(stored.experiment(tmp_path / "e", runs).directory, LEVEL)
+    np.testing.assert_array_equal(made.costs, [[np.inf], [6.0]])
+    assert made.bounded.tolist() == [1, 0]
+    assert any("apcg (1)" in text.get_text() for text in draw(made).texts)
 
 
 def test_the_figure_has_the_steps_a_log2_axis_and_says_what_is_not_in_it(tmp_path):
@@ -80,7 +93,7 @@ def test_profiles_rise_end_at_the_share_solved_and_someone_is_best(costs):
     costs = np.array(costs).T
     labels = ("a", "b", "c")
     problems = tuple(map(str, range(costs.shape[1])))
-    made = Profile("passes", LEVEL, labels, labels, problems, costs, np.zeros(3, int), (), 1)
+    made = Profile("passes", LEVEL, labels, labels, problems, costs, *np.zeros((2, 3), int), (), (), 1)
     best = 0.0
     for number in range(3):
         tau, rho = made.steps(number)
@@ -102,7 +115,8 @@ def test_the_command_writes_the_figure_and_json(lab):
     ran = lab.cli("compare", lab.out, "--profile", "--level", "1e-2", "--json", "--only", "solver=[apcg,svrg]")
     content = json.loads(ran.out, parse_constant=lambda name: pytest.fail(name))
     assert content["methods"][0] == {
-        "method": "apcg", "costs": [6.0, 22.0, 6.0, None], "not_run_on": 0, "tau": [1.0, 2.0], "rho": [0.5, 0.75],
+        "method": "apcg", "costs": [6.0, 22.0, 6.0, None], "not_run_on": 0, "bounds_on": 0,
+        "tau": [1.0, 2.0], "rho": [0.5, 0.75],
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import stored
 from rich.console import Console
 
 from rrmbench import config
+from rrmbench.errors import RrmbenchError
 from rrmbench.report import plots
 from rrmbench.report.results import runs_of
 from rrmbench.report.show import summary
@@ -53,7 +54,7 @@ def tuned_experiment(folder, by, rates, gap=1e-3, **shapes):
     manifest = experiment.manifest()
     for entry in manifest["runs"]:
         entry["tuned"] = ["reduction.sigma"] if entry["spec"]["reduction"]["name"] == "adapt_reg" else []
-    manifest["config"] = {"tune": {"grid": {}, "by": by}, "stop": {"gap": gap}}
+    manifest["config"] = {"tune": {"grid": {}, "by": by, "gap": gap}}
     experiment.write_manifest(manifest)
     return experiment
 
@@ -74,6 +75,43 @@ def test_passes_to_a_gap_prefer_what_gets_there_first_and_tell_an_edge(tmp_path)
     (choice,) = choices(experiment.manifest(), runs_of(experiment))
     assert choice.values == {"reduction.sigma": 1.0} and choice.at_edge
     assert "AT THE EDGE" in choice.text
+    assert "by passes_to_gap (" in choice.text
+
+
+@pytest.mark.parametrize(("gap", "best"), [(1e-3, 0.2), (1e-30, 0.5)])
+def test_the_gap_is_the_one_that_ends_the_runs_and_what_does_not_come_there_is_told(tmp_path, gap, best):
+    """0.2 is first at the gap, 0.5 lower at the end."""
+    results = []
+    for sigma, rate, passes in ((0.2, 1.0, 10), (0.5, 0.8, 20)):
+        asked = stored.spec(reduction="adapt_reg", sigma=sigma) | {"stop": {"passes": 20, "gap": gap}}
+        results.append(stored.result(asked, stored.trace(rate, passes)))
+    experiment = stored.experiment(tmp_path / "e", results)
+    manifest = experiment.manifest()
+    for entry in manifest["runs"]:
+        entry["tuned"] = ["reduction.sigma"]
+    experiment.write_manifest(
+        manifest | {"config": {"tune": {"grid": {}, "by": "passes_to_gap"}, "stop": {"passes": 20}}}
+    )
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"reduction.sigma": best}
+    assert ("by objective, since none comes to its gap" in choice.text) == (gap == 1e-30)
+
+
+@pytest.mark.parametrize("stop", ["{passes: 9}", "{passes: 9, relative_gap: 1e-3}", None])
+def test_passes_to_a_gap_need_one(tmp_path, stop):
+    (tmp_path / "tiny.txt").write_text("1 1:1\n-1 2:1\n")
+    keys = FILE.replace("reduction.mu: [0.5, 1]}", "reduction.mu: [0.5, 1]}, by: passes_to_gap")
+    for text, message in (
+        (keys + (f"stop: {stop}\n" if stop else ""), "passes_to_gap needs a gap: tune.gap, or stop.gap of every run"),
+        (keys + "stop: {gap: 1e-3}\n", None),
+        (keys.replace("by: passes_to_gap", "by: passes_to_gap, gap: 1e-3"), None),
+    ):
+        (tmp_path / "c.yaml").write_text(text)
+        if message is None:
+            assert config.resolve(config.read(tmp_path / "c.yaml")).runs
+        else:
+            with pytest.raises(RrmbenchError, match=f"c.yaml:[0-9]+: tune.by: {message}"):
+                config.resolve(config.read(tmp_path / "c.yaml"))
 
 
 def test_show_and_plot_keep_the_best_and_say_what_became_of_the_rest(tmp_path):

@@ -6,12 +6,11 @@ from rrmbench.bench.columns import MEASURES, METRICS
 from rrmbench.errors import printable
 from rrmbench.report import plots
 from rrmbench.report.html.thinning import Pool, thinned
-from rrmbench.report.plots import curves, layout, style
+from rrmbench.report.plots import curves, layout
 from rrmbench.report.plots.draw import X_LABELS, Y_LABELS
 from rrmbench.report.plots.frame import frame_of
 from rrmbench.report.plots.notes import MOST_BANDS, notes
 from rrmbench.report.plots.section import X, section_of
-from rrmbench.report.tuning import choices
 
 NUMBERS = 1_500_000  # that all curves of a page may have: about 16 MB of text
 POINTS = 40, 400  # the fewest and the most points of a curve; a panel is about 400 pixels wide
@@ -36,21 +35,13 @@ def charts(experiment, stored, found, most, theory=False, trust=False):
     """
     manifest = experiment.manifest()
     asked = section_of(manifest)
-    runs, rivals = plots.one_series_per_choice(found, choices(manifest, found))
-    facets = layout.facets(runs, asked)
-    placed = facets["rows"] + facets["columns"]
-    groups = layout.groups(runs, facets["figure"]).values()
-    cells = [layout.cells(group, facets["rows"], facets["columns"]) for group in groups]
-    series = curves.series_of([members for each in cells for members in each.values()], placed + facets["figure"])
-    methods = dict.fromkeys(curves.method_of(run, placed + facets["figure"]) for run in stored)
-    styles = style.styles(list(dict.fromkeys(series.values())), methods)
+    made = plots.arranged(manifest, asked, stored, found)
     bound = plots.bound_of(experiment, trust) if theory else None
     pool = Pool()
     figures = []
-    for group, each in zip(groups, cells, strict=True):
-        where = layout.title(group[0], facets["figure"])
-        title = asked["title"] or plots.title_of(printable(experiment.name), group, where, placed + facets["figure"])
-        figure = _Figure(group, each, placed, rivals, series, styles, asked, bound, most, pool)
+    for where, group, each in made.figures:
+        title = asked["title"] or plots.title_of(printable(experiment.name), group, where, made.constant)
+        figure = _Figure(group, each, made, asked, bound, most, pool)
         figures.append({"where": where, "title": title} | figure.described())
     shown = [y for y in MEASURES if any(f"{x} {y}" in figure["views"] for figure in figures for x in X)]
     axes = {(x, y): _axes(asked, x, y) for x in X for y in shown}
@@ -82,12 +73,18 @@ def _axes(asked, x, y):
 class _Figure:
     """The runs of one figure in their panels; what they show on given axes."""
 
-    def __init__(self, runs, cells, placed, rivals, series, styles, asked, bound, most, pool):
-        self.runs, self.placed, self.rivals, self.series, self.asked = runs, placed, rivals, series, asked
+    def __init__(self, runs, cells, made, asked, bound, most, pool):
+        self.runs, self.placed, self.rivals, self.series, self.asked = (
+            runs,
+            made.placed,
+            made.rivals,
+            made.series,
+            asked,
+        )
         self.bound, self.most, self.pool = bound, most, pool
         self.cells, self.rows, self.columns = layout.packed(cells)
-        present = {series[run] for run in runs}
-        self.styles = {one: looks for one, looks in styles.items() if one in present}
+        present = {made.series[run] for run in runs}
+        self.styles = {one: looks for one, looks in made.styles.items() if one in present}
         several = len({one.solver for one in self.styles}) > 1
         self.names = {one: layout.series_label(one, several) for one in self.styles}
         self.numbers = {one: number for number, one in enumerate(self.styles)}
@@ -124,7 +121,10 @@ class _Figure:
         views = [(panel, frame) for panel, frame in zip(panels, frames, strict=True) if frame]
         if not views:
             return []
-        tuned = [self.rivals[run] for run in self.runs if run in self.rivals]
+        shown = [
+            run for panel, members in zip(panels, self.cells.values(), strict=True) if panel.curves for run in members
+        ]
+        tuned = [self.rivals[run] for run in shown if run in self.rivals]
         empty = [panel for panel in panels if not panel.curves]
         return notes(self.runs, tuned, views, empty, self.names, axes, [])
 

@@ -7,6 +7,7 @@ import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, printable
@@ -115,29 +116,63 @@ def _sheets(experiment, found, chosen, options, only, empty):
     pending = len({entry["spec_id"] for entry in manifest["runs"]}) - len(found)
     about = [f"only {', '.join(only)}"] if only else []
     about += [f"{pending} run{'s' * (pending != 1)} of this experiment not done yet"] if pending else []
+    made = arranged(manifest, asked, found, chosen)
+    bound = bound_of(experiment, options.trust) if options.theory else None
+    for where, group, each in made.figures:
+        panels = {
+            at: curves.panel_of(layout.title(members[0], made.placed), members, made.rivals, made.series, axes, bound)
+            for at, members in each.items()
+        }
+        title = asked["title"] or title_of(printable(experiment.name), group, where, made.constant)
+        if any(panel.curves for panel in panels.values()):
+            shown = [run for at, members in each.items() if panels[at].curves for run in members]
+            tuned = [made.rivals[run] for run in shown if run in made.rivals]
+            yield where, sheet_of(title, asked["title"] is not None, panels, group, tuned, made.styles, axes, about)
+        else:
+            why = ", ".join(dict.fromkeys(panel.remark for panel in panels.values()))
+            empty.append(f"{title}: no figure of {axes.y} over {axes.x}: {why}")
+
+
+class Arrangement(NamedTuple):
+    """What stands where in the figures of an experiment.
+
+    figures : (values of the `figure:` keys in words, runs, {(row, column): runs}) of each
+    rivals : {first kept run: Choice}; series, styles : {run: Series}, and how each of these looks
+    placed, constant : the keys of rows and columns, and those of figures as well
+    """
+
+    figures: list
+    rivals: dict
+    series: dict
+    styles: dict
+    placed: tuple
+    constant: tuple
+
+
+def arranged(manifest, asked, stored, chosen):
+    """The Arrangement of the runs `chosen`, as the section `asked` wants it; all that are `stored` share the styles."""
     runs, rivals = one_series_per_choice(chosen, choices(manifest, chosen))
     facets = layout.facets(runs, asked)
     placed = facets["rows"] + facets["columns"]
     constant = placed + facets["figure"]
+    if "seed" in constant:
+        runs, rivals = _in_every_seed(runs, rivals)
     groups = layout.groups(runs, facets["figure"]).values()
     cells = [layout.cells(group, facets["rows"], facets["columns"]) for group in groups]
     series = curves.series_of([members for each in cells for members in each.values()], constant)
-    methods = dict.fromkeys(curves.method_of(run, constant) for run in found)
+    methods = dict.fromkeys(curves.method_of(run, constant) for run in stored)
     styles = style.styles(list(dict.fromkeys(series.values())), methods)
-    bound = bound_of(experiment, options.trust) if options.theory else None
-    for group, each in zip(groups, cells, strict=True):
-        where = layout.title(group[0], facets["figure"])
-        panels = {
-            at: curves.panel_of(layout.title(members[0], placed), members, rivals, series, axes, bound)
-            for at, members in each.items()
-        }
-        title = asked["title"] or title_of(printable(experiment.name), group, where, constant)
-        if any(panel.curves for panel in panels.values()):
-            tuned = [rivals[run] for run in group if run in rivals]
-            yield where, sheet_of(title, asked["title"] is not None, panels, group, tuned, styles, axes, about)
-        else:
-            why = ", ".join(dict.fromkeys(panel.remark for panel in panels.values()))
-            empty.append(f"{title}: no figure of {axes.y} over {axes.x}: {why}")
+    names = [layout.title(group[0], facets["figure"]) for group in groups]
+    return Arrangement([*zip(names, groups, cells, strict=True)], rivals, series, styles, placed, constant)
+
+
+def _in_every_seed(runs, rivals):
+    """The runs and their rivals, where deterministic ones, which are done once, stand for each seed of the others."""
+    once = {run for run in runs if run.result.info.get("deterministic") is True}
+    seeds = dict.fromkeys(run.keys["seed"] for run in runs if run not in once)
+    placed = {run: [replace(run, keys=run.keys | {"seed": seed}) for seed in seeds] for run in once if seeds}
+    in_all = [one for run in runs for one in placed.get(run, [run])]
+    return in_all, {one: choice for run, choice in rivals.items() for one in placed.get(run, [run])}
 
 
 def one_series_per_choice(found, tuned):

@@ -120,7 +120,8 @@ def title(run, facet_keys):
 
 def _named(key, value, equals):
     kind, _, parameter = key.rpartition(".")
-    return f"{SYMBOLS.get(parameter, parameter)}{equals}{naming.short(value)}" if kind else naming.short(value)
+    named = kind or key == "seed"  # whose value says nothing alone
+    return f"{SYMBOLS.get(parameter, parameter)}{equals}{naming.short(value)}" if named else naming.short(value)
 
 
 def series_label(series, show_solver):
