@@ -94,7 +94,7 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
 def test_arrays_with_a_test_part_of_their_own_have_no_other(folder):
     np.savez("own.npz", X=np.eye(4), y=[1, -1, 1, -1], X_test=np.eye(4)[:2], y_test=[1, -1])
     assert prepare.load({"path": "own.npz"}).test_shape == (2, 4)
-    with pytest.raises(RrmbenchError, match="own.npz: it has a test part of its own, and 'split' makes another one"):
+    with pytest.raises(RrmbenchError, match=r"own\.npz: it has a test part of its own, and 'split' makes another one"):
         prepare.load({"path": "own.npz", "split": 0.5})
 
 
