@@ -87,7 +87,7 @@ class Component:
     gives: frozenset
     source: str
     bound: object = None  # its theorem, bound(constants, passes or epochs, ...), see rrmbench.problem.constants
-    passes_to_quarter: object = None  # of a solver: f(problem, **parameters), see rrmbench.problem.constants
+    passes_to_quarter: object = None  # of a solver: f(problem, those of its parameters that it names)
     counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
     choose: object = None  # of a solver: f(**parameters) -> (what it needs beside `needs`, what it loses of `gives`)
     deterministic: object = False  # of a solver or a reduction: whether it draws no random numbers, or f(**parameters)
@@ -137,22 +137,24 @@ class Component:
         return {key: self.parameters[key].check(value, f"{where}.{key}") for key, value in values.items()}
 
     def solver(self, values):
-        """The Solver of a component of this kind; its theorem gets the parameters that it has as keyword-only ones."""
+        """The Solver of a component of this kind; its theorems get those of its parameters that they name."""
+        every = {p.name: p.default for p in self.parameters.values()} | values
+
+        def told(theorem):
+            if theorem is None:
+                return None
+            return partial(
+                theorem, **{name: every[name] for name in inspect.signature(theorem).parameters if name in every}
+            )
 
         deterministic = self.is_deterministic(values)
 
         def run(problem, start, rng):
             return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
-        bound = passes_to_quarter = None
         needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
-        if self.bound is not None:
-            keys = [p.name for p in inspect.signature(self.bound).parameters.values() if p.kind is p.KEYWORD_ONLY]
-            bound = partial(self.bound, **{key: values.get(key, self.parameters[key].default) for key in keys})
-        if self.passes_to_quarter is not None:
-            passes_to_quarter = partial(self.passes_to_quarter, **values)
-        needs, gives = self.needs | needed, self.gives - lost
-        return Solver(run, self.name, needs, gives, bound, passes_to_quarter, self.counts_passes, deterministic)
+        needs, gives, theorems = self.needs | needed, self.gives - lost, map(told, (self.bound, self.passes_to_quarter))
+        return Solver(run, self.name, needs, gives, *theorems, self.counts_passes, deterministic)
 
 
 @dataclass(frozen=True)
@@ -425,7 +427,7 @@ def _mapping(given, where):
     return dict(given)
 
 
-def check_loaded(kind, mapping, where):
+def check_loaded(mapping, where):
     """Raise RrmbenchError where the plug-in file of a mapping, `path`, was not loaded by whoever may."""
     path = mapping.get("path")
     if path is not None and Path(path).resolve() not in _plugins:
@@ -450,7 +452,7 @@ def from_mapping(kind, mapping, where=None, given=()):
     """
     where = where or kind
     mapping = _mapping(mapping, where)
-    check_loaded(kind, mapping, where)
+    check_loaded(mapping, where)
     mapping.pop("path", None)
     mapping.pop(AROUND.get(kind), None)
     component = lookup(kind, mapping.pop("name"), where)

@@ -16,6 +16,7 @@ from functools import cache
 from distributed import get_worker
 from distributed.diagnostics.plugin import WorkerPlugin
 
+from rrmbench import fingerprint
 from rrmbench.bench import shipped
 from rrmbench.bench.children import IMPORTING, Children, Outcome
 from rrmbench.bench.environment import environment
@@ -159,7 +160,7 @@ class Station(WorkerPlugin):
         python = ".".join(map(str, sys.version_info[:3]))
         return (
             f"other code than the caller's (digest {answer[0][:8]} here, {order.code[:8]} there; Python {python},"
-            f" {shipped.fingerprint.PACKAGE}): a number of it would carry the wrong name"
+            f" {fingerprint.PACKAGE}): a number of it would carry the wrong name"
         )
 
     def _task(self, order):

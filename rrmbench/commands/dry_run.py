@@ -29,7 +29,7 @@ def dry_run(plans, jobs, repeats, console, events=None):
         for spec, reason in plan.skipped:
             names = keys(spec)
             console.print(printable(f"skipped {naming.problem(names)}, {naming.method(names)}: {reason}"), **PLAIN)
-        for line in _closing(plan, costs, estimates.references(plan), at_once):
+        for line in _closing(costs, estimates.references(plan), at_once):
             console.print(line, **PLAIN)
 
 
@@ -53,7 +53,7 @@ def _table(plan, costs):
     return table
 
 
-def _closing(plan, costs, references, jobs):
+def _closing(costs, references, jobs):
     """Yield the total, what it rests on, and what the reference optima may add."""
     total = sum(seconds for seconds, _ in costs)
     measured = sum(here for _, here in costs)

@@ -29,7 +29,7 @@ def component_of(block, where, reserved=()):
     """
     path, name = block.get("path"), block.get("name")
     if is_plugin(path):
-        registry.check_loaded("dataset", block, where)
+        registry.check_loaded(block, where)
         name = registry.name_in_file("dataset", block, where)
     elif path is not None or not is_maker(name):
         return None

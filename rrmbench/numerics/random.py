@@ -70,6 +70,10 @@ class Rng:
         draw_permutation(self.state, order)
         return order
 
+    def drawing(self, sampling):
+        """The function from n to the order of the steps of a pass: a "permutation", or independent "uniform" draws."""
+        return self.epoch if sampling == "permutation" else lambda n: self.integers(n, n)
+
     def orders(self, values, k):
         """The int32 `values` (m,) in k independent random orders, one after the other, an array (k m,)."""
         out = np.empty((k, values.size), dtype=np.int32)

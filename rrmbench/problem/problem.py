@@ -15,7 +15,6 @@ import math
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import load_plugins_of
 
+NUMBER = int | float | np.integer | np.floating
 MEAN_ROUNDING = 1e-9  # of weights, whose mean is 1
 FAR = 1e6  # the mean of labels over their deviation, up to which a bias may take it
 
@@ -78,9 +78,9 @@ class Problem:
 
         for name in "l2", "mu", "kappa":
             value = getattr(self, name)
-            if not (isinstance(value, Real) and 0.0 <= value < math.inf):
+            if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
                 raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
-        if not (isinstance(self.offset, Real) and math.isfinite(self.offset)):
+        if not (isinstance(self.offset, NUMBER) and math.isfinite(self.offset)):
             raise RrmbenchError(f"offset: found {shown(self.offset)}, needed is a finite number")
         for kind in "loss", "regularizer":
             given = getattr(self, kind)
@@ -237,6 +237,10 @@ class Problem:
     def start(self, given: Iterate | None = None) -> np.ndarray:
         """Where solvers start, a new array: w of the Iterate `given`, else 0 projected on the domain of Psi."""
         return self.prox(np.zeros(self.shape), 0.0) if given is None else given.w.copy()
+
+    def start_dual(self, given: Iterate | None = None) -> np.ndarray:
+        """Where solvers start that keep a dual variable, a new array: b of the Iterate `given`, or 0."""
+        return np.zeros(self.output_shape) if given is None or given.b is None else given.b.copy()
 
     def outputs(self, w: np.ndarray) -> np.ndarray:
         """z = X w, a new array; for w = 0 there is no product."""

@@ -4,7 +4,6 @@ docs/running.md has the schema: each method of `Events` writes one kind of event
 """
 
 import json
-import math
 import threading
 import time
 from collections import Counter
@@ -12,6 +11,7 @@ from collections import Counter
 from rrmbench.bench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.forecast import Forecast
+from rrmbench.report.show_json import finite
 
 
 class Events:
@@ -26,7 +26,7 @@ class Events:
         """Write one event."""
         line = {"event": event, "time": round(self.clock() - self.began, 6)} | facts
         with self.lock:
-            self.stream.write(json.dumps(_plain(line), allow_nan=False) + "\n")
+            self.stream.write(json.dumps(finite(line), allow_nan=False) + "\n")
             self.stream.flush()
 
     def skipped(self, experiment, spec, reason):
@@ -91,13 +91,3 @@ class Events:
 def _names(spec):
     names = keys(spec)
     return {"problem": naming.problem(names), "method": naming.method(names), "seed": names["seed"]}
-
-
-def _plain(value):
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value

@@ -89,7 +89,7 @@ def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
             if solver.bound is not None:
                 proven(solver, constants(stage), np.zeros(1), parameters)
             # the solver ends it at an iterate: after whole passes, or half a pass more where it starts with X^T b
-            total += math.ceil(solver.passes_to_quarter(stage, **parameters) + 0.5)
+            total += math.ceil(solver.solver(parameters).passes_to_quarter(stage) + 0.5)
         except NoTheorem:
             if epoch == 0:
                 raise

@@ -83,7 +83,7 @@ def agm_bound(constants, passes, *, step, up, down, convexity, prox):
     return np.where(k >= 1.0, 0.5 * rho * constants.distance, inf)
 
 
-def agm_quartering(problem, *, step="adaptive", up=2.0, down=1.1, convexity="psi", prox="auto"):
+def agm_quartering(problem, *, step, up, down, convexity):
     """The passes of the k steps after which rho_k <= s/4, by `rho_bound`: P(w) - P(w*) <= rho_k (P(w0) - P(w*)) / s."""
     s, lambda_1 = problem.strong_convexity, lambda_1_of(problem, convexity)
     L = problem.L + lambda_1

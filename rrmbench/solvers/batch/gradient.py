@@ -48,8 +48,11 @@ def gd_bound(constants, passes, *, step_scale):
     return np.fmin(sublinear, (1.0 + c.s / L) ** -k * np.fmin(c.initial_gap, c.initial_suboptimality))
 
 
-def gd_quartering(problem, *, step="backtracking", step_scale=1.0):
-    """The k of (1 + s step_scale/L)^-k = 1/4, X w0 and backtracking; step_scale <= 1. [as `gd_bound`]"""
+def gd_quartering(problem, *, step, step_scale):
+    """The least k with (1 + s step_scale/L)^-k <= 1/4, step_scale <= 1, and the passes beside the steps.
+
+    These are half a pass for X w0 and, with backtracking, those of the `searched` step lengths. [as `gd_bound`]
+    """
     extra = 0.5 + (searched(problem.rank) if step == "backtracking" else 0.0)
     return ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L)) + extra
 
@@ -66,8 +69,11 @@ def agd_bound(constants, passes, *, step, step_scale):
     return 2.0 * (1.0 - sqrt(c.s / (c.s + L))) ** k * np.fmin(c.initial_gap, c.initial_suboptimality)
 
 
-def agd_quartering(problem, *, step="bound", step_scale=1.0):
-    """The k of 2 (1 - q)^k = 1/4, q = sqrt(s/(s + L/step_scale)), X w0 and backtracking. [as `agd_bound`]"""
+def agd_quartering(problem, *, step, step_scale):
+    """The least k with 2 (1 - q)^k <= 1/4, q = sqrt(s/(s + L/step_scale)), and the passes beside the steps.
+
+    These are as of `gd_quartering`. [as `agd_bound`]
+    """
     extra = 0.5 + (searched(problem.rank) if step == "backtracking" else 0.0)
     q = sqrt(problem.strong_convexity / (problem.strong_convexity + problem.L / min(step_scale, 1.0)))
     return ceil(log(8.0) / -log1p(-q)) + extra

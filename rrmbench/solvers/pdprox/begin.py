@@ -24,7 +24,7 @@ def begun(problem, start, rng, product, constant, **options):
 
 def origin(problem, start):
     """The Iterate that a method starts from: `Problem.start`, and b = 0."""
-    b = np.zeros(problem.output_shape) if start is None or start.b is None else start.b.copy()
+    b = problem.start_dual(start)
     return Iterate(problem.start(start), b)
 
 

@@ -145,7 +145,7 @@ def dual_steps(problem, at, z, sizes):
     """
     w, b, ahead = at.w, at.b, z
     while True:
-        w, b, _, theta = dual_step(problem, sizes, w, b, ahead)
+        w, b, theta = dual_step(problem, sizes, w, b, ahead)
         before, z = z, problem.X.forward(w)
         ahead = extrapolation(z, before, theta)
         yield Iterate(w, b, problem.X.passes)
@@ -155,7 +155,8 @@ def dual_steps_double_primal(problem, at, z, sizes):
     """As `dual_steps`, keeping two w instead of two z."""
     w, b, ahead = at.w, at.b, z
     while True:
-        w, b, old, theta = dual_step(problem, sizes, w, b, ahead)
+        old = w
+        w, b, theta = dual_step(problem, sizes, w, b, ahead)
         ahead = problem.X.forward(extrapolation(w, old, theta))
         yield Iterate(w, b, problem.X.passes)
 
@@ -164,26 +165,25 @@ def dual_steps_prox(problem, at, z, sizes):
     """Algorithm 1, `beta: prox`: beta_t = dual(beta_(t-1), z_t) beside b_t = dual(beta_(t-1), z_(t-1))."""
     w, base = at.w, at.b
     while True:
-        w, b, *_ = dual_step(problem, sizes, w, base, z)
+        w, b, _ = dual_step(problem, sizes, w, base, z)
         z = problem.X.forward(w)
         base = sizes.dual(base, z)
         yield Iterate(w, b, problem.X.passes)
 
 
 def dual_step(problem, sizes, w, base, ahead):
-    """Return (new w, new b, old w, theta) from b = dual(base, ahead)."""
+    """Return (new w, new b, theta) from b = dual(base, ahead)."""
     b = sizes.dual(base, ahead)
     v = problem.v(b)
     sizes.shorten_if_unsafe(b, v)
-    new = sizes.primal(w, v)
-    return new, b, w, sizes.advance()
+    return sizes.primal(w, v), b, sizes.advance()
 
 
 def primal_steps(problem, at, v, sizes):
     """The iterates of `pdprox_primal` after `at`, v = -X^T b/n there; two products v, combined, are kept."""
     w, b, ahead = at.w, at.b, v
     while True:
-        w, b, _ = primal_step(problem, sizes, w, b, ahead)
+        w, b = primal_step(problem, sizes, w, b, ahead)
         before, v = v, problem.v(b)
         ahead = extrapolation(v, before)
         yield Iterate(w, b, problem.X.passes)
@@ -193,17 +193,18 @@ def primal_steps_double_dual(problem, at, v, sizes):
     """As `primal_steps`, keeping two b instead of two v."""
     w, b, ahead = at.w, at.b, v
     while True:
-        w, b, old = primal_step(problem, sizes, w, b, ahead)
+        old = b
+        w, b = primal_step(problem, sizes, w, b, ahead)
         ahead = problem.v(extrapolation(b, old))
         yield Iterate(w, b, problem.X.passes)
 
 
 def primal_step(problem, sizes, w, b, ahead):
-    """Return (new w, new b, old b) from w = primal(w, ahead)."""
+    """Return (new w, new b) from w = primal(w, ahead)."""
     w = sizes.primal(w, ahead)
     z = problem.X.forward(w)
     sizes.shorten_if_unsafe(w, z, 1.0 / problem.n)
-    return w, sizes.dual(b, z), b
+    return w, sizes.dual(b, z)
 
 
 DUAL_STEPS = {"double_dual": dual_steps, "double_primal": dual_steps_double_primal}
@@ -214,6 +215,7 @@ def reported(output, iterates):
     """The iterates, or the averages of w and b up to each of them."""
     if output == "last":
         yield from iterates
+        return
     for t, x in enumerate(iterates, 1):
         if t == 1:
             w, b = np.zeros(x.w.shape), np.zeros(x.b.shape)

@@ -30,7 +30,7 @@ def liblinear_newton(problem, start, rng):
 @solver(needs={"Squared", "L1", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_cd(problem, start, rng):
     """scikit-learn's coordinate descent for the lasso and the elastic net, with falling tolerances"""
-    return restarts(problem, known("sklearn_cd"), _linear("ElasticNet", problem), tolerances())
+    return restarts(problem, known("sklearn_cd"), _elastic_net(problem), tolerances())
 
 
 @solver(needs={"Logistic", "L1 or Zero", "rows"})
@@ -100,9 +100,9 @@ def _logistic(method, problem):
     return build
 
 
-def _linear(name, problem):
+def _elastic_net(problem):
     def build(tol):
-        model = getattr(imported("sklearn.linear_model"), name)
+        model = imported("sklearn.linear_model").ElasticNet
         return model(**elastic_net(problem), fit_intercept=False, tol=tol, max_iter=10**6)
 
     return build

@@ -13,7 +13,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
 
-def apcg_quartering(problem, **parameters):
+def apcg_quartering(problem):
     """The passes k of 2 (1 - sqrt(sigma)/n)^(n k) = 1/4 for D(b*) - D(b), log 8 / sqrt(sigma), sigma as in `apcg`.
 
     [Lin, Lu and Xiao 2014, Theorem 1, with sigma/2 times the squared distance from b* at most D(b*) - D(b)]
@@ -53,9 +53,9 @@ def apcg(problem, start, rng, *, sampling: Literal["uniform", "permutation"] = "
     Yields three times per pass, where the reductions look at the gap. Checks are the product X^T b of a start that is
     not zero.
     """
-    draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
+    draw = rng.drawing(sampling)
     n, s, root = problem.n, problem.strong_convexity, convexity_root(problem)
-    b = np.zeros(n) if start is None or start.b is None else start.b.copy()
+    b = problem.start_dual(start)
     # Pairs (u_i, v_i), and (p_j, q_j) with r p + q = (v(x) + kappa center)/s: one cache line for both.
     uv = np.column_stack((np.zeros(n), b))
     q, checks = (problem.shift() + problem.v(b) / s, 0.5) if b.any() else (problem.shift(), 0.0)

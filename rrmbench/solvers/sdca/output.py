@@ -23,7 +23,7 @@ class DualState:
 
     def __init__(self, problem, option, start):
         self.problem = problem = problem.counted()
-        self.b = np.zeros(problem.output_shape) if start is None or start.b is None else start.b.copy()
+        self.b = problem.start_dual(start)
         warm = self.b.any()
         self.u = self.shifted(problem.v(self.b)) if warm else problem.shift()
         self.fixed = (problem.X.rows, problem.y, option, problem.regularizer, problem.strong_convexity)

@@ -31,7 +31,7 @@ def prox_sdca_bound(constants, passes, *, sampling, output):
     return c * constants.initial_gap * np.exp(-steps / c)
 
 
-def prox_sdca_quartering(problem, **parameters):
+def prox_sdca_quartering(problem):
     """(1 + R^2/(s gamma n)) log 4, the passes in which E[D(b*) - D(b)] falls to a quarter; P's distance follows it.
 
     (n + R^2/(s gamma)) steps per factor e in the proof of [Acc-SDCA, Theorem 1]; T = O(n + L/sigma_t) in [Reductions,
@@ -86,7 +86,7 @@ def prox_sdca(
     if output == "last" and T0 != "auto":
         raise RrmbenchError(f"solver prox_sdca: T0 = {T0:g} is for output: average or random, found output: last")
     report, n = OUTPUTS[output](state, rng, T0), problem.n
-    draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
+    draw = rng.drawing(sampling)
     cuts = [n * k // report.per_pass for k in range(report.per_pass + 1)]
     yield Iterate(*report.point(), checks=state.checks)
     for epoch in count():

@@ -40,7 +40,7 @@ def adagrad(
     squares, last = np.zeros(problem.shape), np.zeros(problem.shape, dtype=np.int64)
     advance = adagrad_lazy_steps if problem.regularization.soft_threshold else adagrad_dense_steps
     pull = s * problem.shift()  # kappa center
-    draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
+    draw = rng.drawing(sampling)
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, pull)
     yield Iterate(w)
     psi_prox(problem.regularizer, w, 0.0, w)  # the closed form starts inside the interval

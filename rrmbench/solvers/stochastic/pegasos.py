@@ -70,7 +70,7 @@ def random_steps(problem, u, z0, radius, sampling, rng):
     n, s = problem.n, problem.strong_convexity
     fixed = problem.X.rows, problem.y, problem.loss, problem.mu, s, radius, z0
     for k in count():
-        order = rng.epoch(n) if sampling == "permutation" else rng.integers(n, n)
+        order = rng.drawing(sampling)(n)
         stochastic_steps(*fixed, order, k * n, u)
         yield None
 

@@ -35,7 +35,7 @@ def sgd(
     n = problem.n
     w = problem.start(start)
     none, zeros = np.zeros(problem.shape), np.zeros(n)
-    draw = rng.epoch if sampling == "permutation" else lambda n: rng.integers(n, n)
+    draw = rng.drawing(sampling)
     yield Iterate(w)
     for k in count(1):
         steps = StochasticSteps(problem, step_scale * step(problem, k))

@@ -21,7 +21,10 @@ def rate(condition, steps, step_scale):
 
 
 def svrg_bound(constants, passes, *, step_scale, snapshot):
-    """The theorem above for the snapshots of `snapshot: random`; a stage takes three passes at most."""
+    """rate^stages times the first distance, for `snapshot: random`; a stage takes three passes at most.
+
+    [Xiao and Zhang 2014, Theorem 1]
+    """
     if snapshot != "random":
         raise NoTheorem("svrg", "Theorem 1 is about snapshot: random", snapshot=snapshot)
     if step_scale >= 0.25:
@@ -35,14 +38,14 @@ def svrg_bound(constants, passes, *, step_scale, snapshot):
     return factor**stages * np.fmin(constants.initial_gap, constants.initial_suboptimality)
 
 
-def svrg_quartering(problem, *, step_scale=STEP_SCALE, snapshot="last"):
+def svrg_quartering(problem, *, step_scale):
     """The passes in which [Xiao and Zhang 2014, Theorem 1] quarters P(w) - P(w*), O(1 + L_max/(s n)).
 
     The stages have 2n steps where this gives a rate < 1, else the theorem's own M steps.
 
-    With M steps the first term of the rate is half of what the second, at least c = 4 step_scale/(1 - 4 step_scale),
-    leaves below 1; for step_scale = 0.1, M = 100 L_max/s and the rate is 5/6. Raises NoTheorem where c >= 1, so for
-    step_scale >= 1/8.
+    The rate is the sum of a term that falls with the steps of a stage and of one that stays above
+    c = 4 step_scale/(1 - 4 step_scale). M is the number of steps for which the first term is (1 - c)/2: for
+    step_scale = 0.1, M = 100 L_max/s and the rate is 5/6. Raises NoTheorem where c >= 1, so for step_scale >= 1/8.
     """
     limit = 4.0 * step_scale / (1.0 - 4.0 * step_scale) if step_scale < 0.25 else np.inf
     if limit >= 1.0:
