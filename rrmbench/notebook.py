@@ -51,7 +51,7 @@ class Solution:
         from rrmbench.problem.operators import CSR
 
         problem = self.problem
-        if hasattr(problem.loss, "operator") and not hasattr(problem.loss, "predictor"):
+        if hasattr(problem.loss, "operator") and np.ndim(problem.y) == 2:
             raise RrmbenchError(f"{type(problem.loss).__name__}: it predicts sequences, and no single rows")
         w = np.asarray(model_of(problem.loss, self.w, self.b))
         rows = CSR.of(X, w.shape[1] if w.ndim == 2 else None)

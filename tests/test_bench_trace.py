@@ -268,11 +268,6 @@ def solvers_for(reduction):
 def test_under_every_reduction_the_gap_bounds_the_distance_to_the_optimum_of_the_original_problem(reduction):
     optimum = exact_hinge_l1()
     names = [n for n in ("prox_sdca", "apcg", "agd", "gd", "svrg", "subgradient") if n in solvers_for(reduction)]
-    if reduction["name"] in (
-        "adapt_reg",
-        "proximal_point",
-    ):  # their epochs end by a progress that the subgradient method does not show
-        names.remove("subgradient")
     assert names
     for name in names:
         solve = registry.build_solver(name, reduction)

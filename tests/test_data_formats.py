@@ -162,7 +162,7 @@ def test_the_first_bad_cell_is_named(folder, case):
         ("a,a,y\n0,1,2\n", {}, r":1: two columns have the name a"),
         ("a,y\n1,2\n1,2,3\n", {}, r":3: found 3 cells, the first line has 2"),
         ("a,y\n1\n", {}, r":2: found 1 cells, the first line has 2"),
-        ("", {}, "no comma, semicolon or tab"),
+        ("", {}, "the file is empty"),
         ("y\n1\n", {}, "no comma, semicolon or tab"),
         ("a,y\n", {}, "no data row"),
         ('a,y\n"1,2\n', {}, "unexpected end of data"),

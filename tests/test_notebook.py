@@ -51,6 +51,14 @@ def test_predictions_of_several_targets_are_numbers():
     np.testing.assert_array_equal(found.predict(rows[:2]), problem.X.forward(found.w)[:2])
 
 
+def test_f1_predicts_its_two_classes(cancer):
+    X, y = cancer
+    names = np.array(["malignant", "benign"])[y]
+    found = rrmbench.solve(rrmbench.Problem(X, names, "f1", L2), "cutting_planes", passes=60)
+    assert found.outputs(X).shape == y.shape
+    assert (found.predict(X) == names).mean() > 0.9
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -26,9 +26,9 @@ def dry_run(plans, jobs, repeats, console, events=None):
                 events.skipped(plan.name, spec, reason)
             continue
         console.print(_table(plan, costs))
-        for spec, reason in plan.skipped:
-            names = keys(spec)
-            console.print(printable(f"skipped {naming.problem(names)}, {naming.method(names)}: {reason}"), **PLAIN)
+        names = [(keys(spec), reason) for spec, reason in plan.skipped]
+        for line in dict.fromkeys(f"{naming.problem(of)}, {naming.method(of)}: {reason}" for of, reason in names):
+            console.print(printable(f"skipped {line}"), **PLAIN)  # once for all seeds
         for line in _closing(costs, estimates.references(plan), at_once):
             console.print(line, **PLAIN)
 

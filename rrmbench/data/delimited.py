@@ -56,6 +56,8 @@ def _begin(path, text, header):
     """(names or None, an iterator of (line, cells) of the rows)."""
     number, first = next(((n, line) for n, line in enumerate(text) if line.strip()), (0, ""))
     separator = next((sign for sign in SEPARATORS if sign in first), None)
+    if not first:
+        raise RrmbenchError(f"{path}: the file is empty")
     if separator is None:
         raise RrmbenchError(f"{path}: no comma, semicolon or tab in the first line; CSV needs one between its cells")
     reader = csv.reader(chain([first], text), delimiter=separator, strict=True)

@@ -49,8 +49,9 @@ MEANING = {
     "tasks": "a multi-task problem: W (features, tasks), the task is a row's `qid`; `split` splits each",
     "scale": "`unit_rows`; `mean_norm` divides by the mean row norm; `max_abs` by the largest entry of each column; "
     "factors come from the training part",
-    "kernel": "`{name: rbf, gamma: 0.1}`: w are the coordinates of the kernel predictor in an orthonormal basis of the "
-    "span of the samples, ||w|| its norm; at most 5,000 rows",
+    "kernel": "`linear`, `{name: rbf, gamma: 0.1}` or `{name: polynomial, degree: 3, coef0: 1}` (without gamma it is "
+    "1/d): w are the coordinates of the kernel predictor in an orthonormal basis of the span of the samples, ||w|| its "
+    "norm; at most 5,000 rows",
     "bias": "`regularized`: a column of ones after scaling; `free`: one whose weight is in neither psi nor l2; "
     "`minimized`: no column, every objective is that of the best bias for w",
     "positive": "the label of class +1; also for comma lists of labels",
@@ -273,7 +274,7 @@ def _source(text, where, folder, made=False):
     if path is None:
         close = nearest(text[:50], [*catalogue.names(), *(registry.names("dataset") if made else ())])
         raise RrmbenchError(
-            f"{where}: found {shown(text)}, which is neither a registered data set{close} "
-            f"nor a file ({shortened(str(folder / text))}); 'rrmbench list datasets' shows the names"
+            f"{where}: found {shown(text)}, which is neither a registered data set nor a file "
+            f"({shortened(str(folder / text))}){close}; 'rrmbench list datasets' shows the names"
         )
     return {"path": str(path.resolve())}

@@ -129,13 +129,18 @@ def _needed_keys(members, excluded):
             values.setdefault(place, set()).add(repr(run.keys.get(key)))
         if any(len(different) > 1 for different in values.values()):
             needed.append(key)
-    return needed + _of_those_without(needed, differ, [run.keys for _, run in members])
+    return needed + _of_those_without(needed, differ, members)
 
 
 def _of_those_without(needed, differ, members):
-    """The keys, set by some only, of runs that set none of the `needed`: without any they look like defaults."""
-    some = [key for key in differ if any(key not in keys for keys in members)]
-    left = [keys for keys in members if needed and keys.keys().isdisjoint(needed)]
+    """The keys, set by some only of a panel, of runs that set none of the `needed`: else these look like defaults."""
+    panels = {}
+    for panel, run in members:
+        panels.setdefault(panel, []).append(run.keys)
+    some = [
+        key for key in differ if any(0 < sum(key in one for one in inside) < len(inside) for inside in panels.values())
+    ]
+    left = [run.keys for _, run in members if needed and run.keys.keys().isdisjoint(needed)]
     return [key for key in some if any(key in keys for keys in left)]
 
 
