@@ -176,7 +176,6 @@ def _curve(axes, curve, style, number, banded):
 def _accuracy(axes, panel, frame):
     """Shade what lies below the certified accuracy of the reference, and say how good that is."""
     low = min(frame.y)
-    behind = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}  # lines may pass there
     text = {"fontsize": SMALL, "color": "0.35", "ha": "right", "zorder": 1.1}
     if panel.floor_matters and panel.floor > low > 0.0:
         axes.axhspan(low, min(panel.floor, max(frame.y)), color="0.85", zorder=0, linewidth=0)
@@ -185,7 +184,7 @@ def _accuracy(axes, panel, frame):
         axes.text(0.99, (low * panel.floor) ** 0.5, words, va="center", transform=where, **text)
     elif panel.optimum is not None and frame.loose:
         words = f"loose reference: P(w*) may be lower by {_about(panel.width)}"
-        axes.text(0.99, 0.02, words, va="bottom", transform=axes.transAxes, **(text | {"zorder": 4.0, "bbox": behind}))
+        axes.text(0.99, 0.98, words, va="top", transform=axes.transAxes, **text)  # where objectives have fallen from
 
 
 def _about(value):
