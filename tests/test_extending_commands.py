@@ -9,7 +9,7 @@ import yaml
 from lab import make_lab  # noqa: F401
 
 from rrmbench import fingerprint, registry, toolbox
-from rrmbench.extending import writing
+from rrmbench.extending import verdicts, writing
 from rrmbench.kinds import COMPONENTS
 
 CASES = [*((kind, ()) for kind in COMPONENTS), ("solver", ("--stochastic",))]
@@ -145,6 +145,19 @@ def test_a_wrong_plug_in_is_exit_code_1_with_what_was_found_and_a_hint(lab):
     assert "hint: value and conjugate must be a pair" in ran.out.replace("\n         ", " ")
     assert "value is not" not in ran.out
     assert ran.out.splitlines()[-1].startswith("13 checks: ") and " 0 WRONG" not in ran.out
+
+
+def test_a_component_that_does_not_end_is_told_where_and_left_alone(lab, monkeypatch):
+    monkeypatch.setattr(verdicts, "LIMIT", 0.5)
+    (lab.folder / "hangs.py").write_text(
+        "import time\nimport rrmbench\n\n\n@rrmbench.solver\ndef hangs(problem, start, rng):\n"
+        '    """Hangs."""\n    yield rrmbench.Iterate(problem.start(start))\n    while True:\n        time.sleep(9)\n'
+    )
+    ran = lab.cli("test", lab.folder / "hangs.py")
+    assert ran.code == 1
+    assert "hangs.py:10 in hangs: no end after 0.5 s" in ran.out
+    assert "the other checks of it are left out" in ran.out
+    assert ran.out.count("no end after") == 1
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,9 @@ def test(path, verbose, console):
                 console.print(f"  WRONG  {check.name}: as in '{same}'", **PLAIN)
             elif verbose or verdict.state in ("WRONG", "note"):
                 _print(check.name, verdict, verbose, console)
+            if verdict.endless:
+                console.print("  the other checks of it are left out: they may not end either", **PLAIN)
+                break
         good = states[before:].count("ok")
         if not verbose and good:
             console.print(f"  ok     {good} checks", **PLAIN)

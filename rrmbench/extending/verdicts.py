@@ -1,9 +1,12 @@
 """What a check says: nothing where a promise holds, Broken where it does not, Doubt where it may be better kept."""
 
 import re
+import signal
+import threading
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +17,9 @@ from rrmbench.errors import RrmbenchError, printable
 
 # how the lines of a message of numba begin that say what is wrong
 SAID = re.compile(r"\w+Error: |Unknown|Unsupported|No implementation|Untyped|Use of|Cannot|Invalid|Incompatible|Can't")
+
+
+LIMIT = 60.0  # seconds of a check; those of the package take less than ten
 
 
 class Broken(AssertionError):
@@ -32,12 +38,39 @@ class Doubt(UserWarning):
 
 
 class Verdict(NamedTuple):
-    """state : "ok", "note", "WRONG", or "skipped"; text, hint : what was found and what to look at, "" for "ok"."""
+    """state : "ok", "note", "WRONG", or "skipped"; text, hint : what was found and what to look at, "" for "ok".
+
+    endless : whether the check did not end within `LIMIT`
+    """
 
     state: str
     text: str = ""
     hint: str = ""
     traceback: str = ""
+    endless: bool = False
+
+
+class _Endless(Exception):
+    """A check has taken longer than its limit."""
+
+
+@contextmanager
+def _limited(seconds):
+    """Raise _Endless in the block after so many seconds, on systems and in threads that can have an alarm."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(number, frame):
+        raise _Endless(f"no end after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @dataclass(frozen=True)
@@ -65,13 +98,17 @@ class Check:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                self.run()
+                with _limited(LIMIT):
+                    self.run()
             except Broken as broken:
                 return Verdict("WRONG", broken.text, broken.hint)
             except SkipTest as skipped:
                 return Verdict("skipped", str(skipped))
             except RrmbenchError as error:
                 return Verdict("WRONG", str(error))
+            except _Endless as error:
+                place = crashes.place_of(error, self.files)
+                return Verdict("WRONG", f"{place}: {error}" if place else str(error), endless=True)
             except (Exception, SystemExit) as error:
                 return self._of_crash(error)
         doubts = [str(one.message) for one in caught if issubclass(one.category, Doubt)]
