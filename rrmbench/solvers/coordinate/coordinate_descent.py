@@ -1,22 +1,13 @@
 """Proximal coordinate descent on the primal, as in glmnet, lightning and celer."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.restricted import Part
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
 FULL_EVERY = 10  # sweeps over the non-zero coordinates between sweeps over all of them
-
-
-class Columns(NamedTuple):
-    """The columns of a sparse matrix: data[indptr[j]:indptr[j+1]] in rows indices[indptr[j]:indptr[j+1]]."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
 
 
 @solver(needs={"smooth", "scalar", "coordinate", "rows"}, deterministic=True)
@@ -58,7 +49,7 @@ def coordinate_descent(problem, start, rng):
 
 def _columns(problem):
     transposed = problem.X.columns()
-    columns = Columns(transposed.indptr, transposed.indices.astype(np.uint32), transposed.data)
+    columns = Part(transposed.indptr, transposed.indices.astype(np.uint32), transposed.data)
     return columns, np.asarray(transposed.multiply(transposed).sum(axis=0)).ravel()
 
 
