@@ -182,6 +182,13 @@ class Solver:
     def __call__(self, problem, start, rng):
         return self.run(problem, start, rng)
 
+    def inside(self, reduction, run, more=frozenset()):
+        """The Solver that a reduction (its name) makes of this one, which has none of its theorems.
+
+        run : its function of (problem, start, rng); more : traits that it needs beside those of this one
+        """
+        return Solver(run, f"{reduction}({self.name})", self.needs | more, self.gives, counts_passes=self.counts_passes)
+
 
 class _NoRandomNumbers:
     """What a deterministic solver gets for its random numbers, so that the declaration holds."""
@@ -490,8 +497,7 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         )
     reduced = component.build(solver, **parameters)
     if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
-        name, counts = f"{component.name}({solver.name})", solver.counts_passes
-        reduced = Solver(reduced, name, solver.needs, solver.gives, counts_passes=counts)
+        reduced = solver.inside(component.name, reduced)
     # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step
     lost = {"dual"} if "strongly_convex" in component.gives else set()
     lost |= {"ground"} if "square" in component.gives else set()

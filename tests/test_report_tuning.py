@@ -95,6 +95,7 @@ def test_the_gap_is_the_one_that_ends_the_runs_and_what_does_not_come_there_is_t
     (choice,) = choices(experiment.manifest(), runs_of(experiment))
     assert choice.values == {"reduction.sigma": best}
     assert ("by objective, since none comes to its gap" in choice.text) == (gap == 1e-30)
+    assert choice.by == ("objective" if gap == 1e-30 else "passes_to_gap")  # as in JSON
 
 
 @pytest.mark.parametrize("stop", ["{passes: 9}", "{passes: 9, relative_gap: 1e-3}", None])

@@ -21,8 +21,8 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import Solver, reduction
-from rrmbench.stages.progress import copy_of, needs_of, progress_of
+from rrmbench.registry import reduction
+from rrmbench.stages.progress import copy_of, needed_to_show, progress_of
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
@@ -79,9 +79,8 @@ def adapt_reg(
         pass each. For others "auto" is Delta/Theta of [Reductions, Theorem 3.1], Theta estimated by
         `stages.starting_values` (ten passes).
     """
-    needs = needs_of(solve) if inner == "practice" else solve.needs
-    reduced = _adaptive(solve, sigma, None, epochs, inner, output)
-    return Solver(reduced, f"adapt_reg({solve.name})", needs, solve.gives, counts_passes=solve.counts_passes)
+    more = needed_to_show(solve) if inner == "practice" else frozenset()
+    return solve.inside("adapt_reg", _adaptive(solve, sigma, None, epochs, inner, output), more)
 
 
 @reduction(gives={"smooth"}, bound=adapt_smooth_bound, deterministic=True)

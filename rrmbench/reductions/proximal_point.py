@@ -10,8 +10,8 @@ from annotated_types import Gt, Le
 
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import Solver, reduction
-from rrmbench.stages.progress import accuracy_of, copy_of, needs_of
+from rrmbench.registry import reduction
+from rrmbench.stages.progress import accuracy_of, copy_of, needed_to_show
 from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
@@ -67,8 +67,7 @@ def proximal_point(
     output : running, the solver's iterates as they are; epoch, the model that closed the last epoch
     """
     reduced = _around_the_last_point(solve, sigma, decay, None, accuracy, output)
-    name, needs = f"proximal_point({solve.name})", needs_of(solve)
-    return Solver(reduced, name, needs, solve.gives, counts_passes=solve.counts_passes)
+    return solve.inside("proximal_point", reduced, needed_to_show(solve))
 
 
 @reduction(gives={"strongly_convex", "square", "smooth"}, deterministic=True)

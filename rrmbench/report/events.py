@@ -11,7 +11,7 @@ from collections import Counter
 from rrmbench.bench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.forecast import Forecast
-from rrmbench.report.show_json import finite
+from rrmbench.report.plain import finite
 
 
 class Events:

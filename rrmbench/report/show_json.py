@@ -1,10 +1,10 @@
 """`rrmbench show --json`: the Standings as plain data. docs/reading.md describes the fields."""
 
 import json
-import math
 
 from rrmbench.report import resources
 from rrmbench.report.methods import COSTS
+from rrmbench.report.plain import finite
 
 SCHEMA_VERSION = 1
 _FINAL = ("gap", "suboptimality", "objective", *COSTS)
@@ -18,15 +18,6 @@ def as_text(found, levels):
         "experiments": [_experiment(one) for one in found],
     }
     return json.dumps(finite(content), indent=1, allow_nan=False)
-
-
-def finite(content):
-    """Return plain data with null for every number that JSON has no name for."""
-    if isinstance(content, dict):
-        return {key: finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [finite(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _experiment(standings):

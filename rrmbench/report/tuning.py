@@ -14,6 +14,7 @@ class Choice:
 
     kept : the Runs (one per seed) with the best value; trials : the Runs with the other values
     values : {key: value} that is best; at_edge : whether a number among them is the least or greatest of its grid
+    by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap
     """
 
     kept: tuple
@@ -21,6 +22,12 @@ class Choice:
     values: dict
     at_edge: bool
     by: str
+    unreached: bool = False
+
+    @property
+    def criterion(self):
+        """What the best is the best by, in words."""
+        return f"{self.by}, since none comes to its gap" if self.unreached else self.by
 
     def trials_by_value(self):
         """The trials (one run per seed) of each value that was not kept."""
@@ -39,7 +46,7 @@ class Choice:
         edge = "; AT THE EDGE of its grid, which should be wider" if self.at_edge else ""
         return (
             f"{naming.problem(self.kept[0].keys)}, {method}: {best} is the best of {len(runs) // len(self.kept)} by "
-            f"{self.by} (search: {passes:.4g} passes, {seconds:.3g} s){edge}"
+            f"{self.criterion} (search: {passes:.4g} passes, {seconds:.3g} s){edge}"
         )
 
 
@@ -62,22 +69,23 @@ def choices(manifest, found):
 
 def _choice(keys, candidates, by, level):
     """The Choice among {values of the keys: runs}; passes count to `level`, or to the gap that ends these runs."""
+    unreached = False
     if by == "passes_to_gap":
         level = level or next(iter(candidates.values()))[0].result.spec.get("stop", {}).get("gap")
         runs = [run for members in candidates.values() for run in members]
-        if level is None or not any(np.isfinite(_passes_to(run, level)) for run in runs):
-            by = "objective, since none comes to its gap"
+        unreached = level is None or not any(np.isfinite(_passes_to(run, level)) for run in runs)
+        by = "objective" if unreached else by
     scores = {values: _score(runs, by, level) for values, runs in candidates.items()}
     best = min(scores, key=scores.get)
     trials = [run for values, runs in candidates.items() if values != best for run in runs]
     at_edge = any(_is_edge(best[i], [values[i] for values in candidates]) for i in range(len(keys)))
-    return Choice(tuple(candidates[best]), tuple(trials), dict(zip(keys, best, strict=True)), at_edge, by)
+    return Choice(tuple(candidates[best]), tuple(trials), dict(zip(keys, best, strict=True)), at_edge, by, unreached)
 
 
 def _score(runs, by, level):
     """The median over seeds: (passes to the gap, final objective) or (final objective,); less is better."""
     objective = float(np.median([_last(run) for run in runs]))
-    if by != "passes_to_gap":
+    if by == "objective":
         return (objective,)
     return float(np.median([_passes_to(run, level) for run in runs])), objective
 

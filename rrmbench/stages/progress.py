@@ -23,14 +23,14 @@ def progress_of(solve):
     return _gradient_norm, 1.0 / 3.0
 
 
-def needs_of(solve):
-    """What a reduction that looks at the progress of a solver needs of a problem: also a loss on which it shows."""
-    return solve.needs | ({"smooth"} if progress_of(solve)[0] is _gradient_norm else frozenset())
+def needed_to_show(solve):
+    """The traits of the problems on which the progress of a solver shows: without a dual iterate, the smooth ones."""
+    return frozenset({"smooth"} if progress_of(solve)[0] is _gradient_norm else ())
 
 
 def shows(solve, problem):
-    """Whether the progress of a solver shows on a problem: without a dual iterate it does on smooth ones only."""
-    return progress_of(solve)[0] is not _gradient_norm or "smooth" in problem.traits
+    """Whether the progress of a solver shows on a problem."""
+    return needed_to_show(solve) <= problem.traits
 
 
 def accuracy_of(solve):

@@ -13,7 +13,7 @@ from rrmbench.files import refuse_link
 from rrmbench.report import naming
 from rrmbench.report.levels import Levels
 from rrmbench.report.methods import COSTS, standings_at
-from rrmbench.report.show_json import finite
+from rrmbench.report.plain import finite
 
 SCHEMA_VERSION = 1
 

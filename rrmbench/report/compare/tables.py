@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.report import naming
 from rrmbench.report.compare.verdicts import number
-from rrmbench.report.show_json import finite
+from rrmbench.report.plain import finite
 
 SCHEMA_VERSION = 1
 

@@ -39,7 +39,7 @@ from rrmbench.solvers.batch.geometry import Euclidean, OfDuals, Simplex
 NEGLIGIBLE = 1e-250  # rho, below which its term is lost in rounding, and 1/rho would overflow
 FIRST = 1e-3  # L_0 over the bound
 TINY = 1e-200  # the least bound of L, so that L and rho stay above NEGLIGIBLE; any greater bound is one too
-ABOVE = 1.0 + 1e-9  # the least bound over lambda_1, so that rounding leaves L above it
+ABOVE = 1e-9  # the least bound of the losses' own L over lambda_1, so that rounding leaves the sum above lambda_1
 LEAST = 1e-9  # every trial over the bound: once x is optimal, every L is accepted
 ROUNDING = 1e-12  # of M', up to which J(x') may exceed it; without it L explodes near the optimum
 
@@ -234,7 +234,7 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
     geometry = geometry_of(problem, prox)
     lambda_1 = lambda_1_of(problem, convexity)
     lambda_2 = problem.strong_convexity - lambda_1
-    bound, adaptive = max(max(geometry.L, TINY) + lambda_1, ABOVE * lambda_1), step == "adaptive"
+    bound, adaptive = max(geometry.L, TINY, ABOVE * lambda_1) + lambda_1, step == "adaptive"
     x, dx = geometry.start(start)
     Xx = problem.outputs(x)
     z, Xz, rho = x, Xx, inf

@@ -23,9 +23,8 @@ def begun(problem, start, rng, product, constant, **options):
 
 
 def origin(problem, start):
-    """The Iterate that a method starts from: `Problem.start`, and b = 0."""
-    b = problem.start_dual(start)
-    return Iterate(problem.start(start), b)
+    """The Iterate that a method starts from: `Problem.start` and `Problem.start_dual`."""
+    return Iterate(problem.start(start), problem.start_dual(start))
 
 
 def product_at(product, problem, at):
