@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rrmbench.numerics import kernel_folder
+from rrmbench import kernel_folder
 
 if TYPE_CHECKING:
     from rrmbench.errors import RrmbenchError

@@ -28,9 +28,9 @@ from importlib.machinery import (
 )
 from pathlib import Path
 
+from rrmbench import kernel_folder
 from rrmbench.errors import RrmbenchError
 from rrmbench.folders import cache_root
-from rrmbench.numerics import kernel_folder
 from rrmbench.syntax import PACKAGE, Module, module_of
 
 EVERY_RUN = (PACKAGE / "bench" / "worker.py", PACKAGE / "data" / "prepare.py")
@@ -151,13 +151,9 @@ def check_imports(before, kept):
 
 
 def bindings():
-    """{its whole name: what it stands for} of the globals of the mathematics in memory, its classes' attributes too.
-
-    But for the folder of kernels, which whoever starts may choose at any time.
-    """
+    """{its whole name: what it stands for} of the globals of the mathematics in memory, its classes' attributes too."""
     homes = tuple(f"{PACKAGE.name}.{folder}." for folder in (*FOLDERS, "problem"))
     modules = {name: vars(module) for name, module in list(sys.modules.items()) if name.startswith(homes)}
-    modules.pop(kernel_folder.__name__, None)
     inside = {f"{name}.{key}": value for name, known in modules.items() for key, value in known.items()}
     classes = {key: value for key, value in inside.items() if isinstance(value, type) and value.__module__ in modules}
     return inside | {f"{name}.{key}": value for name, known in classes.items() for key, value in vars(known).items()}

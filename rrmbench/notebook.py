@@ -96,7 +96,7 @@ class Solution:
 
 
 def _method(spec: dict) -> str:
-    from rrmbench.bench.keys import keys
+    from rrmbench.keys import keys
     from rrmbench.report import naming
 
     return naming.method(keys(spec | {"dataset": "none"}))

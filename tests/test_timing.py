@@ -14,10 +14,10 @@ from test_solvers_peers import make_clock, traced  # noqa: F401
 from rrmbench import Iterate, registry
 from rrmbench.bench import timing
 from rrmbench.bench.children import Outcome
-from rrmbench.bench.columns import METRICS
 from rrmbench.bench.rules import OWN_ENDS, Schedule, StopRule
 from rrmbench.bench.timing import Timing, repeated
 from rrmbench.bench.trace import AT_REST, Trace
+from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.problem import Problem
 from rrmbench.report import claims

@@ -13,13 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench import fingerprint
+from rrmbench import fingerprint, kernel_folder
 from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points
 from rrmbench.bench.identity import canonical
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import replacing
 from rrmbench.folders import cache_root
-from rrmbench.numerics import kernel_folder
 
 MOST = 5000  # averages that the file keeps, the last used
 ALIKE = 3  # of the keys of a run: the same method on the same kind of problem, on data of the same size

@@ -11,9 +11,9 @@ def dry_run(plans, jobs, repeats, console, events=None):
     jobs : of each plan, the runs at a time
     repeats : of each run
     """
-    from rrmbench.bench.keys import keys
     from rrmbench.commands import PLAIN
     from rrmbench.errors import printable
+    from rrmbench.keys import keys
     from rrmbench.report import naming
 
     estimates = _Estimates()
@@ -37,9 +37,9 @@ def _table(plan, costs):
     from rich.table import Table
     from rich.text import Text
 
-    from rrmbench.bench.keys import keys
     from rrmbench.config import is_deterministic
     from rrmbench.errors import printable
+    from rrmbench.keys import keys
     from rrmbench.report import naming
 
     table = Table("#", "problem", "method", "seed", box=None, title=plan.name, title_justify="left")

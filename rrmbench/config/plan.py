@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rrmbench import registry
-from rrmbench.bench.keys import keys, sets_apart
 from rrmbench.config import components, entries, schema
 from rrmbench.config.grids import count, expand
 from rrmbench.config.raw import DEFAULTS, read
 from rrmbench.config.tune import Tuner
 from rrmbench.config.validity import reason
 from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.keys import keys, sets_apart
 from rrmbench.kinds import COMPONENTS, KINDS
 
 FACETS = ("rows", "columns", "figure")

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from rrmbench.bench.columns import MEASURES
+from rrmbench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.kinds import COMPONENTS, PARTS
 

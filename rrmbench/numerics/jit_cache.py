@@ -5,7 +5,7 @@ Here each signature of a kernel has a file of its own, named after it, which hol
 of, then the code. What does not fit is dropped and compiled again.
 
 Methods of losses and regularizers are compiled into the kernels that take them, so that numba's look at the kernel's
-own file would find stale code. The folder (`rrmbench.numerics.kernel_folder`) is chosen by all files that the functions
+own file would find stale code. The folder (`rrmbench.kernel_folder`) is chosen by all files that the functions
 and classes of a signature are from.
 """
 
@@ -24,7 +24,7 @@ from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
-from rrmbench.numerics import kernel_folder
+from rrmbench import kernel_folder
 
 log = logging.getLogger("rrmbench.numerics.jit")
 

@@ -7,7 +7,7 @@ import threading
 import time
 from math import isnan
 
-from rrmbench.bench.keys import keys
+from rrmbench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.forecast import Forecast
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 
-from rrmbench.bench.keys import keys
+from rrmbench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.forecast import Forecast
 from rrmbench.report.plain import finite

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rrmbench.bench.keys import is_origin
 from rrmbench.bench.store import Experiment, experiments
 from rrmbench.errors import printable
+from rrmbench.keys import is_origin
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
 from rrmbench.report.results import StoredRun, but_seed, runs_of

@@ -4,7 +4,7 @@ import json
 import math
 from pathlib import Path
 
-from rrmbench.bench.keys import is_origin
+from rrmbench.keys import is_origin
 
 PROBLEM = ("dataset", "loss", "regularizer")
 

@@ -10,12 +10,12 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from rrmbench.bench.columns import METRICS
-from rrmbench.bench.keys import ORIGINS, flat, keys, line
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import Experiment, Result, experiments
+from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
+from rrmbench.keys import ORIGINS, flat, keys, line
 from rrmbench.kinds import COMPONENTS
 from rrmbench.report import naming
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench import identity
-from rrmbench.bench.keys import keys
 from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError
+from rrmbench.keys import keys
 from rrmbench.problem.certificate import contradict
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.traits import build_loss

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.bench.columns import MEASURES, METRICS
+from rrmbench.columns import MEASURES, METRICS
 from rrmbench.errors import printable
 from rrmbench.report import plots
 from rrmbench.report.html.thinning import Pool, thinned

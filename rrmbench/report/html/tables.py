@@ -6,10 +6,10 @@ from collections import Counter
 import numpy as np
 import yaml
 
-from rrmbench.bench.columns import METRICS
-from rrmbench.bench.keys import keys
 from rrmbench.bench.records import STATUSES
+from rrmbench.columns import METRICS
 from rrmbench.errors import printable, shortened
+from rrmbench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.plots.curves import Axes
 from rrmbench.report.plots.timing import timing

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.bench.keys import sets_apart
+from rrmbench.keys import sets_apart
 from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
 

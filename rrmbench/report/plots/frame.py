@@ -5,7 +5,7 @@ from statistics import median_low
 
 import numpy as np
 
-from rrmbench.bench.columns import METRICS
+from rrmbench.columns import METRICS
 from rrmbench.report.plots.curves import FALLING, Curve
 from rrmbench.report.plots.section import LARGEST
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rrmbench.bench.columns import MEASURES
+from rrmbench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, printable
 
 X = ("passes", "work", "seconds", "cpu_seconds")

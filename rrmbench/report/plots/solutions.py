@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from rrmbench.bench.keys import keys
 from rrmbench.bench.store import Result
 from rrmbench.errors import RrmbenchError
+from rrmbench.keys import keys
 from rrmbench.report.plots import curves, layout, sheet_of, style
 from rrmbench.report.plots.page import page_of
 from rrmbench.report.plots.section import Options
