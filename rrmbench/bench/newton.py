@@ -61,7 +61,7 @@ def ascend(
     curvatures, s, a_pass = H.diagonal().copy(), problem.l2 + problem.kappa, 2.0 * max(problem.X.nnz, 1)
     if not curvatures.min() > 0.0:
         return
-    z, best, linear = problem.X.forward(w), -np.inf, s * problem.shift()
+    z, best, linear = problem.X.forward(w), -np.inf, problem.center_term()
     b, least = problem.loss_dual(z), ROUNDING * abs(problem.primal(w, z))
     for outer in count():
         g = problem.X.adjoint(b) / problem.n

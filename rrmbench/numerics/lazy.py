@@ -36,7 +36,7 @@ class StochasticSteps:
         self.samples = Samples(problem.X.rows, problem.y, problem.loss, problem.mu)
         self.regularizer, self.eta = problem.regularizer, eta
         self.a = 1.0 / (1.0 + eta * problem.strong_convexity)
-        self.center_term = problem.strong_convexity * problem.shift()  # kappa center
+        self.center_term = problem.center_term()
         n, d = problem.X.shape
         self.lazy = problem.regularization.soft_threshold and 5 * problem.X.nnz < n * d
         if self.lazy:

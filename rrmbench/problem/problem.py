@@ -73,68 +73,78 @@ class Problem:
     regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
 
     def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
-
-        for name in "l2", "mu", "kappa":
-            value = getattr(self, name)
-            if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
-                raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
-        if not (isinstance(self.offset, NUMBER) and math.isfinite(self.offset)):
-            raise RrmbenchError(f"offset: found {shown(self.offset)}, needed is a finite number")
-        for kind in "loss", "regularizer":
-            given = getattr(self, kind)
-            if not (isinstance(given, str | dict) or hasattr(given, "value") or hasattr(given, "value_row")):
-                allowed = f"a name, a mapping with a name, or a {kind}"
-                raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
-            load_plugins_of(given)
-        if isinstance(self.loss, str | dict):
-            loss, mu = build_loss(self.loss)
-            put("loss", loss)
-            put("mu", self.mu + mu)
-        else:
-            renamed("loss", self.loss)
-        if not _is_frozen(self.y):
-            y, classes = given_labels(self.y, self.loss)
-            put("y", y)
-            put("classes", classes)
-        rows = None if hasattr(self.X, "forward") else CSR.of(self.X, self._outputs())
-        if rows is not None:
-            put("X", rows)
-        if hasattr(self.loss, "operator") and not hasattr(self.X, "of_loss"):
-            put("X", self.loss.operator(self.X, self.y))
-        if isinstance(self.regularizer, str | dict):
-            regularizer, l2 = build_regularizer(self.regularizer)
-            put("regularizer", regularizer)
-            put("l2", self.l2 + l2)
-        else:
-            renamed("regularizer", self.regularizer)
-        if self.free_bias and not takes_bias(self.loss):
-            raise RrmbenchError(f"{type(self.loss).__name__}: found a free bias, which has no place in its model")
-        if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
-            raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
-        if self.center is not None and np.shape(self.center) != self.shape:
-            raise RrmbenchError(f"center: found the shape {np.shape(self.center)}, needed is that of w, {self.shape}")
-        if self.weights is not None:
-            _check_weights(self.weights, self.n)
-        if self.free_bias and self.minimized_bias:
-            raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
-        if self.minimized_bias and self.weights is not None:
-            raise RrmbenchError("found weights and minimized_bias, allowed is one of them")
-        if self.minimized_bias:
-            _check_offset(self.y)
-        if self.free_bias and rows is not None and np.ptp(last := rows.columns()[:, [-1]].toarray()) > 0.0:
-            found = f"a last column from {last.min():g} to {last.max():g}"
-            raise RrmbenchError(f"X: found {found}, with a free bias it must be constant")
-        losses = Shifted(self.loss, self.X, self.y) if self.minimized_bias else None
-        put("losses", losses or over_samples(self.loss, self.X, self.y, self.weights))
-        put("regularization", over_coordinates(self.regularizer))
+        self._check_numbers()
+        made = self._build()
+        self._check_sizes()
+        self._check_biases(made)
+        over = Shifted(self.loss, self.X, self.y) if self.minimized_bias else None
+        self._put("losses", over or over_samples(self.loss, self.X, self.y, self.weights))
+        self._put("regularization", over_coordinates(self.regularizer))
         if not np.isfinite(self.X.sqnorms.sum()):
             raise RrmbenchError(
                 f"the squared norms of the rows of X overflow, their greatest is {self.X.sqnorms.max():g}: scale the "
                 "data, so that entries are below 1e150"
             )
         self.regularization.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
+
+    def _put(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_numbers(self) -> None:
+        for name in "l2", "mu", "kappa":
+            value = getattr(self, name)
+            if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
+                raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
+        if not (isinstance(self.offset, NUMBER) and math.isfinite(self.offset)):
+            raise RrmbenchError(f"offset: found {shown(self.offset)}, needed is a finite number")
+
+    def _build(self) -> CSR | None:
+        """Make components of names, numbers of labels, an operator of a matrix; return the operator if it is new."""
+        for kind in "loss", "regularizer":
+            given = getattr(self, kind)
+            if not (isinstance(given, str | dict) or hasattr(given, "value") or hasattr(given, "value_row")):
+                allowed = f"a name, a mapping with a name, or a {kind}"
+                raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
+            load_plugins_of(given)
+        for kind, build, strength in (("loss", build_loss, "mu"), ("regularizer", build_regularizer, "l2")):
+            if isinstance(given := getattr(self, kind), str | dict):
+                component, more = build(given)
+                self._put(kind, component)
+                self._put(strength, getattr(self, strength) + more)
+            else:
+                renamed(kind, given)
+        if not _is_frozen(self.y):
+            y, classes = given_labels(self.y, self.loss)
+            self._put("y", y)
+            self._put("classes", classes)
+        made = None if hasattr(self.X, "forward") else CSR.of(self.X, self._outputs())
+        if made is not None:
+            self._put("X", made)
+        if hasattr(self.loss, "operator") and not hasattr(self.X, "of_loss"):
+            self._put("X", self.loss.operator(self.X, self.y))
+        return made
+
+    def _check_sizes(self) -> None:
+        if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
+            raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
+        if self.center is not None and np.shape(self.center) != self.shape:
+            raise RrmbenchError(f"center: found the shape {np.shape(self.center)}, needed is that of w, {self.shape}")
+        if self.weights is not None:
+            _check_weights(self.weights, self.n)
+
+    def _check_biases(self, made: CSR | None) -> None:
+        """Raise RrmbenchError where a bias has no place; `made` is the operator, if its last column is not known."""
+        if self.free_bias and not takes_bias(self.loss):
+            raise RrmbenchError(f"{type(self.loss).__name__}: found a free bias, which has no place in its model")
+        if self.free_bias and self.minimized_bias:
+            raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
+        if self.minimized_bias and self.weights is not None:
+            raise RrmbenchError("found weights and minimized_bias, allowed is one of them")
+        if self.minimized_bias:
+            _check_offset(self.y)
+        if self.free_bias and made is not None and np.ptp(last := made.columns()[:, [-1]].toarray()) > 0.0:
+            found = f"a last column from {last.min():g} to {last.max():g}"
+            raise RrmbenchError(f"X: found {found}, with a free bias it must be constant")
 
     def __repr__(self) -> str:
         loss, psi = type(self.loss).__name__, type(self.regularizer).__name__
@@ -377,6 +387,12 @@ class Problem:
     def v(self, b: np.ndarray) -> np.ndarray:
         """-(1/n) X^T b."""
         return self.X.adjoint(b) / -self.n
+
+    def center_term(self) -> np.ndarray:
+        """kappa center, what the centre subtracts from the gradient of (kappa/2) ||w||^2; an array shaped like w."""
+        if self.kappa == 0.0 or self.center is None:
+            return np.zeros(self.shape)
+        return self.kappa * self.center
 
     def shift(self, c: float = 0.0) -> np.ndarray:
         """kappa center / (l2 + kappa + c), what the centre adds in the map from the dual to the primal; an array."""

@@ -26,8 +26,7 @@ def coordinate_descent(problem, start, rng):
     w = problem.start(start)
     yield Iterate(w)
     z, touched = problem.outputs(w), 0
-    linear = 0.0 if problem.center is None else problem.kappa * problem.center
-    linear = np.broadcast_to(linear, problem.shape).copy()
+    linear = problem.center_term()
     while True:
         for cycle in range(FULL_EVERY):
             every = np.arange(w.size) if cycle == 0 else np.flatnonzero(w)

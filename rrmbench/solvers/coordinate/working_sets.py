@@ -68,9 +68,7 @@ class State:
     def __init__(self, problem, w):
         self.problem, self.w, self.z = problem, w, problem.outputs(w)
         self.b, d, rows = problem.loss_dual(self.z), problem.shape[0], problem.X.rows
-        self.linear = np.zeros(d)
-        if problem.center is not None:
-            self.linear += problem.kappa * problem.center
+        self.linear = problem.center_term()
         self.g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
         restricted.gradient_and_sqnorms(rows, self.b, self.g, sqnorms, counts)
         self.g /= problem.n

@@ -38,11 +38,11 @@ class Diagonal:
         self.problem = problem
         columns, rows = powers(problem.X, exponent)
         self.tau, self.sigma = step_scale * sqrt(ratio) / columns, step_scale / sqrt(ratio) / rows
-        self._center = np.zeros(problem.shape) if problem.center is None else problem.center
+        self._center_term = problem.center_term()
 
     def primal(self, w, v):
         p, new = self.problem, np.empty(w.shape)
-        primal_prox(p.regularizer, p.l2, p.kappa, self._center, w, v, self.tau, new)
+        primal_prox(p.regularizer, p.l2 + p.kappa, self._center_term, w, v, self.tau, new)
         return new
 
     def dual(self, b, z):
@@ -69,12 +69,15 @@ def powers(X, exponent):
 
 
 @kernel
-def primal_prox(regularizer, l2, kappa, center, w, v, tau, new):
-    """new_j = argmin_u  tau_j Psi_j(u) + (u - w_j - tau_j v_j)^2 / 2; center, w, v, tau and new are (d,)."""
+def primal_prox(regularizer, s, center_term, w, v, tau, new):
+    """new_j = argmin_u  tau_j Psi_j(u) + (u - w_j - tau_j v_j)^2 / 2; w, v, tau and new are (d,).
+
+    s, center_term : l2 + kappa, and kappa center (d,)
+    """
     for j in range(w.shape[0]):
         t = tau[j]
-        scale = 1.0 + t * (l2 + kappa)
-        new[j] = regularizer.prox((w[j] + t * (v[j] + kappa * center[j])) / scale, t / scale)
+        scale = 1.0 + t * s
+        new[j] = regularizer.prox((w[j] + t * (v[j] + center_term[j])) / scale, t / scale)
 
 
 @kernel

@@ -46,10 +46,7 @@ def squares_of(problem):
 
 def gradient_of(problem, g, w):
     """The gradient of P without psi at w, of the gradient g of the mean loss there."""
-    gradient = g + squares_of(problem) * w
-    if problem.center is not None:
-        gradient -= problem.kappa * problem.center
-    return gradient
+    return g + squares_of(problem) * w - problem.center_term()
 
 
 class Curvature:

@@ -39,9 +39,9 @@ def adagrad(
     w = problem.start(start)
     squares, last = np.zeros(problem.shape), np.zeros(problem.shape, dtype=np.int64)
     advance = adagrad_lazy_steps if problem.regularization.soft_threshold else adagrad_dense_steps
-    pull = s * problem.shift()  # kappa center
+    center_term = problem.center_term()
     draw = rng.drawing(sampling)
-    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, pull)
+    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, center_term)
     yield Iterate(w)
     psi_prox(problem.regularizer, w, 0.0, w)  # the closed form starts inside the interval
     for passes in count(1):
@@ -50,27 +50,29 @@ def adagrad(
 
 
 @kernel
-def moved(regularizer, s, pull, step, g, w):
-    """argmin_u g u + Psi(u) + (u - w)^2 / (2 step) in one coordinate, all numbers; pull = kappa center_j."""
+def moved(regularizer, s, center_term, step, g, w):
+    """argmin_u g u + Psi(u) + (u - w)^2 / (2 step) in one coordinate, all numbers; center_term = kappa center_j."""
     a = 1.0 / (1.0 + step * s)
-    return regularizer.prox(a * (w - step * (g - pull)), a * step)
+    return regularizer.prox(a * (w - step * (g - center_term)), a * step)
 
 
 @kernel
-def waited(regularizer, s, pull, step, k, w):
+def waited(regularizer, s, center_term, step, k, w):
     """k times `moved` with g = 0."""
     if k == 0:
         return w
     weight = step / (1.0 + step * s)
-    return regularizer.prox(closed_form_steps(w, -weight * pull, weight * regularizer.strength, k, step * s), 0.0)
+    return regularizer.prox(
+        closed_form_steps(w, -weight * center_term, weight * regularizer.strength, k, step * s), 0.0
+    )
 
 
 @kernel
-def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
+def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, center_term, eta, delta, order, w, squares, last):
     """One step for each sample of `order` (m,), changing w (d,) and squares (d,), the sums of squared gradients.
 
     rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
-    y : (n,); pull : (d,) kappa center
+    y : (n,); center_term : (d,) kappa center
     last : (d,) the steps that w_j has made, 0 before and after
     """
     for t in range(order.shape[0]):
@@ -80,22 +82,24 @@ def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, orde
         z = 0.0
         for e in range(begin, end):
             j = rows.indices[e]
-            w[j] = waited(regularizer, s, pull[j], eta / (delta + np.sqrt(squares[j])), t - last[j], w[j])
+            w[j] = waited(regularizer, s, center_term[j], eta / (delta + np.sqrt(squares[j])), t - last[j], w[j])
             z += rows.data[e] * w[j]
         b = loss.dual_point(z, y[i], mu)
         for e in range(begin, end):
             j = rows.indices[e]
             g = b * rows.data[e]
             squares[j] += g * g
-            w[j] = moved(regularizer, s, pull[j], eta / (delta + np.sqrt(squares[j])), g, w[j])
+            w[j] = moved(regularizer, s, center_term[j], eta / (delta + np.sqrt(squares[j])), g, w[j])
             last[j] = t + 1
     for j in range(w.shape[0]):
-        w[j] = waited(regularizer, s, pull[j], eta / (delta + np.sqrt(squares[j])), order.shape[0] - last[j], w[j])
+        w[j] = waited(
+            regularizer, s, center_term[j], eta / (delta + np.sqrt(squares[j])), order.shape[0] - last[j], w[j]
+        )
         last[j] = 0
 
 
 @kernel
-def adagrad_dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, order, w, squares, last):
+def adagrad_dense_steps(rows, y, loss, mu, regularizer, s, center_term, eta, delta, order, w, squares, last):
     """As `adagrad_lazy_steps`, all coordinates in each step; `last` is not used."""
     g = np.zeros(w.shape[0])
     for t in range(order.shape[0]):
@@ -107,6 +111,6 @@ def adagrad_dense_steps(rows, y, loss, mu, regularizer, s, pull, eta, delta, ord
             g[rows.indices[e]] = b * rows.data[e]
         for j in range(w.shape[0]):
             squares[j] += g[j] * g[j]
-            w[j] = moved(regularizer, s, pull[j], eta / (delta + np.sqrt(squares[j])), g[j], w[j])
+            w[j] = moved(regularizer, s, center_term[j], eta / (delta + np.sqrt(squares[j])), g[j], w[j])
         for e in range(begin, end):
             g[rows.indices[e]] = 0.0
