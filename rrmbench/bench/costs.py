@@ -46,6 +46,7 @@ class Cost:
         return Cost(self.count + 1, **means, share=(1.0 - weight) * self.share + weight * new.share)
 
 
+# what a run of a kind that was never measured is taken for
 TYPICAL = Cost(0, fixed=0.3, cold=3.0, step=6e-9, look=4e-9, share=1.0, passes=100.0)
 
 

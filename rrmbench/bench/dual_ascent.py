@@ -30,7 +30,7 @@ from rrmbench.problem.problem import Problem
 
 STRENGTH = 3.0  # of q and sigma, over those whose squares are as large as the gap
 HARDER = 4.0  # times as much where `PATIENCE` iterations of a stage were not enough
-PATIENCE = 20
+PATIENCE = 20  # iterations of a stage
 CURVED = 1e-2  # the greatest sigma over 1/s: Psi* of a strongly convex Psi is 1/s-smooth, and needs no square
 
 

@@ -23,7 +23,7 @@ from rrmbench.folders import cache_root
 MOST = 5000  # averages that the file keeps, the last used
 ALIKE = 3  # of the keys of a run: the same method on the same kind of problem, on data of the same size
 SAME_LOSS = ALIKE + 1  # of the keys; a black box says nothing of other losses
-SEVERAL = 4.0
+SEVERAL = 4.0  # times `stop.seconds`, what the calls of a black box take together
 VERSION = 2
 
 

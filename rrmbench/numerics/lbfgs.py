@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-PAIRS = 30
+PAIRS = 30  # of vectors like w or b, which are all that it keeps
 ROUNDING = 1e-14  # the cosine of a step and a change of the gradient below which it is rounding
 DECREASE, SLOPE = 1e-4, 0.5  # of the two conditions of Wolfe
 TRIALS = 40  # of a line search

@@ -10,7 +10,7 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel
 
-BLOCK = 32
+BLOCK = 32  # rows and columns of a block: two of them fit in the nearest cache
 
 
 class Part(NamedTuple):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 SLACK, ROUNDING = 1e-9, 1e-13
-GRID = 4.0 ** np.arange(-2, 3)
+GRID = 4.0 ** np.arange(-2, 3)  # of mu, over the best one of the point before
 
 
 def contradict(primal, dual, size=0.0):

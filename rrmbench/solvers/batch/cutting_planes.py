@@ -10,12 +10,12 @@ AHEAD = 0.1  # of the way from the best model to the newest, where a plane is ad
 TRIALS = 6  # of P on this way; they take no product
 IDLE = 100  # the newest planes, which stay even with the weight 0
 FALL = 0.9  # of the gap, at which b is formed anew: it takes as long as many steps
-NEWTON_STEPS = 5
-HALVINGS = 30
+NEWTON_STEPS = 5  # for the weights of the planes, after each plane
+HALVINGS = 30  # of a Newton step, at most
 DAMPING = 1e-6  # of a Newton step, over what the weights leave
 INNER = 0.3  # of the gap, which the weights of the planes may still leave
 APART = 1e-4  # half the way between the points of a difference quotient of grad Psi*, over s/max |v_t|
-GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)
+GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)  # the part of an interval that a step of the search keeps
 
 
 @solver(needs={"strongly_convex"}, deterministic=True)

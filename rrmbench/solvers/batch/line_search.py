@@ -7,7 +7,7 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 
-GROWTH = 1.5
+GROWTH = 1.5  # of L, where a step fails
 OBJECTIVE_ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
 
 

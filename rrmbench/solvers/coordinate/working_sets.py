@@ -17,7 +17,7 @@ ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound
 TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
-HALVINGS = 30
+HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
 

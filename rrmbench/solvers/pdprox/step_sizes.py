@@ -21,7 +21,7 @@ from scipy.linalg import svdvals
 
 from rrmbench.numerics.bidiagonalization import LastVector, bidiagonalization
 
-LANCZOS_STEPS = 20
+LANCZOS_STEPS = 20  # of a product with X and one with X^T each
 FAILURE = 1e-3  # the probability that ||X|| is more than the bound
 ENDED = 1e-12  # relative to s, the beta with which the Lanczos process has seen all that X does to its start
 MARGIN = 1.1  # of a c that has been found too small

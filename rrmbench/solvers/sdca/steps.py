@@ -23,7 +23,7 @@ from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.prefetch import prefetch_rows
 from rrmbench.numerics.sparse_rows import axpy
 
-GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)
+GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)  # the part of an interval that a step of the search keeps
 
 
 def option_of(problem, name):

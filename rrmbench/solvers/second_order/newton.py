@@ -14,7 +14,7 @@ from rrmbench.solvers.second_order.gram import add_gram, solver_of
 
 LARGEST = 3000  # entries of w
 PARTS = 64  # of the samples, one of which is the least stage
-GROWTH = 4
+GROWTH = 4  # of the parts, from one stage to the next
 PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
 SETTLED = 0.05  # of P, the decrease promised by a step from which on one step ends a stage
 ROUNDING = 1e-14  # of P, relative: differences below it say nothing

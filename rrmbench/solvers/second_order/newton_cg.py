@@ -11,7 +11,7 @@ from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, squa
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
 DECREASE = 1e-4  # of Armijo's rule
 ROUNDING = 1e-14  # of P, relative: differences below it say nothing
-HALVINGS = 60
+HALVINGS = 60  # of a step: 2^-60 of it changes nothing above rounding
 DAMPING = 1e-3  # of L, at the first step
 
 

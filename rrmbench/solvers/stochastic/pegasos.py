@@ -12,7 +12,7 @@ from rrmbench.numerics.sparse_rows import axpy, dot
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
-SMALL = 1e-100
+SMALL = 1e-100  # scale of the array, below which it is multiplied out
 
 
 @solver(needs={"Hinge", "Zero", "strongly_convex", "rows"})

@@ -11,7 +11,7 @@ from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
-STEP_SCALE = 0.1
+STEP_SCALE = 0.1  # the step over 1/L
 
 
 def rate(condition, steps, step_scale):
