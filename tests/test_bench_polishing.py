@@ -184,6 +184,7 @@ def test_working_sets_bring_the_model_nearer_before_prox_sdca(loss, monkeypatch)
 @pytest.mark.parametrize("solver", ["fista", "svrg", "subgradient", "pdprox_dual"])
 def test_the_run_is_the_same_but_for_its_bounds(solver, unpolished, monkeypatch):
     monkeypatch.setattr(polishing, "READS", 0.0)  # as if the data were not little
+    monkeypatch.setattr(polishing, "FAR", np.inf)
     problem = Problem(X, SIGNS, "hinge" if solver == "subgradient" else "logistic", GROUPS if solver == "fista" else L1)
     reduction = "auto" if solver == "svrg" else "none"
     trace, rows = traced(problem, solver, reduction, passes=80)
@@ -198,7 +199,7 @@ def test_the_run_is_the_same_but_for_its_bounds(solver, unpolished, monkeypatch)
     assert plain.evaluation_passes == 0.0 < trace.evaluation_passes <= SHARE * 80 + SLACK
 
 
-def near(gap, problem, w, passes, reads=polishing.READS):
+def near(gap, problem, w, passes, reads=polishing.READS, far=np.inf):
     """(passes, D) of a Polisher at w, the last point of a run of so many passes; a gap is wide from `gap` over P."""
     certifier = Certifier(problem)
     certifier.update(Iterate(w), problem.X.forward(w))
@@ -206,6 +207,7 @@ def near(gap, problem, w, passes, reads=polishing.READS):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(polishing, "WIDE", gap)
         patch.setattr(polishing, "READS", reads)
+        patch.setattr(polishing, "FAR", far)
         polisher.polish(w, problem.primal(w), passes, -np.inf, True)
     return polisher.passes, certifier.dual
 
@@ -223,6 +225,17 @@ def test_a_wide_gap_gets_more_passes_on_little_data():
     assert near(polishing.WIDE, problem, trace.w, 80, reads=0.0) == (share, dual)
     assert 0.0 < near(polishing.WIDE, problem, trace.w, 8)[0] <= polishing.LITTLE + SLACK  # however short the run
     assert near(polishing.WIDE, problem, trace.w, 8, reads=0.0)[0] == 0.0
+
+
+def test_a_gap_far_above_what_is_known_of_the_distance_gets_more_passes_on_any_data():
+    problem = Problem(X, SIGNS, "smoothed_hinge", L1 | {"strength": 1e-6})
+    trace, _ = traced(problem, "subgradient", passes=80)
+    share, dual = near(np.inf, problem, trace.w, 80)
+    passes, better = near(np.inf, problem, trace.w, 80, far=0.0)
+    assert share < passes <= polishing.FURTHER * 80 + SLACK
+    assert better > dual
+    assert near(np.inf, problem, trace.w, 80, far=1e9)[0] == share  # the models are nearer than w, and that is enough
+    assert near(np.inf, problem, trace.w, 8, far=0.0)[0] == 0.0  # nothing was begun
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,8 @@ DENSE = 2.0  # times its passes for systems of equations, all or nothing: dense 
 UNCOUNTED = 60.0  # passes at the last point of a solver that counts none
 WIDE = 1e-8  # gap over P, from which more may go at the last point of a run on little data:
 LITTLE, READS = 500.0, 4e8  # so many passes in all, as far as they read so many numbers: half a second
+FURTHER = 2.0  # times the passes of the run, which all may come to at its last point, on any data,
+FAR = 5.0  # where the gap is more than so many times what the best model known leaves of P(w) - P*
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 10.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
@@ -235,7 +237,7 @@ class Polisher:
         self.fault: str | None = None
         self._problem, self._certifier = problem.counted(), certifier
         self._look = 0.0, math.inf  # the passes and the gap at the last look
-        self._least = math.inf  # P at the models of methods
+        self._least, self._nearest = math.inf, np.zeros(problem.shape)  # P at the best model of a method, the model
         self._is_optimal = False  # the bound, of a linear program
 
     def polish(self, w: np.ndarray, primal: float, work: float, target: float, last: bool) -> None:
@@ -246,7 +248,8 @@ class Polisher:
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
-            where it has not fallen to a half. Where the gap has ended the run, half of the share may go
+            where it has not fallen to a half. Where the gap has ended the run, half of the share may go, and where
+            nothing has ended it and the gap is far above what is known of the distance, four times the share
         """
         gap, ends = primal - self._certifier.dual, primal - target
         met = gap <= target
@@ -263,7 +266,13 @@ class Polisher:
         self._spend(w, aim, end)
         if more and primal - self._certifier.dual > WIDE * abs(primal):
             self._spend(w, aim, min(LITTLE, READS / self.reads_of_a_pass()))
+        if more and self.passes and self._is_far(aim):
+            self._spend(self._nearest if self._least < primal else w, aim, FURTHER * work)
         self._look = work, primal - self._certifier.dual
+
+    def _is_far(self, aim: Aim) -> bool:
+        """Whether the gap is more than `FAR` times what is known of P(w) - P*, and not small."""
+        return aim.primal - self._certifier.dual > max(WORTH * abs(aim.primal), FAR * (aim.primal - self._least))
 
     def _is_stuck(self, work: float, gap: float) -> bool:
         """Whether the gap has not fallen to a half since the last look, if one is due."""
@@ -314,7 +323,9 @@ class Polisher:
                     self.passes += more
                     spent = self.passes + problem.X.passes - products
                     if spent >= LOOKS * asked:
-                        self._least, asked = min(self._least, problem.primal(model)), spent
+                        asked = spent
+                        if (P := problem.primal(model)) < self._least:
+                            self._least, self._nearest = P, model.copy()
                     if self._is_met(aim) or spent >= end:
                         break
         except Exception as error:  # a plug-in's loss fails at what its solver does not ask
