@@ -165,7 +165,8 @@ class Solver:
     name : as in messages, "prox_sdca" or "adapt_reg(prox_sdca)"
     needs, gives : sets of traits, what a problem must have and what the iterates are
     bound : bound(constants, passes), its theorem, or None; see `rrmbench.problem.constants`
-    passes_to_quarter : f(problem), the passes in which its theorem quarters P(w) - P(w*), or None
+    passes_to_quarter : f(problem), the passes in which its theorem quarters P(w) - P(w*), D(b*) - D(b) of a solver that
+        gives b, or None
     counts_passes : False if the passes of its iterates are NaN
     deterministic : True if neither it nor a reduction around it draws random numbers
     """

@@ -60,6 +60,20 @@ def test_its_constants():
     assert "smooth" not in problem(regularizer={"name": "l1", "strength": 0.1}).dualized().traits
 
 
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_weights_of_the_smoothing_change_no_norm_of_b(loss):
+    """One direction of growing rows, where (1/n) sum ||x_i||^2 is what X^T X comes to."""
+    grown = np.outer(np.linspace(1.0, 10.0, 30), [1.0, 0.5])
+    p = Problem(grown, Y, loss, {"name": "l2", "strength": 1e-2})
+    norms = np.linalg.norm(grown, axis=1)
+    q = p.smoothed(0.1, norms / norms.mean()).dualized()
+    exact = np.linalg.norm(grown, 2) ** 2 / (30**2 * 1e-2)
+    assert exact <= q.L * (1.0 + 1e-12)
+    solver = registry.build_solver({"name": "gd", "step": "bound"})
+    *_, last = islice(solver(q, None, Rng(0)), 300)
+    assert q.primal(last.w) <= q.primal(np.zeros(30))  # with steps that are too long it diverges
+
+
 def test_more_smoothing_and_more_convexity_change_places():
     p, b, w = problem(), None, RNG.normal(size=6)
     b = feasible(p)

@@ -191,7 +191,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("solver", ["gd", "agd", "prox_sdca"])
+@pytest.mark.parametrize("solver", ["gd", "agd"])
 @pytest.mark.parametrize("reduction", CASES)
 def test_reductions_stay_below_their_bound(reduction, solver):
     loss, regularizer, values = CASES[reduction]

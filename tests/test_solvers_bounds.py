@@ -49,7 +49,27 @@ def test_adaptive_reductions_are_bounded_at_the_ends_of_epochs_of_their_theory(l
     assert np.all(measured <= bound)
 
 
-@pytest.mark.parametrize("solver", [{"name": "prox_sdca", "sampling": "uniform"}, "apcg", "gd"], ids=str)
+@pytest.mark.parametrize("solver", ["prox_sdca", "apcg"])
+def test_a_solver_that_quarters_the_distance_of_its_dual_has_no_bound_in_a_reduction(lab, solver):
+    adaptive = {"name": "adapt_reg", "sigma": 1.0, "inner": "theory", "output": "epoch"}
+    keys = {"loss": "squared", "regularizer": {"name": "l1", "strength": 0.01}, "solver": solver, "seed": 0}
+    assert lab.run(lab.config(**SMOOTH | keys | {"reduction": adaptive})).code == 0
+    experiment = Experiment(lab.out / "toy")
+    (run,) = runs_of(experiment)
+    with pytest.raises(NoTheorem, match=rf"quarters P\(w\) - P\(w\*\) \(HOOD\), {solver} quarters D"):
+        bound_curve(run, experiment)
+
+
+def test_smoothing_by_theory_is_skipped_where_the_problem_stays_without_strong_convexity(lab):
+    adaptive = {"name": "adapt_smooth", "mu": 0.3, "inner": "theory"}
+    keys = {"loss": "hinge", "regularizer": [{"name": "l1", "strength": 0.01}, SMOOTH["regularizer"]], "solver": "gd"}
+    ran = lab.run(lab.config(**SMOOTH | keys | {"reduction": adaptive, "seed": 0}))
+    assert ran.code == 0, ran.err
+    assert [result.spec["regularizer"]["name"] for result in Experiment(lab.out / "toy").results()] == ["l2"]
+    assert "1 combinations skipped" in ran.out
+
+
+@pytest.mark.parametrize("solver", ["gd", "agd"])
 def test_as_many_epochs_are_over_as_their_bound_counts(lab, solver):
     adaptive = {"name": "adapt_reg", "sigma": 1.0, "inner": "theory", "output": "epoch"}
     keys = {"loss": "squared", "regularizer": {"name": "l1", "strength": 0.01}, "solver": solver, "seed": 0}

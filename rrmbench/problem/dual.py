@@ -63,8 +63,11 @@ class ConjugateOfPsi:
         return self.problem.shape
 
     def S(self, X, y):
-        """||.||^2 of b -> v(b), in the norm of the prox-function of b."""
-        return self.problem.losses.S / (1.0 if self.problem.has_entropic_losses else self.problem.n)
+        """||.||^2 of b -> v(b), in the norm of the prox-function of b, which weights of the smoothing do not change."""
+        problem = self.problem
+        if problem.weights is not None:
+            return float(problem.X.sqnorms.mean()) / problem.n
+        return problem.losses.S / (1.0 if problem.has_entropic_losses else problem.n)
 
     def value(self, v, y):
         return self.problem.conjugate_of_Psi(v)

@@ -7,7 +7,8 @@ from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
                         before, or the norm of the prox-gradient map to a third [Reductions, sections 6.1 and 6.2]
              diameter   of adapt_smooth, for solvers that give their gap: an epoch ends when it is at most
                         FRACTION mu_t D, what the smoothing may err by [AGM, section 5.3]
-             theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*)
+             theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*), as
+                        the theorems of this file assume; that of `prox_sdca` and `apcg` quarters D(b*) - D(b)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
     output   running: the solver's iterates as they are; epoch: the model that closed the last epoch, which is what the
              theorems are about, while passes go on counting
@@ -96,7 +97,8 @@ def adapt_smooth(
 
     mu : mu_0, the paper's lambda_0; "auto" is Delta/(2 D), Delta/G^2 in [Reductions, Theorem 4.2].
     """
-    return _adaptive(solve, None, mu, epochs, inner, output)
+    more = frozenset({"strongly_convex"} if inner == "theory" else ())
+    return solve.inside("adapt_smooth", _adaptive(solve, None, mu, epochs, inner, output), more)
 
 
 @reduction(gives={"strongly_convex", "square", "smooth"}, bound=joint_adapt_bound, deterministic=True)

@@ -19,7 +19,7 @@ def bound_curve(run, experiment):
 
     For a solver without a reduction, its theorem at the passes of the trace. For AdaptReg, AdaptSmooth and the joint
     form with given starting values and `inner: theory`, their theorem at the ends of their epochs, which last as long
-    as the solver's theorem says it takes to quarter the distance to the optimum; up to the first epoch that the
+    as the solver's theorem says it takes to quarter P(w) - P(w*), the paper's HOOD; up to the first epoch that the
     solver's theorem is not about. For the proximal point method with `output: epoch`, its theorem at the points of the
     trace, after as many epochs as the objective has changed: one that no point of the trace shows is not counted, so
     the bound is at least that of the theorem. The distance ||w0 - w*||^2 is to the model of the reference.
@@ -44,6 +44,9 @@ def bound_curve(run, experiment):
     if not quarters:
         return _positive(*_after_measured_epochs(run, solver, reduction, values, known))
     start = _starting_values(reduction, values)
+    if "dual" in solver.gives:
+        reason = f"the theorem needs a solver that quarters P(w) - P(w*) (HOOD), {solver.name} quarters D(b*) - D(b)"
+        raise NoTheorem(reduction.name, reason)
     ends = _epoch_ends(problem, solver, parameters, passes.max(initial=0.0), **start)
     return _positive(ends, reduction.bound(known, np.arange(1, len(ends) + 1), **start))
 
@@ -85,6 +88,8 @@ def _epoch_ends(problem, solver, parameters, last, sigma=0.0, mu=0.0):
     center, total, ends = problem.start(), 0.0, []
     for epoch in range(LONGEST):
         stage = problem.smoothed(0.5**epoch * mu).regularized(0.5**epoch * sigma, center)
+        if stage.strong_convexity == 0.0:
+            raise NoTheorem(solver.name, "what it takes to quarter P(w) - P(w*) is known under strong convexity")
         try:
             if solver.bound is not None:
                 proven(solver, constants(stage), np.zeros(1), parameters)

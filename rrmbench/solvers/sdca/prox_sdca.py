@@ -32,7 +32,7 @@ def prox_sdca_bound(constants, passes, *, sampling, output):
 
 
 def prox_sdca_quartering(problem):
-    """(1 + R^2/(s gamma n)) log 4, the passes in which E[D(b*) - D(b)] falls to a quarter; P's distance follows it.
+    """(1 + R^2/(s gamma n)) log 4, the passes in which E[D(b*) - D(b)] falls to a quarter.
 
     (n + R^2/(s gamma)) steps per factor e in the proof of [Acc-SDCA, Theorem 1]; T = O(n + L/sigma_t) in [Reductions,
     section 6.1].
