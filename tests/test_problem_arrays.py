@@ -1,11 +1,14 @@
 """Problems made of a person's own arrays: labels and features are what a data file's would be, or refused."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_array, csc_array, csr_matrix
 
 from rrmbench import Problem, solve
+from rrmbench.data.arrays import matrix
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.hinge import Hinge
 from rrmbench.losses.multiclass import MaxOfHinge
@@ -33,6 +36,9 @@ def test_two_labels_are_minus_and_plus_one(y, loss):
     problem = Problem(X, y, loss, L2)
     assert np.array_equal(problem.y, SIGN)
     assert np.array_equal(problem.smoothed(0.5).y, SIGN)
+    read_only = y.astype(float)  # as a frame of pandas gives them
+    read_only.flags.writeable = False
+    assert np.array_equal(Problem(X, read_only, loss, L2).y, SIGN)
 
 
 def test_the_objective_is_that_of_the_mapped_labels():
@@ -79,6 +85,32 @@ def test_features_that_are_not_finite_are_refused_by_their_place(kind, bad):
     spoilt[7, 2] = bad
     with pytest.raises(RrmbenchError, match=rf"X\[7, 2\] = {bad}, needed are finite"):
         Problem(kind(spoilt), SIGN, "squared", L2)
+
+
+def broken(how, kind=csr_matrix):
+    """A sparse matrix (30, 4) whose index arrays were changed by hand."""
+    X = kind(np.ones((30, 4)))
+    if kind is coo_array:
+        X.coords[1].flags.writeable = True
+        X.coords[1][3] = {"beyond": 50, "negative": -1}[how]
+    elif how == "rows":
+        X.indptr[3] = 10**6
+    elif how == "short":
+        X.data = X.data[:-3]
+    else:
+        X.indices[3] = {"beyond": 50, "negative": -1}[how]
+    return X
+
+
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    [*product(["beyond", "negative", "rows", "short"], [csr_matrix, csc_array]), ("beyond", coo_array)],
+)
+def test_sparse_matrices_that_contradict_themselves_are_refused(how, kind):
+    with pytest.raises(RrmbenchError, match=r"^X: found a sparse matrix that contradicts itself: "):
+        Problem(broken(how, kind), np.ones(30), "squared", "none")
+    with pytest.raises(RrmbenchError, match=r"^here: found a sparse matrix that contradicts itself: "):
+        matrix(broken(how, kind), "here")
 
 
 @pytest.mark.parametrize("X", [np.ones(5), np.ones((5, 0)), np.ones((0, 5)), np.array([["a"]]), np.ones((2, 2, 2))])

@@ -47,6 +47,22 @@ def _numbers(X, names):
     return X.astype(np.float64)
 
 
+def check_indices(X, where):
+    """Raise RrmbenchError for a sparse matrix of scipy whose arrays of indices contradict each other or its shape.
+
+    scipy reads and writes beyond the ends of arrays then.
+    """
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            for size, indices in zip(X.shape, X.coords, strict=True):
+                if indices.shape != X.data.shape or (indices.size and not 0 <= indices.min() <= indices.max() < size):
+                    raise ValueError(f"an index array is not one of {X.nnz} numbers from 0 to {size - 1}")
+    except (ValueError, TypeError, IndexError) as error:
+        raise RrmbenchError(f"{where}: found a sparse matrix that contradicts itself: {error}") from None
+
+
 class CSR:
     """A sparse matrix X (n, d) by rows; float64, never written to.
 
@@ -81,6 +97,10 @@ class CSR:
         if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
             found = f"{X.dtype} of the shape {X.shape}"
             raise RrmbenchError(f"X: found {found}, needed is a matrix (n, d) of numbers")
+        if X.shape[1] >= 2**31:
+            raise RrmbenchError(f"X: found {X.shape[1]} columns, allowed are at most {2**31 - 1}")
+        if issparse(X):
+            check_indices(X, "X")
         X = csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         if not np.isfinite(X.data).all():

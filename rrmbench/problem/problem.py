@@ -44,7 +44,7 @@ class Problem:
     X : data operator, or a dense or scipy sparse matrix (n, d)
     y : (n,) labels, which are brought to what the loss needs as in a YAML file: the two labels of a binary loss to -1
         and +1, those of k classes to 0 .. k-1; (n, k) targets for vector losses. Classes may be texts, `classes` keeps
-        them. A read-only array of float64 is taken as it is
+        them. Beside a data operator a read-only array of float64 is taken as it is: the labels of another Problem
     loss, regularizer : components, or a name or mapping such as {"name": "l1", "strength": 1e-3}
     l2, mu, kappa : floats >= 0
     center : of the shape of w, or None for the origin
@@ -113,7 +113,7 @@ class Problem:
                 self._put(strength, getattr(self, strength) + more)
             else:
                 renamed(kind, given)
-        if not _is_frozen(self.y):
+        if not (hasattr(self.X, "forward") and _is_frozen(self.y)):
             y, classes = given_labels(self.y, self.loss)
             self._put("y", y)
             self._put("classes", classes)
