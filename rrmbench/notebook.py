@@ -155,7 +155,8 @@ def solve(
     stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
     with threadpool_limits(1):
         warm_up(problem, run)
-        trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth), counted=run.counts_passes)
+        declared = {"counted": run.counts_passes, "restarts": "restarts" in run.gives}
+        trace = Trace(problem, run(problem, None, Rng(seed)), stop, Schedule(every, growth), **declared)
         rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
     return Solution(
         w=trace.w.copy(),

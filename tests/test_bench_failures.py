@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -121,6 +122,38 @@ def test_a_solver_that_ends_between_two_points_leaves_its_last_iterate(lab):
     assert result.reason == "ended"
     assert result.trace["passes"].tolist() == [0.0, 2.0, 4.0, 5.0]
     assert lab.cli("verify", lab.out).code == 0
+
+
+DRAWS = """
+import random
+import numpy as np
+import rrmbench
+
+@rrmbench.solver()
+def draws(problem, start, rng):
+    w = np.zeros(problem.shape)
+    for passes in range(4):
+        yield rrmbench.Iterate(w, passes=passes)
+        w += 1e-3 * np.random.normal(size=w.shape) * random.random()
+"""
+
+
+def test_of_global_generators_a_seed_gives_the_same_numbers_again_and_another_one_others(lab):
+    (lab.folder / "draws.py").write_text(DRAWS)
+    config = lab.config(solver={"path": "draws.py", "name": "draws"}, seed=[0, 1, 2], stop={"passes": 3})
+    found = []
+    for number in (2, 1):
+        assert lab.run(config, "--fresh", "-j", number).code == 0
+        found.append({result.spec["seed"]: tuple(result.w) for result in lab.results()})
+    assert found[0] == found[1]
+    assert len(set(found[0].values())) == 3
+
+
+def test_runs_need_no_standard_output(lab):
+    command = (sys.executable, "-m", "rrmbench", "run", lab.config(solver="agd"), "-o", lab.out)
+    ended = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *map(str, command)], timeout=100)
+    assert [result.status for result in lab.results()] == ["done"]
+    assert ended.returncode == 0
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes in /proc")

@@ -172,6 +172,10 @@ def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
         ([Iterate(np.zeros(5), passes=np.inf)], "counted inf passes"),
         ([Iterate(np.zeros(5), checks=np.nan)], "nan checks"),
         ([Iterate(np.zeros(5)), Iterate(np.zeros(5), passes=np.nan)], "nan passes.*counts_passes=False"),
+        (
+            [Iterate(np.zeros(5)), Iterate(np.zeros(5), passes=1.0, restarted=True)],
+            "is `restarted`.*gives={'restarts'}",
+        ),
         ([Iterate(np.zeros(5, dtype=np.float32))], "w of float32"),
         ([Iterate(np.zeros(5, dtype=int))], "w of int64"),
         ([Iterate([0.0] * 5)], "list w, not w as a numpy array"),
@@ -182,6 +186,19 @@ def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
 def test_a_broken_contract_is_told(iterates, message):
     with pytest.raises(Failure, match=message):
         traced(iter(iterates))
+
+
+def test_what_a_solver_does_after_its_last_iterate_is_not_in_it():
+    def late():
+        w = np.zeros(5)
+        yield Iterate(w)
+        yield Iterate(w, passes=0.5)
+        w += 1.0
+
+    trace, rows = traced(late())
+    assert [row["passes"] for row in rows] == [0.0, 0.5]
+    assert not trace.w.any()
+    assert rows[1]["primal"] == rows[0]["primal"]
 
 
 # certificates are promises

@@ -74,6 +74,22 @@ def test_a_level_that_is_not_reached_any_more_is_named(tmp_path, baseline):
     assert row.detail == "gap 1e-7: not reached, was 25 passes; gap 1e-8: not reached, was 28 passes"
 
 
+def test_of_a_black_box_the_gaps_are_compared_without_passes(tmp_path):
+    def uncounted(passes):
+        columns = stored.trace(rate=0.7, passes=passes)
+        return stored.result(stored.spec(), columns | {"passes": np.full(passes + 1, np.nan)})
+
+    stored.experiment(tmp_path / "before" / "e", [uncounted(40)])
+    update(tmp_path / "before", tmp_path / "b.json")
+    (row,) = check(now(tmp_path, uncounted(21)), tmp_path / "b.json").rows
+    assert (row.verdict, row.detail) == (
+        "regression",
+        "gap 1e-7: not reached, was before; gap 1e-8: not reached, was before",
+    )
+    (row,) = check(tmp_path / "before", tmp_path / "b.json").rows
+    assert row.verdict == "ok"
+
+
 def test_missing_fails_and_new_does_not(tmp_path, baseline):
     assert verdicts(now(tmp_path, stored.result(stored.spec(seed=1))), baseline) == ["new", "missing"]
     assert check(tmp_path / "now", baseline).regressed

@@ -70,6 +70,15 @@ def test_the_best_final_objective_is_kept_with_all_its_seeds(tmp_path):
     assert f"best of 3 by objective (search: {passes:.4g} passes" in choice.text
 
 
+def test_a_value_that_lacks_seeds_is_not_the_best_and_is_counted(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    found = [run for run in runs_of(experiment) if run.keys.get("reduction.sigma") != 0.3 or run.keys["seed"] == 1]
+    (choice,) = choices(experiment.manifest(), found)
+    assert choice.values == {"reduction.sigma": 1.0}
+    assert [run.keys["seed"] for run in choice.kept] == [0, 1, 2]
+    assert "is the best of 3 (1 with fewer seeds are left out) by objective" in choice.text
+
+
 def test_passes_to_a_gap_prefer_what_gets_there_first_and_tell_an_edge(tmp_path):
     experiment = tuned_experiment(tmp_path / "e", "passes_to_gap", {0.1: 0.4, 0.3: 0.8, 1.0: 2.0}, gap=1e-2)
     (choice,) = choices(experiment.manifest(), runs_of(experiment))

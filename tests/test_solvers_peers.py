@@ -70,14 +70,15 @@ class Clock:
     def perf_counter(self):
         return self.wall
 
-    def thread_time(self):
+    def process_time(self):
         return self.cpu
 
 
 @pytest.fixture(name="clock")
 def make_clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(trace, "time", clock)
+    for name in "perf_counter", "process_time":
+        monkeypatch.setattr(trace, name, getattr(clock, name))
     return clock
 
 

@@ -1,10 +1,10 @@
 """The trace: an iterator around a solver whose clock runs only inside the solver."""
 
 import math
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from time import perf_counter, process_time  # a plug-in that changes the module changes no clock
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class Trace:
     metrics : f(model) -> dict of further columns, of the model that predicts labels
     counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
     names : of the loss and the regularizer, for messages; None for the names of their classes
+    restarts : whether iterates of a solver that counts passes may be `restarted`
     """
 
     def __init__(
@@ -57,9 +58,10 @@ class Trace:
         metrics: Callable[[np.ndarray], Row] = lambda w: {},
         counted: bool = True,
         names: tuple[str, str] | None = None,
+        restarts: bool = False,
     ) -> None:
         self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
-        self._counted, self._names = counted, names
+        self._counted, self._names, self._restarts = counted, names, restarts or not counted
         self.status: str | None = None
         self.reason: str | None = None
         self.w: Any = None  # an array after the first point
@@ -88,7 +90,7 @@ class Trace:
                 raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
             work = x.passes + x.checks
             if x.passes < due and x.passes < self.stop.passes and self._seconds < self.stop.seconds:
-                pending = x
+                pending = x._replace(w=x.w.copy())  # as it was yielded, whatever the solver does before it ends
                 continue
             due, pending = self.schedule.after(x.passes), None
             yield self._measure(x)
@@ -103,14 +105,14 @@ class Trace:
             self.status, self.reason = "done", ENDED
 
     def _next(self) -> Iterate | None:
-        wall, cpu, x = time.perf_counter(), time.thread_time(), None
+        wall, cpu, x = perf_counter(), process_time(), None
         try:
             x = next(self._iterates, None)
         finally:
-            if getattr(x, "restarted", False):
+            if self._restarts and getattr(x, "restarted", False):
                 self._seconds = self._cpu = 0.0
-            self._seconds += time.perf_counter() - wall
-            self._cpu += time.thread_time() - cpu
+            self._seconds += perf_counter() - wall
+            self._cpu += process_time() - cpu
         return x
 
     def _check(self, x: Iterate, last: float | None) -> None:
@@ -123,6 +125,9 @@ class Trace:
         counted, total = not math.isnan(x.passes), x.passes + x.checks
         if self._counted and not counted:
             raise Failure("the solver counted nan passes; one that counts none says so: @solver(counts_passes=False)")
+        if x.restarted and not self._restarts:
+            declared = "one that is called from scratch for each says so: @solver(gives={'restarts'})"
+            raise Failure(f"the solver yielded an iterate that is `restarted`, whose clock begins anew; {declared}")
         if (counted and not math.isfinite(total)) or x.passes < 0.0 or not 0.0 <= x.checks < math.inf:
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks")
         if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
@@ -139,7 +144,7 @@ class Trace:
         return self._polisher.fault
 
     def _measure(self, x: Iterate) -> Row:
-        started = time.perf_counter()
+        started = perf_counter()
         primal = math.nan
         if is_finite(x.w):
             z = self.problem.X.forward(x.w)
@@ -159,7 +164,7 @@ class Trace:
         if is_finite(x.w):
             known = np.zeros(self.problem.output_shape) if self.b is None else self.b
             row |= self.metrics(model_of(self.problem.loss, x.w, known))
-        self.evaluation_seconds += time.perf_counter() - started
+        self.evaluation_seconds += perf_counter() - started
         return row
 
     def _row(self, x: Iterate, primal: float) -> Row:

@@ -7,6 +7,7 @@ curve, and at the end ("end", status, reason, facts). It ends by itself when its
 import fcntl
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import threading
@@ -66,7 +67,8 @@ def child(task, connection):
     except BaseException as error:  # a solver may raise anything, SystemExit and KeyboardInterrupt included
         end = "failed", _reason_of(error, task.plugins), {"traceback": _traceback_of(error)}
     status, reason, facts = end
-    sys.stdout.flush()
+    with suppress(AttributeError, ValueError, OSError):  # there may be no standard output, or a closed one
+        sys.stdout.flush()
     with suppress(OSError):  # the parent is gone
         connection.send(("end", status, printable(reason), facts))
     os._exit(0)  # whatever threads and exit handlers a plug-in left behind
@@ -130,9 +132,14 @@ def _run(task, connection, held):
         facts["deterministic"] = True
     facts["yardstick_cpu_seconds"] = [yardstick.measure()]
     connection.send(("start", facts))
+    # a solver draws from its Rng alone; where a library draws from these, a seed gives the same numbers again, and
+    # another seed others, which the copies of one parent's would not
+    random.seed(spec["seed"])
+    np.random.seed(spec["seed"] % 2**32)  # noqa: NPY002, which is the generator in question
     held.append(solve(problem, None, Rng(spec["seed"])))
     names = spec["loss"]["name"], spec["regularizer"]["name"]
-    trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, solve.counts_passes, names)
+    declared = {"counted": solve.counts_passes, "restarts": "restarts" in solve.gives}
+    trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, **declared)
     try:
         for row in trace:
             connection.send(("row", row))

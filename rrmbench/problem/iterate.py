@@ -16,7 +16,8 @@ class Iterate(NamedTuple):
     checks : the same for evaluations that the method needs but papers do not count
     gradient_norm : norm of the prox-gradient map at w, of the problem that the solver sees, where it is known for free
     restarted : whether this iterate was computed from scratch, as by another library called with a greater budget:
-        it took the time since the iterate before it, not the sum of all times
+        it took the time since the iterate before it, not the sum of all times. Of a solver that counts passes this is
+        a failure unless it `gives={"restarts"}`
     objectives : objectives() is (P(w), D(b)) of the problem that the solver sees, for no product, until its next step
     """
 

@@ -70,7 +70,8 @@ def check(path, baseline, seconds=None):
     seconds : the factor by which times to a gap may grow, in units of the reference kernel; None compares none
 
     A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than
-    the baseline did, does not reach a gap that the baseline reached, or ended worse. A run of the baseline
+    the baseline did (where passes are counted), does not reach a gap that the baseline reached, or ended
+    worse. A run of the baseline
     without a result is missing, which fails too. Faster and new runs are reported and never fail. Raises
     RrmbenchError for a missing or damaged baseline, or one without the seconds that are asked for.
     """
@@ -115,8 +116,13 @@ def _named(found):
 
 def _record(run, seconds=False):
     reached = zip(LEVELS, passes_to(run), strict=True)
-    passes = {naming.short(level): float(at[0]) for level, at in reached if at and np.isfinite(at[0])}
+    passes = {naming.short(level): _number(at[0]) for level, at in reached if at}
     return {"status": run.status, "passes": passes} | ({"seconds": check_seconds.ratios(run)} if seconds else {})
+
+
+def _number(passes):
+    """The passes at which a gap is reached; None where nobody counts them, and it is the gap that is compared."""
+    return float(passes) if np.isfinite(passes) else None
 
 
 def _verdict(experiment, key, run, before, seconds):
@@ -141,13 +147,17 @@ def _changes(run, before):
     worse, better = [], []
     for level, old in before.items():
         new = now.get(level)
-        if new is None:
-            worse.append(f"gap {level}: not reached, was {old:g} passes")
+        if level not in now:
+            worse.append(f"gap {level}: not reached, was" + (" before" if old is None else f" {old:g} passes"))
+        elif old is None or new is None:
+            continue
         elif _later(new, old, grid):
             worse.append(f"gap {level}: {old:g} -> {new:g} passes")
         elif _later(old, new, grid):
             better.append(f"gap {level}: {old:g} -> {new:g} passes")
-    better += [f"gap {level}: reached in {now[level]:g} passes, was not" for level in now if level not in before]
+    for level, new in now.items():
+        if level not in before:
+            better.append(f"gap {level}: reached{'' if new is None else f' in {new:g} passes'}, was not")
     return worse, better
 
 
@@ -175,6 +185,6 @@ def _read(path):
 
 
 def _is_record(record):
-    values = [*record["passes"].values(), *record.get("seconds", {}).values()]
+    values = [at for at in record["passes"].values() if at is not None] + [*record.get("seconds", {}).values()]
     numbers = all(isinstance(at, (int, float)) and np.isfinite(at) for at in values)
     return isinstance(record["status"], str) and numbers

@@ -15,6 +15,7 @@ class Choice:
     kept : the Runs (one per seed) with the best value; trials : the Runs with the other values
     values : {key: value} that is best; at_edge : whether a number among them is the least or greatest of its grid
     by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap
+    incomplete : how many of the values have runs of fewer seeds than others, and cannot be the best
     """
 
     kept: tuple
@@ -23,6 +24,7 @@ class Choice:
     at_edge: bool
     by: str
     unreached: bool = False
+    incomplete: int = 0
 
     @property
     def criterion(self):
@@ -39,13 +41,14 @@ class Choice:
     @property
     def text(self):
         """What a reader must know of the search, its cost included."""
-        runs = self.kept + self.trials
+        runs, values = self.kept + self.trials, 1 + len(self.trials_by_value())
         passes, seconds = (sum(float(run.column(name)[-1]) for run in runs if run.result.points) for name in _COST)
         best = ", ".join(f"{key} = {naming.short(value)}" for key, value in self.values.items())
         method = naming.method({k: v for k, v in self.kept[0].keys.items() if k not in self.values})
+        left_out = f" ({self.incomplete} with fewer seeds are left out)" if self.incomplete else ""
         edge = "; AT THE EDGE of its grid, which should be wider" if self.at_edge else ""
         return (
-            f"{naming.problem(self.kept[0].keys)}, {method}: {best} is the best of {len(runs) // len(self.kept)} by "
+            f"{naming.problem(self.kept[0].keys)}, {method}: {best} is the best of {values}{left_out} by "
             f"{self.criterion} (search: {passes:.4g} passes, {seconds:.3g} s){edge}"
         )
 
@@ -75,11 +78,15 @@ def _choice(keys, candidates, by, level):
         runs = [run for members in candidates.values() for run in members]
         unreached = level is None or not any(np.isfinite(_passes_to(run, level)) for run in runs)
         by = "objective" if unreached else by
-    scores = {values: _score(runs, by, level) for values, runs in candidates.items()}
+    seeds = max(len(runs) for runs in candidates.values())
+    scores = {values: _score(runs, by, level) for values, runs in candidates.items() if len(runs) == seeds}
     best = min(scores, key=scores.get)
     trials = [run for values, runs in candidates.items() if values != best for run in runs]
+    incomplete = len(candidates) - len(scores)
     at_edge = any(_is_edge(best[i], [values[i] for values in candidates]) for i in range(len(keys)))
-    return Choice(tuple(candidates[best]), tuple(trials), dict(zip(keys, best, strict=True)), at_edge, by, unreached)
+    return Choice(
+        tuple(candidates[best]), tuple(trials), dict(zip(keys, best, strict=True)), at_edge, by, unreached, incomplete
+    )
 
 
 def _score(runs, by, level):

@@ -12,7 +12,8 @@ X^T, so 2 nnz entries read; products that papers do not count are checks; a prod
 is a view of the problem whose `X.passes` counts the products made through it. `needs` are traits
 of the problem (see `rrmbench.problem.traits.traits`), "Hinge or Logistic" being met by either.
 `gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b), {"gap"} that it has `objectives`,
-{"ground"} that the method takes the steps of an entropy where a dual has no other. `choose` is a function of the
+{"ground"} that the method takes the steps of an entropy where a dual has no other; with {"restarts"} a solver that
+counts passes may yield iterates that are `restarted`. `choose` is a function of the
 parameters, f(**parameters) -> (needs, loses), for what depends on them.
 """
 

@@ -33,7 +33,7 @@ def sklearn_cd(problem, start, rng):
     return restarts(problem, known("sklearn_cd"), _elastic_net(problem), tolerances())
 
 
-@solver(needs={"Logistic", "L1 or Zero", "rows"})
+@solver(needs={"Logistic", "L1 or Zero", "rows"}, gives={"restarts"})
 def sklearn_saga(problem, start, rng):
     """scikit-learn's SAGA for logistic regression with l1, l2 or elastic net; its iterations are passes"""
     random_state, penalty = seed(rng), elastic_net(problem)
