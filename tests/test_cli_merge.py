@@ -63,11 +63,35 @@ def test_of_two_records_of_a_run_the_newest_stays(lab):
     two = part(lab, "two", [newer, again])
     ran = lab.cli("merge", one, two, "-o", lab.folder / "all")
     assert ran.code == 0, ran.err
-    assert f"run {old.run}: 2 records have other numbers; kept the newest, of {two}/toy" in ran.out
+    assert f"run {old.run}: 2 records have other numbers; kept that of {two}/toy (done, 2026-02" in ran.out
     assert "1 runs were executed more than once with the same numbers" in ran.out
     kept = {r.spec["seed"]: r for r in joined(lab).results()}
     assert np.array_equal(kept[0].trace["primal"], trace["primal"])
     assert kept[1].created == "2026-03-01"
+
+
+@pytest.mark.parametrize("status", ["timeout", "killed", "failed", "interrupted"])
+def test_a_newer_record_that_was_cut_short_replaces_none(lab, status):
+    (whole,) = seeds(0, created="2026-01-01T00:00:00+00:00")
+    short = replace(
+        whole, trace=stored.trace(passes=3), status=status, created="2026-02-01T00:00:00+00:00", w=whole.w, b=whole.b
+    )
+    one, two = part(lab, "one", [whole]), part(lab, "two", [short])
+    for order in ([one, two], [two, one]):
+        ran = lab.cli("merge", *order, "-o", lab.folder / "all")
+        assert ran.code == 0, ran.err
+        assert [r.status for r in joined(lab).results()] == ["done"]
+    assert lab.cli("merge", two, "-o", lab.folder / "one").code == 0
+    assert [r.status for r in Experiment(lab.folder / "one" / "toy").results()] == ["done"]
+
+
+def test_a_timed_record_stays_though_another_is_newer(lab):
+    timing = {"repeats": 3, "pinned": 0, "spread": 0.1}
+    (timed,) = seeds(0, created="2026-01-01T00:00:00+00:00", timing=timing)
+    newer = replace(timed, info={}, created="2026-02-01T00:00:00+00:00", w=timed.w, b=timed.b)
+    ran = lab.cli("merge", part(lab, "one", [timed]), part(lab, "two", [newer]), "-o", lab.folder / "all")
+    assert ran.code == 0, ran.err
+    assert [r.info.get("timing") for r in joined(lab).results()] == [timing]
 
 
 def test_references_take_the_best_that_a_record_supports(lab):

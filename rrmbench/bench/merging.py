@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rrmbench.bench import records
+from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import Experiment, Result, UnreadableFile, bounds, experiments, size_of
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.files import reading, replacing
 
-TIMING = ("seconds", "cpu_seconds")  # what may differ between two records of one run
+TIMING = ("seconds", "cpu_seconds", *SPREAD)  # what may differ between two records of one run
+ENDED_BY_ITSELF = ("done", "diverged")
+UNKNOWN = False, False, ""  # what a run without a record is worth
 
 
 @dataclass
@@ -31,8 +34,9 @@ class Merged:
 def merge(sources: Iterable[Path], output: Path) -> list[Merged]:
     """Join the experiments at `sources` into `output`/<name>, by name; what is there already takes part.
 
-    Of records of one run the newest stays, which is the one that readers show. A reference keeps the greatest dual and
-    the least primal value that a record of its folder supports. Raises RrmbenchError for links and bad sources.
+    Of records of one run stays one that was not cut short, then a timed one, then the newest. A reference keeps the
+    greatest dual and the least primal value that a record of its folder supports. Raises RrmbenchError for links and
+    bad sources.
     """
     named: dict[str, list[Experiment]] = {}
     for source in sources:
@@ -113,21 +117,24 @@ def _merged(target: Experiment, parts: list[_Read]) -> Merged:
 def _copy_results(target: Experiment, parts: list[_Read], merged: Merged) -> None:
     for run in sorted({run for part in parts for run in part.results}):
         holders = [part for part in parts if run in part.results]
-        newest = max(holders, key=lambda part: part.results[run].created)
+        best = max(holders, key=lambda part: _worth(part.results[run]))
         if len({_numbers(part.results[run]) for part in holders}) > 1:
-            created = newest.results[run].created
-            merged.notes.append(
-                f"run {run}: {len(holders)} records have other numbers; kept the newest, of"
-                f" {newest.experiment.directory} ({created})"
-            )
+            result, where = best.results[run], best.experiment.directory
+            kind = f"{result.status}, {'timed, ' if result.info.get('timing') else ''}{result.created}"
+            merged.notes.append(f"run {run}: {len(holders)} records have other numbers; kept that of {where} ({kind})")
         elif len({part.content(run) for part in holders}) > 1:
             merged.repeated += 1
-        if newest.experiment is target:
+        if best.experiment is target:
             merged.kept += 1
             continue
         with replacing(target.directory / "runs" / f"{run}.npz") as file:
-            file.write(newest.content(run))
+            file.write(best.content(run))
         merged.copied += 1
+
+
+def _worth(result: Result) -> tuple[bool, bool, str]:
+    """What decides between two records: a run that was cut short says less, and one that was not timed."""
+    return result.status in ENDED_BY_ITSELF, bool(result.info.get("timing")), result.created
 
 
 def _numbers(result: Result) -> tuple:
@@ -155,14 +162,14 @@ def _united(parts: list[_Read], merged: Merged) -> dict:
     entries = {entry["spec_id"]: entry for entry in first.manifest["runs"]}
     skipped = list(united.get("skipped") or [])
     environments = dict(united.get("environments") or {})
-    created: dict[str, str] = {}
+    worth: dict[str, tuple[bool, bool, str]] = {}
     for run, result in (pair for part in parts for pair in part.results.items()):
-        created[run] = max(result.created, created.get(run, ""))
+        worth[run] = max(_worth(result), worth.get(run, UNKNOWN))
     for part in others:
         _compare(first, part, merged)
         for entry in part.manifest["runs"]:
             known = entries.setdefault(entry["spec_id"], entry)
-            if created.get(entry["run"], "") > created.get(known["run"], ""):  # of two codes the newer one's run
+            if worth.get(entry["run"], UNKNOWN) > worth.get(known["run"], UNKNOWN):  # of two codes, say
                 entries[entry["spec_id"]] = entry
         skipped += [one for one in part.manifest.get("skipped") or [] if one not in skipped]
         environments = (part.manifest.get("environments") or {}) | environments

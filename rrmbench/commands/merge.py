@@ -16,7 +16,7 @@ def merge(sources, output, console, errors):
             console.print(printable(note).replace("\n", "\\n"), **PLAIN)
         if merged.repeated:
             line = (
-                f"{merged.repeated} runs were executed more than once with the same numbers; the newest of each is kept"
+                f"{merged.repeated} runs were executed more than once with the same numbers; one of each is kept"
             )
             console.print(line, **PLAIN)
         if len(merged.notes) > MOST:
