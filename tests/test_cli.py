@@ -294,3 +294,29 @@ def test_a_directory_is_no_baseline(lab):
         assert ran.code == 2
         assert ran.err.startswith("rrmbench: ")
         assert "Traceback" not in ran.err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("command", [["list", "losses"], ["show"], ["show", "--json"]], ids=" ".join)
+def test_output_that_cannot_be_written_is_one_message(lab, command):
+    if command[0] == "show":
+        assert lab.run(lab.config(solver="agd")).code == 0
+        command = ["show", str(lab.out), *command[1:]]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "rrmbench", *command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=100
+        )
+    assert ended.returncode == 2
+    assert ended.stderr == "rrmbench: [Errno 28] No space left on device\n"
+
+
+def test_names_that_the_system_refuses_are_one_message(lab):
+    ran = lab.cli("run", lab.config(solver="agd"), "-o", lab.folder / ("x" * 300))
+    assert ran.code == 2
+    assert ran.err.startswith("rrmbench: [Errno ") and "File name too long" in ran.err
+
+
+def test_a_terminal_that_says_it_has_no_columns_is_not_believed(lab, monkeypatch):
+    assert lab.run(lab.config(solver="agd")).code == 0
+    monkeypatch.setenv("COLUMNS", "0")
+    assert "toy: 1 run" in lab.cli("show", lab.out).out

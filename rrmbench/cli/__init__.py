@@ -3,6 +3,7 @@
 A module per family of commands, which it adds to the app when it is imported.
 """
 
+import os
 import sys
 
 from rrmbench.cli import (
@@ -23,13 +24,27 @@ app.registered_commands.sort(key=lambda command: PANELS.index(command.rich_help_
 
 
 def run_app():
-    """Run the command line; an RrmbenchError is one message and exit code 2."""
+    """Run the command line; an RrmbenchError is one message and exit code 2, as is what the system refuses."""
     from rrmbench.errors import RrmbenchError, printable
 
     try:
-        app()
+        try:
+            app()
+        finally:
+            if sys.stdout is not None:  # as without one, or with a closed one
+                sys.stdout.flush()  # here, where a full disk is a message still
     except RrmbenchError as error:
         print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
+        _forget_output()
         sys.exit(1)
+    except OSError as error:
+        _forget_output()
+        print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _forget_output():
+    """Let what could not be printed go nowhere, which the interpreter would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

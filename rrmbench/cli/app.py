@@ -55,7 +55,7 @@ def console(**options):
     from rich.console import Console
 
     made = Console(**options)
-    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+    if made.width < 1 or not (made.is_terminal or os.environ.get("COLUMNS", "").isdigit()):
         made.width = max(made.width, 120)
     return made
 
