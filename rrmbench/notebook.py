@@ -16,6 +16,7 @@ from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.pairs import broken_pair
 from rrmbench.problem.problem import Problem
 
 PATIENCE = 2.0  # seconds without a progress bar
@@ -126,8 +127,8 @@ def solve(
 
     Compilation is outside the clock: a few passes over a few rows come before it.
 
-    Raises RrmbenchError for unknown names, for rules that are no numbers greater than 0, or if the problem lacks what
-    the solver needs.
+    Raises RrmbenchError for unknown names, for rules that are no numbers greater than 0, if the problem lacks what the
+    solver needs, or if the loss or the regularizer is somebody's own and no conjugate pair.
     """
     import pandas as pd
     from threadpoolctl import threadpool_limits
@@ -153,6 +154,8 @@ def solve(
     if why := component.endless(rule for rule, given in rules.items() if given):
         raise RrmbenchError(why)
     stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
+    if broken := broken_pair(problem, type(problem.loss).__name__, type(problem.regularizer).__name__):
+        raise RrmbenchError(broken)
     with threadpool_limits(1):
         warm_up(problem, run)
         declared = {"counted": run.counts_passes, "restarts": "restarts" in run.gives}

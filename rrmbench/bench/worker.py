@@ -31,6 +31,7 @@ from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.fingerprint import OtherCode
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.pairs import broken_pair
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,9 @@ def _run(task, connection, held):
     stop = StopRule(**spec["stop"])
     held.append(warm_up(problem, solve))
     warmed = time.perf_counter()
+    names = spec["loss"]["name"], spec["regularizer"]["name"]
+    if broken := broken_pair(problem, *names):
+        raise Contradiction(broken)
     _check_code(task)  # of which all has been read by now, but for what is imported later
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     if solve.deterministic:
@@ -137,7 +141,6 @@ def _run(task, connection, held):
     random.seed(spec["seed"])
     np.random.seed(spec["seed"] % 2**32)  # noqa: NPY002, which is the generator in question
     held.append(solve(problem, None, Rng(spec["seed"])))
-    names = spec["loss"]["name"], spec["regularizer"]["name"]
     declared = {"counted": solve.counts_passes, "restarts": "restarts" in solve.gives}
     trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, **declared)
     try:

@@ -15,9 +15,7 @@ def merge(sources, output, console, errors):
         for note in merged.notes[:MOST]:
             console.print(printable(note).replace("\n", "\\n"), **PLAIN)
         if merged.repeated:
-            line = (
-                f"{merged.repeated} runs were executed more than once with the same numbers; one of each is kept"
-            )
+            line = f"{merged.repeated} runs were executed more than once with the same numbers; one of each is kept"
             console.print(line, **PLAIN)
         if len(merged.notes) > MOST:
             console.print(f"... ({len(merged.notes)} notes in all)", **PLAIN)

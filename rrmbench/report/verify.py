@@ -16,6 +16,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
 from rrmbench.problem.certificate import contradict
 from rrmbench.problem.labels import mode_of
+from rrmbench.problem.pairs import broken_pair
 from rrmbench.problem.traits import build_loss
 from rrmbench.report import claims, naming, recompute
 from rrmbench.report.recompute import TOLERANCE
@@ -164,6 +165,8 @@ def _recomputed(result, trust, prepare, digest):
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
             wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
             return math.nan, math.nan, 0.0, wrong, ""
+    if broken := broken_pair(problem_of(spec, prepared), spec["loss"]["name"], spec["regularizer"]["name"]):
+        wrong.append(broken)
     return _compared(prepared, result, wrong, code[:8] == result.code[:8])
 
 

@@ -1,0 +1,79 @@
+"""Whether components of plug-ins are what certificates rest on: value and conjugate a pair.
+
+A conjugate that is too small makes bounds that are too great, and a run may end with a gap of 0 before any objective
+lies below them. Fenchel's inequality f(z) + f*(b) >= b.z tells at the first pair of points that it fails at.
+"""
+
+from contextlib import suppress
+
+import numpy as np
+
+from rrmbench.problem.problem import Problem
+
+SCALES = 1e-2, 1.0, 1e2  # of random points
+STEPS = (-1.0, -0.1, -0.01, -0.001, 0.001, 0.01, 0.1, 1.0)  # over the norm of where they begin
+TOLERANCE = 1e-8  # relative to the terms
+FAULT = "is no conjugate pair: value + conjugate is below the product at random points, so that no gap means anything"
+
+
+def broken_pair(problem: Problem, loss: str, regularizer: str) -> str | None:
+    """Say which component from outside of this package, by these names, fails Fenchel's inequality; None if none does.
+
+    The points are random, the same in every call. Of a problem with a free bias and a square Psi is not looked at.
+    What the components raise is left to whoever runs them.
+    """
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"), suppress(Exception):
+        if _is_foreign(problem.loss) and _is_broken_loss(problem, rng):
+            return f"the loss '{loss}' {FAULT}"
+        if _is_foreign(problem.regularizer) and _is_broken_regularizer(problem, rng):
+            return f"the regularizer '{regularizer}' {FAULT}"
+    return None
+
+
+def _is_foreign(component: object) -> bool:
+    inside = getattr(component, "psi", None)  # of a regularizer restricted to a ball, through its form on arrays
+    return not type(component).__module__.startswith("rrmbench.") or (inside is not None and _is_foreign(inside))
+
+
+def _is_broken_loss(problem: Problem, rng: np.random.Generator) -> bool:
+    for scale in SCALES:
+        z, other = (scale * rng.normal(size=problem.output_shape) for _ in range(2))
+        b = problem.loss_dual(z)
+        conjugate = problem.mean_conjugate(b)
+        if any(_is_below(problem.mean_loss(at), conjugate, float(np.vdot(b, at)) / problem.n) for at in (z, other)):
+            return True
+    return False
+
+
+def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
+    psi, shape = problem.regularization, problem.shape
+    if problem.free_bias:
+        shape = (shape[0] - 1, *shape[1:])
+    if problem.l2 + problem.kappa > 0.0:
+        return not problem.free_bias and _is_broken_sum(problem, rng)
+    for scale in SCALES:
+        v = scale * rng.normal(size=shape)
+        v = min(1.0, psi.dual_scaling(v)) * v
+        conjugate = psi.conjugate(v)
+        for w in (rng.normal(size=shape), v, np.where(np.abs(v) == np.abs(v).max(), v, 0.0)):
+            if any(_is_below(psi.value(c * w), conjugate, c * float(np.vdot(v, w))) for c in SCALES):
+                return True
+    return False
+
+
+def _is_broken_sum(problem: Problem, rng: np.random.Generator) -> bool:
+    """As of psi alone, of Psi with a square, whose conjugate is computed by the proximal step."""
+    for scale in SCALES:
+        v, other = (scale * rng.normal(size=problem.shape) for _ in range(2))
+        conjugate, at = problem.conjugate_of_Psi(v), problem.primal_point(v)
+        for way in (at, np.sign(at), other):  # from the point that is to be the best one
+            way = way * (np.linalg.norm(at) / max(float(np.linalg.norm(way)), 1e-300))
+            if any(_is_below(problem.Psi(w), conjugate, float(np.vdot(v, w))) for w in (at + t * way for t in STEPS)):
+                return True
+    return False
+
+
+def _is_below(value: float, conjugate: float, product: float) -> bool:
+    """Whether value + conjugate is below the product by more than rounding."""
+    return value + conjugate < product - TOLERANCE * (abs(value) + abs(conjugate) + abs(product))
