@@ -349,7 +349,8 @@ def load_plugin(path):
         sys.path.append(str(path.parent))
     before = fingerprint.bindings()
     try:
-        imported = fingerprint.imported_by(lambda: spec.loader.exec_module(module), path)
+        with crashes.without_sudden_end():
+            imported = fingerprint.imported_by(lambda: spec.loader.exec_module(module), path)
     except RrmbenchError:
         raise
     except (Exception, SystemExit) as error:

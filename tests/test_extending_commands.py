@@ -167,6 +167,7 @@ def test_a_component_that_does_not_end_is_told_where_and_left_alone(lab, monkeyp
         ("x = 1\n", "it registers no component; decorate a function with one of @rrmbench.dataset"),
         ("def f(:\n", "cannot be imported: SyntaxError"),
         ("\n\nraise ValueError('no')\n", "cannot be imported: none_of_mine.py:3: ValueError: no"),
+        ("import os\nos._exit(0)\n", "cannot be imported: none_of_mine.py:2: SystemExit: os._exit(0)"),
     ],
 )
 def test_a_file_that_is_no_plug_in_is_one_message(lab, text, words):

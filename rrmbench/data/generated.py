@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench import fingerprint
+from rrmbench import crashes, fingerprint
 from rrmbench.data import arrays, checksums, fetch, places
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.folders import cache_root, writing_to
@@ -93,7 +93,7 @@ class Generated:
         imported, code = set(sys.modules), fingerprint.stamps(self._code())
         fingerprint.check_loaded(code)
         try:
-            with contextlib.redirect_stdout(sys.stderr):
+            with contextlib.redirect_stdout(sys.stderr), crashes.without_sudden_end():
                 made = self.component.build(**values)
         except RrmbenchError as error:
             raise RrmbenchError(f"{self.where}: {error}") from error

@@ -98,7 +98,7 @@ class Check:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                with _limited(LIMIT):
+                with _limited(LIMIT), crashes.without_sudden_end():
                     self.run()
             except Broken as broken:
                 return Verdict("WRONG", broken.text, broken.hint)
