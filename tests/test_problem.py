@@ -9,6 +9,7 @@ from scipy.optimize import minimize_scalar
 
 from rrmbench import registry, solve
 from rrmbench.errors import RrmbenchError
+from rrmbench.losses.squared import Squared
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import constants
 from rrmbench.problem.operators import CSR
@@ -37,6 +38,10 @@ def points(p, seed):
         ({"kappa": np.inf}, "kappa: found inf"),
         ({"offset": "a"}, "offset: found 'a'"),
         ({"kappa": 1.0, "center": np.zeros(3)}, r"center: found the shape \(3,\), needed is that of w, \(4,\)"),
+        ({"kappa": 1.0, "center": [0.0, np.nan, 0.0, 0.0]}, "center: found entries that are not finite"),
+        ({"center": "origin"}, "center: found 'origin', needed is an array of numbers"),
+        ({"free_bias": "no"}, "free_bias: found 'no', allowed is True or False"),
+        ({"minimized_bias": 1}, "minimized_bias: found 1, allowed"),
         ({"weights": np.ones(3)}, r"weights: found ndarray of the shape \(3,\), needed is an array \(5,\) of float64"),
         ({"weights": np.ones(5, dtype=int)}, "needed is an array"),
         ({"weights": [1.0] * 5}, "weights: found list, needed is an array"),
@@ -48,6 +53,32 @@ def points(p, seed):
 def test_numbers_that_are_none_of_a_problem(given, message):
     with pytest.raises(RrmbenchError, match=message):
         Problem(np.ones((5, 4)), np.ones(5), "absolute", {"name": "l2", "strength": 0.1}, **given)
+
+
+def test_a_centre_is_a_copy_and_may_be_a_list():
+    center = np.ones(4)
+    p = Problem(np.ones((5, 4)), np.ones(5), "absolute", "none", kappa=1.0, center=center)
+    before = p.primal(np.zeros(4))
+    center[:] = 100.0
+    assert p.primal(np.zeros(4)) == before
+    assert Problem(np.ones((5, 4)), np.ones(5), "absolute", "none", kappa=1.0, center=[1] * 4).primal([0] * 4) == before
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((4, 1)), 0.0, ["a"] * 4, None])
+def test_points_of_another_shape_are_refused(wrong):
+    p = Problem(np.ones((5, 4)), np.ones(5), "squared", {"name": "l2", "strength": 0.1})
+    for evaluate in (lambda: p.primal(wrong), lambda: p.gap(wrong, np.zeros(5)), lambda: p.gap(np.zeros(4), wrong)):
+        with pytest.raises(RrmbenchError, match=r"^[wb]: found .*needed is"):
+            evaluate()
+
+
+def test_a_class_is_no_component_and_zeros_are_no_column_of_a_bias():
+    X = np.ones((5, 4))
+    with pytest.raises(RrmbenchError, match=r"loss: found <class .*Squared"):
+        Problem(X, np.ones(5), Squared, "none")
+    X[:, -1] = 0.0
+    with pytest.raises(RrmbenchError, match="X: found a last column of zeros, with a free bias"):
+        Problem(X, np.ones(5), "squared", {"name": "l2", "strength": 0.1}, free_bias=True)
 
 
 def test_columns_of_more_entries_than_32_bits_count():

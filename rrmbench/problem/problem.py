@@ -95,6 +95,9 @@ class Problem:
             value = getattr(self, name)
             if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
                 raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
+        for name in "free_bias", "minimized_bias":
+            if not isinstance(value := getattr(self, name), bool | np.bool_):
+                raise RrmbenchError(f"{name}: found {shown(value)}, allowed is True or False")
         if not (isinstance(self.offset, NUMBER) and math.isfinite(self.offset)):
             raise RrmbenchError(f"offset: found {shown(self.offset)}, needed is a finite number")
 
@@ -102,7 +105,8 @@ class Problem:
         """Make components of names, numbers of labels, an operator of a matrix; return the operator if it is new."""
         for kind in "loss", "regularizer":
             given = getattr(self, kind)
-            if not (isinstance(given, str | dict) or hasattr(given, "value") or hasattr(given, "value_row")):
+            is_component = hasattr(given, "value") or hasattr(given, "value_row")
+            if isinstance(given, type) or not (isinstance(given, str | dict) or is_component):
                 allowed = f"a name, a mapping with a name, or a {kind}"
                 raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
             load_plugins_of(given)
@@ -127,8 +131,12 @@ class Problem:
     def _check_sizes(self) -> None:
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
-        if self.center is not None and np.shape(self.center) != self.shape:
-            raise RrmbenchError(f"center: found the shape {np.shape(self.center)}, needed is that of w, {self.shape}")
+        if self.center is not None and not _is_frozen(self.center):  # a person's own array
+            self._put("center", _frozen(_numbers("center", self.center).copy()))
+            if not np.isfinite(self.center).all():
+                raise RrmbenchError("center: found entries that are not finite numbers")
+        if self.center is not None and self.center.shape != self.shape:
+            raise RrmbenchError(f"center: found the shape {self.center.shape}, needed is that of w, {self.shape}")
         if self.weights is not None:
             _check_weights(self.weights, self.n)
 
@@ -145,6 +153,8 @@ class Problem:
         if self.free_bias and made is not None and np.ptp(last := made.columns()[:, [-1]].toarray()) > 0.0:
             found = f"a last column from {last.min():g} to {last.max():g}"
             raise RrmbenchError(f"X: found {found}, with a free bias it must be constant")
+        if self.free_bias and made is not None and not last.any():
+            raise RrmbenchError("X: found a last column of zeros, with a free bias it must be another constant")
 
     def __repr__(self) -> str:
         loss, psi = type(self.loss).__name__, type(self.regularizer).__name__
@@ -277,7 +287,7 @@ class Problem:
         if kappa == 0.0:
             return self
         if self.kappa == 0.0:
-            return replace(self, kappa=kappa, center=None if center is None else center.copy())
+            return replace(self, kappa=kappa, center=None if center is None else _frozen(center.copy()))
         here = np.zeros(self.shape) if self.center is None else self.center
         there = np.zeros(self.shape) if center is None else center
         total = self.kappa + kappa
@@ -285,7 +295,7 @@ class Problem:
         return replace(
             self,
             kappa=total,
-            center=(self.kappa * here + kappa * there) / total,
+            center=_frozen((self.kappa * here + kappa * there) / total),
             offset=self.offset + constant,
         )
 
@@ -298,7 +308,9 @@ class Problem:
     # the primal
 
     def primal(self, w: np.ndarray, z: np.ndarray | None = None) -> float:
-        """P(w); pass z = X w where it is known."""
+        """P(w); pass z = X w where it is known. Raises RrmbenchError for a w of another shape."""
+        if type(w) is not np.ndarray or w.shape != self.shape:
+            w = self._checked("w", w, self.shape)
         return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
 
     def mean_loss(self, z: np.ndarray) -> float:
@@ -316,6 +328,13 @@ class Problem:
     def loss_prox(self, u: np.ndarray, t: float) -> np.ndarray:
         """argmin_b  t sum (phi^mu)*(b_i) + ||b - u||^2 / 2, for t > 0; shaped like z."""
         return self.losses.dual_point(self.mu, u / t, 1.0 / t)
+
+    @staticmethod
+    def _checked(name: str, array: object, shape: tuple[int, ...]) -> np.ndarray:
+        found = _numbers(name, array)
+        if found.shape != shape:
+            raise RrmbenchError(f"{name}: found the shape {found.shape}, needed is {shape}")
+        return found
 
     def _body(self, w: np.ndarray) -> np.ndarray:
         """The part of w (a view) that psi and l2 see."""
@@ -448,8 +467,8 @@ class Problem:
         return self.certificate(b)[0]
 
     def gap(self, w: np.ndarray, b: np.ndarray) -> float:
-        """P(w) - D(b) >= P(w) - P(w*)."""
-        return self.primal(w) - self.dual_value(b)
+        """P(w) - D(b) >= P(w) - P(w*). Raises RrmbenchError for a w or b of another shape."""
+        return self.primal(w) - self.dual_value(self._checked("b", b, self.output_shape))
 
     def consistent_gap(self, z: np.ndarray, b: np.ndarray) -> float:
         """P(w) - D(b) for w = primal_point(v(b)) and z = X w: (1/n) sum phi(z_i) + phi*(b_i) - b_i z_i.
@@ -475,6 +494,19 @@ def _check_offset(y: np.ndarray) -> None:
     if mean > FAR * spread > 0.0:
         found = f"labels of mean {mean:.3g} and standard deviation {spread:.3g}"
         raise RrmbenchError(f"y: found {found}; subtract their mean, which the bias takes anyway and rounding does not")
+
+
+def _numbers(name: str, array: object) -> np.ndarray:
+    """An array of float64 of what was given for it; RrmbenchError where that is none."""
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RrmbenchError(f"{name}: found {shown(array)}, needed is an array of numbers") from None
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
 
 
 def _is_frozen(y: object) -> bool:
