@@ -34,8 +34,8 @@ def apcg_bias(problem, start, rng):
     number is the root of the mean ||x_i||^2, so kappa is s over that mean. A stage ends where its gap is at most 0.1 of
     the square of how far beta went. Without a minimized bias it is `apcg_shrinking`.
 
-    Passes count the rows visited, over n. The copy of X is a check of half a pass, as is the bias of a start that is
-    not zero; a look at the gap of a stage is one of a pass.
+    Passes count the entries of the rows visited, with that of the bias, over all. The copy of X is a check of half a
+    pass, as is the bias of a start that is not zero; a look at the gap of a stage is one of a pass.
     """
     if not problem.minimized_bias:
         yield from apcg_shrinking(problem, start, rng)

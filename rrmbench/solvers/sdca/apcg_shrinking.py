@@ -7,7 +7,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.apcg import apcg_steps, combine, convexity_root
 from rrmbench.solvers.sdca.output import INSIDE, DualState
-from rrmbench.solvers.sdca.prox_sdca_shrinking import thirds
+from rrmbench.solvers.sdca.prox_sdca_shrinking import entries_of, thirds
 from rrmbench.solvers.sdca.steps import Exact
 
 FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
@@ -33,31 +33,33 @@ def apcg_shrinking(problem, start, rng):
     many where they were all made and gained more of D per row than the pass before them; half as many (at least
     FEWEST) where D fell early and they gained less.
 
-    Passes count the rows visited, over n. D costs no product, v being kept. Yields after at most a pass.
+    Passes count the entries of the rows visited, over all. D costs no product, v being kept. Yields after at most as
+    many visits as there are rows.
     """
     state, n = DualState(problem, Exact(problem.loss, problem.mu), start), problem.n
-    visits, epochs = 0, FIRST_EPOCHS
+    visits, read, epochs, entries = 0, 0, FIRST_EPOCHS, entries_of(problem)
+    total = entries.sum()
 
     def reported():
-        return Iterate(*state.point(state.b, state.u), passes=visits / n, checks=state.checks)
+        return Iterate(*state.point(state.b, state.u), passes=read / total, checks=state.checks)
 
     yield reported()
-    for seen in thirds(state, rng):
-        visits += seen
+    for seen, more in thirds(state, rng, entries):
+        visits, read = visits + seen, read + more
         yield reported()
         if visits >= FIRST_PASSES * n or n <= WARM_UP_ROWS:
             break
     while True:
         before, first, order = state.b.copy(), dual_of(state), rng.epoch(n)
         state.run(order)
-        visits += n
+        read += total
         yield reported()
         moving = np.flatnonzero(state.b != before).astype(order.dtype)
         if moving.size == 0:
             continue
         middle, visited, rose = dual_of(state), 0, True
         for seen, gained in ascent(state, rng, moving, epochs):
-            visits, visited, rose = visits + seen, visited + seen, gained
+            read, visited, rose = read + seen // moving.size * entries[moving].sum(), visited + seen, gained
             yield reported()
         better = (dual_of(state) - middle) * n > (middle - first) * visited
         if rose and better:

@@ -23,22 +23,29 @@ def prox_sdca_shrinking(problem, start, rng):
     the next round. No row rests for longer than LONGEST_REST rounds, so the method is Prox-SDCA in another order: all
     rows are visited again and again, and the certificate is over all rows. Where every b_i moves, it is `prox_sdca`.
 
-    A round visits the rows that are due in random order. Passes count the rows visited, over n. Yields after at least a
-    third of a pass.
+    A round visits the rows that are due in random order. Passes count the entries of the rows visited, over all. Yields
+    after a third of the rows or more.
     """
-    state, visits = DualState(problem, Exact(problem.loss, problem.mu), start), 0
+    state, read = DualState(problem, Exact(problem.loss, problem.mu), start), 0
+    entries = entries_of(problem)
     yield Iterate(*state.point(state.b, state.u), checks=state.checks)
-    for seen in thirds(state, rng):
-        visits += seen
-        yield Iterate(*state.point(state.b, state.u), passes=visits / problem.n, checks=state.checks)
+    for _, more in thirds(state, rng, entries):
+        read += more
+        yield Iterate(*state.point(state.b, state.u), passes=read / entries.sum(), checks=state.checks)
 
 
-def thirds(state, rng):
-    """Yield the number of rows visited, a third of all or more, again and again; `state` is a `DualState`."""
-    calendar, now = Calendar.of(state.b, LONGEST_REST), 0
+def entries_of(problem):
+    """The entries of X that a visit of each row counts (n,); without any, visits count."""
+    entries = np.diff(problem.X.rows.indptr)
+    return entries if entries.any() else np.ones_like(entries)
+
+
+def thirds(state, rng, entries):
+    """Yield (rows visited, their entries), a third of all rows or more, again and again; `state` is a `DualState`."""
+    calendar, now = Calendar.of(state.b, LONGEST_REST, entries), 0
     while True:
-        seen, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-state.problem.n // 3))
-        yield seen
+        seen, read, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-state.problem.n // 3))
+        yield seen, read
 
 
 class Calendar(NamedTuple):
@@ -48,6 +55,7 @@ class Calendar(NamedTuple):
     following : (n,) the row that is due in the same round after this one, or -1
     rest : (n,) the rounds that this row last had to wait
     order, before : (n,) and (n, outputs), the rows of the present round and their b before it
+    entries : (n,), as of `entries_of`
     """
 
     first: np.ndarray
@@ -55,24 +63,28 @@ class Calendar(NamedTuple):
     rest: np.ndarray
     order: np.ndarray
     before: np.ndarray
+    entries: np.ndarray
 
     @classmethod
-    def of(cls, b, longest):
+    def of(cls, b, longest, entries):
         """All rows of b are due in round 0; none will rest for more than `longest` rounds."""
         n = b.shape[0]
         first, following = np.full(longest + 1, -1), np.arange(1, n + 1)
         first[0], following[-1] = 0, -1
-        return cls(first, following, np.ones(n, dtype=np.int64), np.empty(n, np.int32), np.empty((n, b.size // n)))
+        return cls(
+            first, following, np.ones(n, dtype=np.int64), np.empty(n, np.int32), np.empty((n, b.size // n)), entries
+        )
 
 
 @kernel
 def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
-    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, number of the next round).
+    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, their entries, number of the next round).
 
     rows, y, option, regularizer, s, b, u : as of `rrmbench.solvers.sdca.steps.sdca_steps`; b and u are changed
     state : (1,) uint64, of the random numbers
     """
     flat, before, visits = b.reshape(b.shape[0], -1), calendar.before, 0
+    read = 0
     while visits < least:
         order = calendar.order[: take(calendar, now)]
         shuffle(state, order)
@@ -85,9 +97,10 @@ def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
             for c in range(flat.shape[1]):
                 moved = moved or flat[order[k], c] != before[k, c]
             postpone(calendar, order[k], moved, now)
+            read += calendar.entries[order[k]]
         now += 1
         visits += order.shape[0]
-    return visits, now
+    return visits, read, now
 
 
 @kernel
