@@ -78,7 +78,7 @@ class Calendar(NamedTuple):
 
 @kernel
 def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
-    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, their entries, number of the next round).
+    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, their entries, the next round).
 
     rows, y, option, regularizer, s, b, u : as of `rrmbench.solvers.sdca.steps.sdca_steps`; b and u are changed
     state : (1,) uint64, of the random numbers
