@@ -39,11 +39,12 @@ def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
 def test_shrinking_comes_back_to_all_rows():
     p = oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
     dual, longest_rest = DualState(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST_REST
-    calendar = prox_sdca_shrinking.Calendar.of(dual.b, longest_rest, prox_sdca_shrinking.entries_of(p))
+    calendar = prox_sdca_shrinking.Calendar.of(dual.b, longest_rest)
     state, last = Rng(0).state, np.zeros(200, dtype=int)
     now = visits = longest = 0
     while now < 4 * longest_rest:
-        seen, _, after = prox_sdca_shrinking.rounds(*dual.fixed, dual.b, dual.u, calendar, state, now, 1)
+        given = (calendar, prox_sdca_shrinking.entries_of(p), state, now, 1)
+        seen, _, after = prox_sdca_shrinking.rounds(*dual.fixed, dual.b, dual.u, *given)
         order = calendar.order[:seen]  # of the last round, the only one with rows
         assert len(set(order.tolist())) == seen
         now, visits = after, visits + seen

@@ -42,9 +42,10 @@ def entries_of(problem):
 
 def thirds(state, rng, entries):
     """Yield (rows visited, their entries), a third of all rows or more, again and again; `state` is a `DualState`."""
-    calendar, now = Calendar.of(state.b, LONGEST_REST, entries), 0
+    calendar, now = Calendar.of(state.b, LONGEST_REST), 0
     while True:
-        seen, read, now = rounds(*state.fixed, state.b, state.u, calendar, rng.state, now, -(-state.problem.n // 3))
+        least = -(-state.problem.n // 3)
+        seen, read, now = rounds(*state.fixed, state.b, state.u, calendar, entries, rng.state, now, least)
         yield seen, read
 
 
@@ -55,7 +56,6 @@ class Calendar(NamedTuple):
     following : (n,) the row that is due in the same round after this one, or -1
     rest : (n,) the rounds that this row last had to wait
     order, before : (n,) and (n, outputs), the rows of the present round and their b before it
-    entries : (n,), as of `entries_of`
     """
 
     first: np.ndarray
@@ -63,28 +63,26 @@ class Calendar(NamedTuple):
     rest: np.ndarray
     order: np.ndarray
     before: np.ndarray
-    entries: np.ndarray
 
     @classmethod
-    def of(cls, b, longest, entries):
+    def of(cls, b, longest):
         """All rows of b are due in round 0; none will rest for more than `longest` rounds."""
         n = b.shape[0]
         first, following = np.full(longest + 1, -1), np.arange(1, n + 1)
         first[0], following[-1] = 0, -1
-        return cls(
-            first, following, np.ones(n, dtype=np.int64), np.empty(n, np.int32), np.empty((n, b.size // n)), entries
-        )
+        return cls(first, following, np.ones(n, dtype=np.int64), np.empty(n, np.int32), np.empty((n, b.size // n)))
 
 
 @kernel
-def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
-    """Rounds from number `now` on, until `least` rows are visited; return (rows visited, their entries, the next round).
+def rounds(rows, y, option, regularizer, s, b, u, calendar, entries, state, now, least):
+    """Rounds from number `now` until `least` rows are visited; return (rows visited, their entries, the next round).
 
     rows, y, option, regularizer, s, b, u : as of `rrmbench.solvers.sdca.steps.sdca_steps`; b and u are changed
+    entries : (n,), as of `entries_of`
     state : (1,) uint64, of the random numbers
     """
-    flat, before, visits = b.reshape(b.shape[0], -1), calendar.before, 0
-    read = 0
+    flat, before = b.reshape(b.shape[0], -1), calendar.before
+    visits = read = 0
     while visits < least:
         order = calendar.order[: take(calendar, now)]
         shuffle(state, order)
@@ -97,7 +95,7 @@ def rounds(rows, y, option, regularizer, s, b, u, calendar, state, now, least):
             for c in range(flat.shape[1]):
                 moved = moved or flat[order[k], c] != before[k, c]
             postpone(calendar, order[k], moved, now)
-            read += calendar.entries[order[k]]
+            read += entries[order[k]]
         now += 1
         visits += order.shape[0]
     return visits, read, now
