@@ -142,6 +142,15 @@ def test_passes_of_evaluation_are_told(lab):
     assert "better bounds" not in lab.cli("show", lab.out / "none").out
 
 
+def test_what_went_wrong_in_the_search_for_bounds_is_told(lab):
+    faults = ({}, {"evaluation_fault": "ValueError: \x1b no"})
+    found = [stored.result(stored.spec(seed=seed), **fault) for seed, fault in enumerate(faults)]
+    stored.experiment(lab.out / "toy", found)
+    text = lab.cli("show", lab.out / "toy").out
+    assert "the search for better bounds failed in 1 of 2 runs: ValueError: " in text
+    assert "\x1b" not in text
+
+
 def test_experiments_without_a_match_are_left_out(lab, folder):
     stored.experiment(lab.out / "f", results("other"))
     assert "e: 20 of 21 runs" in show(lab) and "f: 18 runs" in show(lab)
