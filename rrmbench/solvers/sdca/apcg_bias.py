@@ -53,7 +53,7 @@ def apcg_bias(problem, start, rng):
         at = None if start.b is None else Iterate(np.append(w, center[-1]), start.b)
     looks = 0.5 + problem.X.passes
     while True:
-        stage, due = Problem(X, problem.y, problem.loss, mu=problem.mu, kappa=s, center=center), SHORTEST
+        stage, due = Problem(X, problem.y, problem.loss, mu=problem.mu).regularized(s, center), SHORTEST
         for x in apcg_shrinking(stage, at, rng):
             yield Iterate(x.w[:-1], x.b, spent + x.passes, looks + x.checks)
             if x.passes < due:
