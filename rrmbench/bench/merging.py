@@ -16,7 +16,6 @@ from rrmbench.files import reading, replacing
 
 TIMING = ("seconds", "cpu_seconds", *SPREAD)  # what may differ between two records of one run
 ENDED_BY_ITSELF = ("done", "diverged")
-UNKNOWN = False, False, ""  # what a run without a record is worth
 
 
 @dataclass
@@ -162,14 +161,14 @@ def _united(parts: list[_Read], merged: Merged) -> dict:
     entries = {entry["spec_id"]: entry for entry in first.manifest["runs"]}
     skipped = list(united.get("skipped") or [])
     environments = dict(united.get("environments") or {})
-    worth: dict[str, tuple[bool, bool, str]] = {}
+    created: dict[str, str] = {}
     for run, result in (pair for part in parts for pair in part.results.items()):
-        worth[run] = max(_worth(result), worth.get(run, UNKNOWN))
+        created[run] = max(result.created, created.get(run, ""))
     for part in others:
         _compare(first, part, merged)
         for entry in part.manifest["runs"]:
             known = entries.setdefault(entry["spec_id"], entry)
-            if worth.get(entry["run"], UNKNOWN) > worth.get(known["run"], UNKNOWN):  # of two codes, say
+            if created.get(entry["run"], "") > created.get(known["run"], ""):  # of two codes the newer one's run
                 entries[entry["spec_id"]] = entry
         skipped += [one for one in part.manifest.get("skipped") or [] if one not in skipped]
         environments = (part.manifest.get("environments") or {}) | environments

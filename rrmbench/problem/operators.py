@@ -56,7 +56,7 @@ def check_indices(X, where):
         if X.format in ("csr", "csc", "bsr"):
             X.check_format(full_check=True)
         elif X.format == "coo":
-            for size, indices in zip(X.shape, X.coords, strict=True):
+            for size, indices in zip(X.shape, (X.row, X.col), strict=True):
                 if indices.shape != X.data.shape or (indices.size and not 0 <= indices.min() <= indices.max() < size):
                     raise ValueError(f"an index array is not one of {X.nnz} numbers from 0 to {size - 1}")
     except (ValueError, TypeError, IndexError) as error:

@@ -36,9 +36,16 @@ def _is_foreign(component: object) -> bool:
     return not type(component).__module__.startswith("rrmbench.") or (inside is not None and _is_foreign(inside))
 
 
+def _outputs(problem: Problem, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """Random outputs; of a loss with an operator those of a random model, since it is a function of these alone."""
+    if hasattr(problem.loss, "operator"):
+        return problem.X.forward(scale * rng.normal(size=problem.shape))
+    return scale * rng.normal(size=problem.output_shape)
+
+
 def _is_broken_loss(problem: Problem, rng: np.random.Generator) -> bool:
     for scale in SCALES:
-        z, other = (scale * rng.normal(size=problem.output_shape) for _ in range(2))
+        z, other = (_outputs(problem, scale, rng) for _ in range(2))
         b = problem.loss_dual(z)
         conjugate = problem.mean_conjugate(b)
         if any(_is_below(problem.mean_loss(at), conjugate, float(np.vdot(b, at)) / problem.n) for at in (z, other)):
@@ -54,8 +61,8 @@ def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
         return not problem.free_bias and _is_broken_sum(problem, rng)
     for scale in SCALES:
         v = scale * rng.normal(size=shape)
-        v = min(1.0, psi.dual_scaling(v)) * v
-        conjugate = psi.conjugate(v)
+        t = psi.dual_scaling(v)
+        v, conjugate = (t * v, 0.0) if t < 1.0 else (v, psi.conjugate(v))  # as bounds are computed
         for w in (rng.normal(size=shape), v, np.where(np.abs(v) == np.abs(v).max(), v, 0.0)):
             if any(_is_below(psi.value(c * w), conjugate, c * float(np.vdot(v, w))) for c in SCALES):
                 return True

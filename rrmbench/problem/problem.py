@@ -287,7 +287,9 @@ class Problem:
         if kappa == 0.0:
             return self
         if self.kappa == 0.0:
-            return replace(self, kappa=kappa, center=None if center is None else _frozen(center.copy()))
+            return replace(
+                self, kappa=kappa, center=None if center is None else _frozen(_numbers("center", center).copy())
+            )
         here = np.zeros(self.shape) if self.center is None else self.center
         there = np.zeros(self.shape) if center is None else center
         total = self.kappa + kappa
