@@ -2,9 +2,13 @@
 
 import os
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from rrmbench.errors import printable
+
+_end = os._exit
+_refusing = ContextVar("refusing", default=None)  # the id of the process in which os._exit is refused
 
 
 def place_of(error, files):
@@ -32,15 +36,15 @@ def text_of(error):
 @contextmanager
 def without_sudden_end():
     """Let `os._exit` in the block raise SystemExit: it would end the command without a word, with any exit code."""
-    end, own = os._exit, os.getpid()
-
-    def refused(code):
-        if os.getpid() != own:  # a process of the user's code
-            end(code)
-        raise SystemExit(f"os._exit({code})")
-
-    os._exit = refused
+    os._exit = _exit  # which stays, and is the true one outside of such blocks, so that threads can have theirs
+    before = _refusing.set(os.getpid())
     try:
         yield
     finally:
-        os._exit = end
+        _refusing.reset(before)
+
+
+def _exit(status):
+    if _refusing.get() != os.getpid():  # or in a process that the user's code has forked
+        _end(status)
+    raise SystemExit(f"os._exit({status})")

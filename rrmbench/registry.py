@@ -210,9 +210,19 @@ def _is_installed(library):
 def built(kind, mapping):
     """What the component of a mapping makes of its checked parameters, files read."""
     component, values = from_mapping(kind, mapping)
-    made = component.build(**{key: component.parameters[key].read(value) for key, value in values.items()})
+    made = _call(component, **{key: component.parameters[key].read(value) for key, value in values.items()})
     renamed(kind, made[0] if type(made) is tuple else made)  # a tuple has the mu or the l2 beside the component
     return made
+
+
+def _call(component, *given, **values):
+    """What the function of a component returns; raises RrmbenchError where it would end the process."""
+    try:
+        with crashes.without_sudden_end():
+            return component.build(*given, **values)
+    except SystemExit as error:
+        where = f"{component.kind} {component.name}"
+        raise RrmbenchError(f"{where}: its function would end the process: {crashes.text_of(error)}") from error
 
 
 def lacking(needs, has):
@@ -497,7 +507,7 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         raise RrmbenchError(
             f"{where} {component.name}: it adds a square, which {solver.name} with an entropy cannot have"
         )
-    reduced = component.build(solver, **parameters)
+    reduced = _call(component, solver, **parameters)
     if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
         reduced = solver.inside(component.name, reduced)
     # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step

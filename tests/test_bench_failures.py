@@ -149,9 +149,10 @@ def test_of_global_generators_a_seed_gives_the_same_numbers_again_and_another_on
     assert len(set(found[0].values())) == 3
 
 
-def test_runs_need_no_standard_output(lab):
+@pytest.mark.parametrize("closed", [">&-", pytest.param("<&- >&- 2>&-", marks=pytest.mark.exhaustive)])
+def test_runs_need_no_standard_streams(lab, closed):
     command = (sys.executable, "-m", "rrmbench", "run", lab.config(solver="agd"), "-o", lab.out)
-    ended = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *map(str, command)], timeout=100)
+    ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *map(str, command)], timeout=100)
     assert [result.status for result in lab.results()] == ["done"]
     assert ended.returncode == 0
 

@@ -1,14 +1,16 @@
 """`rrmbench new` and `rrmbench test`, the place of a crash, and `rrmbench show --traceback`."""
 
+import os
 import subprocess
 import sys
+import threading
 
 import pytest
 import stored
 import yaml
 from lab import make_lab  # noqa: F401
 
-from rrmbench import fingerprint, registry, toolbox
+from rrmbench import crashes, fingerprint, registry, toolbox
 from rrmbench.extending import verdicts, writing
 from rrmbench.kinds import COMPONENTS
 
@@ -160,6 +162,24 @@ def test_a_component_that_does_not_end_is_told_where_and_left_alone(lab, monkeyp
     assert ran.out.count("no end after") == 1
 
 
+ENDINGS = [
+    ("loss", "(*, c=1.0)", "loss"),
+    ("regularizer", "(*, c=1.0)", "regularizer"),
+    ("reduction", "(solve, *, c=1.0)", "reduction"),
+]
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os._exit(status=0)", "sys.exit(0)"])
+@pytest.mark.parametrize(("kind", "signature", "key"), ENDINGS, ids=[kind for kind, *_ in ENDINGS])
+def test_a_component_that_would_end_the_command_is_one_message(lab, kind, signature, key, end):
+    text = f"import os, sys\nimport rrmbench\n\n\n@rrmbench.{kind}\ndef ending{signature}:\n"
+    (lab.folder / "ending.py").write_text(f'{text}    """Ends."""\n    {end}\n')
+    ran = lab.cli("run", lab.config(**{key: {"path": "ending.py", "name": "ending"}}), "-o", lab.out)
+    assert ran.code == 2
+    assert f"{kind} ending: its function would end the process: SystemExit" in ran.err
+    assert "Traceback" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -300,3 +320,23 @@ def test_the_names_of_the_toolbox_are_there_and_documented():
     assert not missing
     public = {name for name in vars(toolbox) if not name.startswith("_")}
     assert public == set(toolbox.__all__)
+
+
+def test_blocks_without_sudden_end_may_overlap_in_threads():
+    inside, over, refused = threading.Barrier(2), threading.Event(), []
+
+    def first():
+        with crashes.without_sudden_end():
+            inside.wait(10)
+            over.wait(10)
+            with pytest.raises(SystemExit, match="3"):
+                os._exit(3)
+            refused.append(1)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    with crashes.without_sudden_end():
+        inside.wait(10)
+    over.set()
+    thread.join(10)
+    assert refused == [1]

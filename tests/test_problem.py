@@ -64,6 +64,27 @@ def test_a_centre_is_a_copy_and_may_be_a_list():
     assert Problem(np.ones((5, 4)), np.ones(5), "absolute", "none", kappa=1.0, center=[1] * 4).primal([0] * 4) == before
 
 
+def test_a_read_only_view_of_a_centre_is_copied_and_checked():
+    center = np.ones(4)
+    view = center.view()
+    view.flags.writeable = False
+    p = Problem(np.ones((5, 4)), np.ones(5), "absolute", "none", kappa=1.0, center=view)
+    center[0] = np.nan
+    assert p.primal(np.zeros(4)) == 3.0
+    with pytest.raises(RrmbenchError, match="center: found entries that are not finite numbers"):
+        Problem(np.ones((5, 4)), np.ones(5), "absolute", "none", kappa=1.0, center=view)
+
+
+def test_outputs_and_dual_variables_of_other_shapes_are_refused():
+    p = Problem(np.ones((5, 4)), np.ones(5), "absolute", {"name": "l2", "strength": 0.1})
+    for ask in (p.dual_value, p.certificate, lambda b: p.gap(np.zeros(4), b)):
+        with pytest.raises(RrmbenchError, match=r"b: found the shape \(5, 1\), needed is \(5,\)"):
+            ask(np.zeros((5, 1)))
+    with pytest.raises(RrmbenchError, match=r"z: found the shape \(4,\), needed is \(5,\)"):
+        p.primal(np.zeros(4), np.zeros(4))
+    assert p.dual_value([0.5] * 5) == p.dual_value(np.full(5, 0.5))
+
+
 @pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros((4, 1)), 0.0, ["a"] * 4, None])
 def test_points_of_another_shape_are_refused(wrong):
     p = Problem(np.ones((5, 4)), np.ones(5), "squared", {"name": "l2", "strength": 0.1})

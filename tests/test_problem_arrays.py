@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import coo_array, csc_array, csr_matrix
+from scipy.sparse import coo_array, csc_array, csr_matrix, lil_array
 
 from rrmbench import Problem, solve
 from rrmbench.data.arrays import matrix
@@ -111,6 +111,21 @@ def test_sparse_matrices_that_contradict_themselves_are_refused(how, kind):
         Problem(broken(how, kind), np.ones(30), "squared", "none")
     with pytest.raises(RrmbenchError, match=r"^here: found a sparse matrix that contradicts itself: "):
         matrix(broken(how, kind), "here")
+
+
+def test_a_matrix_of_lists_with_a_column_beyond_its_shape_is_refused():
+    X = lil_array(np.eye(30, 8))
+    X.rows[3][0] = 10**6
+    with pytest.raises(RrmbenchError, match=r"^X: found a sparse matrix that contradicts itself: "):
+        Problem(X, np.ones(30), "squared", "none")
+
+
+def test_a_callers_matrix_has_the_same_arrays_after_its_check():
+    X = csr_matrix(np.eye(6, 4))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    before = X.data, X.indices, X.indptr
+    Problem(X, np.ones(6), "squared", "none")
+    assert all(now is was for now, was in zip((X.data, X.indices, X.indptr), before, strict=True))
 
 
 @pytest.mark.parametrize("X", [np.ones(5), np.ones((5, 0)), np.ones((0, 5)), np.array([["a"]]), np.ones((2, 2, 2))])

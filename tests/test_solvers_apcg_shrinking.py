@@ -53,8 +53,8 @@ def test_an_ascent_moves_its_rows_alone_and_counts_them():
     p = Problem(X, y, "hinge", {"name": "l2", "strength": 1e-2})
     state = DualState(p, Exact(p.loss, p.mu), None)
     moving, first = np.arange(0, 90, 9, dtype=np.int32), dual_of(state)
-    seen = list(ascent(state, Rng(0), moving, 12))
-    assert [rows for rows, _ in seen] == [90, 30]  # nine epochs of ten rows are a pass
+    seen = list(ascent(state, Rng(0), moving, 12, 9))
+    assert [epochs for epochs, _ in seen] == [9, 3]
     assert all(rose for _, rose in seen)
     assert set(np.flatnonzero(state.b)) <= set(moving.tolist())
     assert dual_of(state) > first
@@ -68,10 +68,10 @@ def test_an_ascent_that_does_not_rise_leaves_the_state():
     state = DualState(p, Exact(p.loss, p.mu), rrmbench.Iterate(best.w, best.b))
     for _ in range(100):
         b, u = state.b.copy(), state.u.copy()
-        seen = list(ascent(state, Rng(0), np.arange(30, dtype=np.int32), 5))
-        if seen == [(30, False)]:
+        seen = list(ascent(state, Rng(0), np.arange(30, dtype=np.int32), 5, 1))
+        if seen == [(1, False)]:
             break
-    assert seen == [(30, False)]
+    assert seen == [(1, False)]
     np.testing.assert_array_equal(state.b, b)
     np.testing.assert_array_equal(state.u, u)
 

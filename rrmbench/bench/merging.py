@@ -131,9 +131,9 @@ def _copy_results(target: Experiment, parts: list[_Read], merged: Merged) -> Non
         merged.copied += 1
 
 
-def _worth(result: Result) -> tuple[bool, bool, str]:
-    """What decides between two records: a run that was cut short says less, and one that was not timed."""
-    return result.status in ENDED_BY_ITSELF, bool(result.info.get("timing")), result.created
+def _worth(result: Result) -> tuple[bool, int, str]:
+    """What decides between two records: a run that was cut short says less, and one that was timed fewer times."""
+    return result.status in ENDED_BY_ITSELF, (result.info.get("timing") or {}).get("repeats", 0), result.created
 
 
 def _numbers(result: Result) -> tuple:

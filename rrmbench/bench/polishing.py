@@ -48,7 +48,7 @@ UNCOUNTED = 60.0  # passes at the last point of a solver that counts none
 WIDE = 1e-8  # gap over P, from which more may go at the last point of a run on little data:
 LITTLE, READS = 500.0, 4e8  # so many passes in all, as far as they read so many numbers: half a second
 FURTHER = 2.0  # times the passes of the run, which all may come to at its last point, on any data,
-FAR = 5.0  # where the gap is more than so many times what the best model known leaves of P(w) - P*
+FAR = 5.0  # where the gap is more than so many times P(w) - P(m), m the best model known
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 10.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
@@ -271,7 +271,7 @@ class Polisher:
         self._look = work, primal - self._certifier.dual
 
     def _is_far(self, aim: Aim) -> bool:
-        """Whether the gap is more than `FAR` times what is known of P(w) - P*, and not small."""
+        """Whether the gap is more than `FAR` times P(w) - P(m), m the best model of a method, and not small."""
         return aim.primal - self._certifier.dual > max(WORTH * abs(aim.primal), FAR * (aim.primal - self._least))
 
     def _is_stuck(self, work: float, gap: float) -> bool:

@@ -27,6 +27,7 @@ def run_app():
     """Run the command line; an RrmbenchError is one message and exit code 2, as is what the system refuses."""
     from rrmbench.errors import RrmbenchError, printable
 
+    _open_streams()
     try:
         try:
             app()
@@ -43,6 +44,15 @@ def run_app():
         _forget_output()
         print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+def _open_streams():
+    """Let input, output or errors that are closed go nowhere, so that no file and no pipe gets their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the least number that is free
 
 
 def _forget_output():

@@ -1,5 +1,6 @@
 """`rrmbench verify`: a line per result."""
 
+import math
 from pathlib import Path
 
 from rrmbench.commands import PLAIN
@@ -36,4 +37,6 @@ def _line(verdict):
     if verdict.state in ("unverified", "none"):
         return f"{verdict.state:5} {verdict.label}"
     state = " ".join(part for part in (verdict.state, verdict.why) if part)
+    if math.isnan(verdict.primal) and math.isnan(verdict.dual):  # nothing was recomputed
+        return f"{state:5} {verdict.label}"
     return f"{state:5} {verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"

@@ -10,6 +10,7 @@ squared distance of the samples' maps to their mean, where it is known. One that
 its samples one by one.
 """
 
+from copy import copy
 from functools import cached_property
 from numbers import Real
 from typing import NamedTuple
@@ -54,7 +55,7 @@ def check_indices(X, where):
     """
     try:
         if X.format in ("csr", "csc", "bsr"):
-            X.check_format(full_check=True)
+            copy(X).check_format(full_check=True)  # which gives its object other arrays
         elif X.format == "coo":
             for size, indices in zip(X.shape, (X.row, X.col), strict=True):
                 if indices.shape != X.data.shape or (indices.size and not 0 <= indices.min() <= indices.max() < size):
@@ -99,9 +100,12 @@ class CSR:
             raise RrmbenchError(f"X: found {found}, needed is a matrix (n, d) of numbers")
         if X.shape[1] >= 2**31:
             raise RrmbenchError(f"X: found {X.shape[1]} columns, allowed are at most {2**31 - 1}")
-        if issparse(X):
+        given = X
+        if issparse(given):
+            check_indices(given, "X")
+        X = csr_array(given, dtype=np.float64, copy=True)
+        if issparse(given):  # in rows, which formats as lil are not checked in
             check_indices(X, "X")
-        X = csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         if not np.isfinite(X.data).all():
             rows, columns = X.nonzero()

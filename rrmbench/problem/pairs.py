@@ -5,6 +5,7 @@ lies below them. Fenchel's inequality f(z) + f*(b) >= b.z tells at the first pai
 """
 
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,15 +20,17 @@ FAULT = "is no conjugate pair: value + conjugate is below the product at random 
 def broken_pair(problem: Problem, loss: str, regularizer: str) -> str | None:
     """Say which component from outside of this package, by these names, fails Fenchel's inequality; None if none does.
 
-    The points are random, the same in every call. Of a problem with a free bias and a square Psi is not looked at.
-    What the components raise is left to whoever runs them.
+    The points are random, the same in every call. What the components raise is left to whoever runs them.
     """
     rng = np.random.default_rng(0)
-    with np.errstate(all="ignore"), suppress(Exception):
-        if _is_foreign(problem.loss) and _is_broken_loss(problem, rng):
-            return f"the loss '{loss}' {FAULT}"
-        if _is_foreign(problem.regularizer) and _is_broken_regularizer(problem, rng):
-            return f"the regularizer '{regularizer}' {FAULT}"
+    asked = (
+        (f"the loss '{loss}'", problem.loss, _is_broken_loss),
+        (f"the regularizer '{regularizer}'", problem.regularizer, _is_broken_regularizer),
+    )
+    for name, component, is_broken in asked:
+        with np.errstate(all="ignore"), suppress(Exception):
+            if _is_foreign(component) and is_broken(problem, rng):
+                return f"{name} {FAULT}"
     return None
 
 
@@ -57,8 +60,8 @@ def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
     psi, shape = problem.regularization, problem.shape
     if problem.free_bias:
         shape = (shape[0] - 1, *shape[1:])
-    if problem.l2 + problem.kappa > 0.0:
-        return not problem.free_bias and _is_broken_sum(problem, rng)
+    if problem.l2 + problem.kappa > 0.0:  # a bias is left out of psi, not of the square of a problem without one
+        return _is_broken_sum(replace(problem, free_bias=False), rng)
     for scale in SCALES:
         v = scale * rng.normal(size=shape)
         t = psi.dual_scaling(v)

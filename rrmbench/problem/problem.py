@@ -75,7 +75,7 @@ class Problem:
     def __post_init__(self) -> None:
         self._check_numbers()
         made = self._build()
-        self._check_sizes()
+        self._check_sizes(made)
         self._check_biases(made)
         over = Shifted(self.loss, self.X, self.y) if self.minimized_bias else None
         self._put("losses", over or over_samples(self.loss, self.X, self.y, self.weights))
@@ -128,10 +128,10 @@ class Problem:
             self._put("X", self.loss.operator(self.X, self.y))
         return made
 
-    def _check_sizes(self) -> None:
+    def _check_sizes(self, made: CSR | None) -> None:
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
-        if self.center is not None and not _is_frozen(self.center):  # a person's own array
+        if self.center is not None and (made is not None or not _is_frozen(self.center)):  # a person's own array
             self._put("center", _frozen(_numbers("center", self.center).copy()))
             if not np.isfinite(self.center).all():
                 raise RrmbenchError("center: found entries that are not finite numbers")
@@ -310,9 +310,11 @@ class Problem:
     # the primal
 
     def primal(self, w: np.ndarray, z: np.ndarray | None = None) -> float:
-        """P(w); pass z = X w where it is known. Raises RrmbenchError for a w of another shape."""
+        """P(w); pass z = X w where it is known. Raises RrmbenchError for a w or z of another shape."""
         if type(w) is not np.ndarray or w.shape != self.shape:
             w = self._checked("w", w, self.shape)
+        if z is not None and (type(z) is not np.ndarray or z.shape != self.output_shape):
+            z = self._checked("z", z, self.output_shape)
         return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
 
     def mean_loss(self, z: np.ndarray) -> float:
@@ -447,7 +449,11 @@ class Problem:
 
         D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
         elsewhere. With a free or a minimized bias, b is scaled down until its columns sum to 0.
+
+        Raises RrmbenchError for a b of another shape.
         """
+        if type(b) is not np.ndarray or b.shape != self.output_shape:
+            b = self._checked("b", b, self.output_shape)
         if self.minimized_bias or (self.free_bias and self.kappa == 0.0):
             b = self.losses.balanced(b)
         return self.dual_at(self.v(b), b)
@@ -470,7 +476,7 @@ class Problem:
 
     def gap(self, w: np.ndarray, b: np.ndarray) -> float:
         """P(w) - D(b) >= P(w) - P(w*). Raises RrmbenchError for a w or b of another shape."""
-        return self.primal(w) - self.dual_value(self._checked("b", b, self.output_shape))
+        return self.primal(w) - self.dual_value(b)
 
     def consistent_gap(self, z: np.ndarray, b: np.ndarray) -> float:
         """P(w) - D(b) for w = primal_point(v(b)) and z = X w: (1/n) sum phi(z_i) + phi*(b_i) - b_i z_i.

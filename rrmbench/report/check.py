@@ -71,9 +71,9 @@ def check(path, baseline, seconds=None):
 
     A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than
     the baseline did (where passes are counted), does not reach a gap that the baseline reached, or ended
-    worse. A run of the baseline
-    without a result is missing, which fails too. Faster and new runs are reported and never fail. Raises
-    RrmbenchError for a missing or damaged baseline, or one without the seconds that are asked for.
+    worse. A run of the baseline without a result is missing, which fails too. Faster and new runs are
+    reported and never fail. Raises RrmbenchError for a missing or damaged baseline, or one without the
+    seconds that are asked for.
     """
     known = _read(Path(baseline))
     if seconds is not None and not any("seconds" in record for runs in known.values() for record in runs.values()):

@@ -23,6 +23,7 @@ from rrmbench.report.recompute import TOLERANCE
 from rrmbench.report.results import StoredRun, runs_of
 
 METRIC_TOLERANCE = 1e-9
+PAIRS = "loss", "regularizer"  # components with a conjugate
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,9 @@ def _recomputed(result, trust, prepare, digest):
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
             wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
             return math.nan, math.nan, 0.0, wrong, ""
-    if broken := broken_pair(problem_of(spec, prepared), spec["loss"]["name"], spec["regularizer"]["name"]):
-        wrong.append(broken)
+    if any(spec[kind].get("path") for kind in PAIRS):
+        broken = broken_pair(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
+        wrong += [broken] if broken else []
     return _compared(prepared, result, wrong, code[:8] == result.code[:8])
 
 

@@ -33,8 +33,8 @@ def apcg_shrinking(problem, start, rng):
     many where they were all made and gained more of D per row than the pass before them; half as many (at least
     FEWEST) where D fell early and they gained less.
 
-    Passes count the entries of the rows visited, over all. D costs no product, v being kept. Yields after at most as
-    many visits as there are rows.
+    Passes count the entries of the rows visited, over all. D costs no product, v being kept. Yields after a pass at
+    most, or a round that `prox_sdca_shrinking` yields after.
     """
     state, n = DualState(problem, Exact(problem.loss, problem.mu), start), problem.n
     visits, read, epochs, entries = 0, 0, FIRST_EPOCHS, entries_of(problem)
@@ -58,8 +58,9 @@ def apcg_shrinking(problem, start, rng):
         if moving.size == 0:
             continue
         middle, visited, rose = dual_of(state), 0, True
-        for seen, gained in ascent(state, rng, moving, epochs):
-            read, visited, rose = read + seen // moving.size * entries[moving].sum(), visited + seen, gained
+        cost = entries[moving].sum()
+        for made, gained in ascent(state, rng, moving, epochs, max(1, min(n // moving.size, total // max(cost, 1)))):
+            read, visited, rose = read + made * cost, visited + made * moving.size, gained
             yield reported()
         better = (dual_of(state) - middle) * n > (middle - first) * visited
         if rose and better:
@@ -74,8 +75,8 @@ def dual_of(state):
     return problem.dual_at(problem.strong_convexity * (state.u - problem.shift()), state.b)[0]
 
 
-def ascent(state, rng, moving, epochs):
-    """APCG on the rows `moving` (m,); yield (rows visited, whether D rose) after epochs of up to a pass, one at least.
+def ascent(state, rng, moving, epochs, at_once):
+    """APCG on the rows `moving` (m,); yield (epochs made, whether D rose) after `at_once` epochs each time.
 
     `state` is changed where D rose; it ends where D did not, or after so many epochs of m steps.
     """
@@ -85,7 +86,7 @@ def ascent(state, rng, moving, epochs):
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, m)
     uv, pq = np.column_stack((np.zeros(n), b)), np.column_stack((np.zeros(u.size), u))
     while epochs > 0:
-        some = min(epochs, n // m)
+        some = min(epochs, at_once)
         r = apcg_steps(*fixed, rng.orders(moving, some), r, uv, pq)
         epochs -= some
         kept = b.copy(), u.copy()
@@ -98,7 +99,7 @@ def ascent(state, rng, moving, epochs):
             best = value
         else:
             b[:], u[:] = kept
-        yield some * m, rose
+        yield some, rose
         if not rose:
             return
 

@@ -24,7 +24,7 @@ def prox_sdca_shrinking(problem, start, rng):
     rows are visited again and again, and the certificate is over all rows. Where every b_i moves, it is `prox_sdca`.
 
     A round visits the rows that are due in random order. Passes count the entries of the rows visited, over all. Yields
-    after a third of the rows or more.
+    after a third of the rows, or of the entries, or more.
     """
     state, read = DualState(problem, Exact(problem.loss, problem.mu), start), 0
     entries = entries_of(problem)
@@ -41,11 +41,10 @@ def entries_of(problem):
 
 
 def thirds(state, rng, entries):
-    """Yield (rows visited, their entries), a third of all rows or more, again and again; `state` is a `DualState`."""
+    """Yield (rows visited, their entries) for a `DualState`, a third of all rows or entries or more at a time."""
     calendar, now = Calendar.of(state.b, LONGEST_REST), 0
     while True:
-        least = -(-state.problem.n // 3)
-        seen, read, now = rounds(*state.fixed, state.b, state.u, calendar, entries, rng.state, now, least)
+        seen, read, now = rounds(*state.fixed, state.b, state.u, calendar, entries, rng.state, now, 1.0 / 3.0)
         yield seen, read
 
 
@@ -74,8 +73,8 @@ class Calendar(NamedTuple):
 
 
 @kernel
-def rounds(rows, y, option, regularizer, s, b, u, calendar, entries, state, now, least):
-    """Rounds from number `now` until `least` rows are visited; return (rows visited, their entries, the next round).
+def rounds(rows, y, option, regularizer, s, b, u, calendar, entries, state, now, part):
+    """Rounds from number `now` until `part` of the rows or entries is visited; return (rows, entries, the next round).
 
     rows, y, option, regularizer, s, b, u : as of `rrmbench.solvers.sdca.steps.sdca_steps`; b and u are changed
     entries : (n,), as of `entries_of`
@@ -83,7 +82,8 @@ def rounds(rows, y, option, regularizer, s, b, u, calendar, entries, state, now,
     """
     flat, before = b.reshape(b.shape[0], -1), calendar.before
     visits = read = 0
-    while visits < least:
+    rows_wanted, entries_wanted = part * b.shape[0], part * entries.sum()
+    while visits < rows_wanted and read < entries_wanted:
         order = calendar.order[: take(calendar, now)]
         shuffle(state, order)
         for k in range(order.shape[0]):
