@@ -23,6 +23,7 @@ def pdprox_preconditioned(
 
     With K = X/n, tau_j = f sqrt(ratio) / sum_i |K_ij|^(2 - a) and sigma_i = f / (sqrt(ratio) sum_j |K_ij|^a), f =
     step_scale and a = exponent; the theory has f <= 1. Sums are over nonzeros. [Pock and Chambolle 2011, Lemma 2]
+    They read X once, which the clock includes and no column counts.
     """
     problem = problem.counted()
     at = origin(problem, start)
