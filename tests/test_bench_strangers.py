@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import shutil
 import zipfile
 
@@ -238,6 +239,9 @@ class Wrong(NamedTuple):
 def wrong_pair():
     return Wrong()
 """
+FAR_PAIR = (
+    BAD_PAIR.replace("wrong", "far").replace("0.25", "0.5").format(extra="(5e3 if 1.0 < abs(b) < 100.0 else 0.0)")
+)
 
 
 def test_a_run_below_the_dual_bound_of_another_is_failed_and_no_reference(tmp_path, lab):
@@ -265,6 +269,23 @@ def test_a_loss_that_is_no_conjugate_pair_fails_its_runs(lab):
         assert (lab.out / "toy" / "references" / f"{result.problem}.json").exists() is False
     ran = lab.cli("verify", lab.out)
     assert ran.code == 1 and ran.out.count("WRONG the loss 'wrong_pair' is no conjugate pair") == 2
+
+
+def test_a_conjugate_that_is_too_small_far_from_all_random_points_fails_a_run_midway(lab):
+    """With labels of +-1000 the random b are greater than 100, and those of the optimum are about 10."""
+    lines = [f"{1000 * sign} 1:{sign} 2:{0.02 * i:.2f}\n" for i, sign in enumerate([-1, 1] * 20)]
+    (lab.folder / "far.txt").write_text("".join(lines))
+    (lab.folder / "far.py").write_text(FAR_PAIR)
+    loss = {"path": "far.py", "name": "far_pair"}
+    ran = lab.run(lab.config(dataset="far.txt", loss=loss, solver=["agd", "gd"], stop={"passes": 200}))
+    assert ran.code == 1
+    for result in lab.results():
+        assert result.status == "failed"
+        assert re.fullmatch(r"P\(w\) = \S+ is below the dual bound D\(b\) = \S+: the loss 'far_pair' .*", result.reason)
+        assert result.points > 1 and result.trace["gap"].min() > 0.0
+        assert (lab.out / "toy" / "references" / f"{result.problem}.json").exists() is False
+    shown = " ".join(lab.cli("show", lab.out).out.split())
+    assert "failed" in shown and "done" not in shown
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.5, 1.0), st.floats(0.0, 0.5)), min_size=1, max_size=6))

@@ -94,6 +94,37 @@ def test_a_timed_record_stays_though_another_is_newer(lab):
     assert [r.info.get("timing") for r in joined(lab).results()] == [timing]
 
 
+EDITED = """
+import numpy as np
+import rrmbench
+
+@rrmbench.solver
+def edited(problem, start, rng):
+    yield rrmbench.Iterate(np.zeros(problem.shape))
+    yield rrmbench.Iterate(np.full(problem.shape, {factor} / 10), passes=5.0)
+"""
+
+
+def test_of_two_codes_of_one_spec_the_newer_is_named_and_both_stay(lab):
+    config = lab.config(solver={"path": "edited.py", "name": "edited"})
+    for number, folder in enumerate(("one", "two"), 1):
+        (lab.folder / "edited.py").write_text(EDITED.format(factor=number))
+        ran = lab.cli("run", config, "-o", lab.folder / folder)
+        assert ran.code == 0, ran.err
+    old, new = (Experiment(lab.folder / folder / "toy").results()[0] for folder in ("one", "two"))
+    assert old.spec_id == new.spec_id and old.run != new.run and old.created < new.created
+    for order in ([old, new], [new, old]):
+        folders = [lab.folder / ("one" if result is old else "two") for result in order]
+        output = lab.folder / f"{folders[0].name}_first"
+        ran = lab.cli("merge", *folders, "-o", output)
+        assert ran.code == 0, ran.err
+        said = f"runs {order[0].run} and {order[1].run} are of one spec and of two codes; the manifest names the newer"
+        assert f"{said} one, {new.run} ({new.created})\n" in ran.out
+        merged = Experiment(output / "toy")
+        assert merged.run_ids() == {old.run, new.run}
+        assert [result.w[0] for result in merged.results()] == [0.2]
+
+
 def test_references_take_the_best_that_a_record_supports(lab):
     (loose,), (tight,) = (
         [stored.result(stored.spec(seed=seed), stored.trace(passes=passes))] for seed, passes in ((0, 5), (1, 20))

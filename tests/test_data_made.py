@@ -186,6 +186,22 @@ def test_what_does_not_fit_is_refused(made, message):
     assert message in str(refused.value) and str(refused.value).startswith("here")
 
 
+def test_more_columns_than_indices_can_number_are_refused(cache):
+    text = """
+@rrmbench.dataset
+def wide(*, d=2):
+    return sparse.csr_array((np.ones(2), ([0, 1], [0, d - 1])), shape=(2, d)), [-1, 1]
+"""
+    widest = loaded(cache, "wide.py", text, d=2**31 - 1).operator()
+    assert widest.rows.indices.tolist() == [0, 2**31 - 2]
+    for d, bias in ((2**31, "none"), (2**32 + 7, "none"), (2**31 - 1, "regularized"), (2**31 - 1, "free")):
+        found = (
+            f"'wide': found {d + (bias != 'none')} columns, allowed are at most 2147483647, that of a bias included$"
+        )
+        with pytest.raises(RrmbenchError, match=found):
+            loaded(cache, "wide.py", text, d=d, bias=bias)
+
+
 def test_a_function_without_a_seed_or_that_fails_is_refused(cache):
     head = "@rrmbench.dataset\ndef "
     for name, body, message in (

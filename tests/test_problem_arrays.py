@@ -128,6 +128,18 @@ def test_a_callers_matrix_has_the_same_arrays_after_its_check():
     assert all(now is was for now, was in zip((X.data, X.indices, X.indptr), before, strict=True))
 
 
+@pytest.mark.parametrize("kind", [csr_matrix, coo_array])
+@pytest.mark.parametrize("d", [2**31, 2**32 + 7])
+def test_more_columns_than_indices_can_number_are_refused(kind, d):
+    wide = kind((np.ones(2), ([0, 1], [0, d - 1])), shape=(2, d))
+    with pytest.raises(RrmbenchError, match=rf"^X: found {d} columns, allowed are at most 2147483647$"):
+        Problem(wide, [1.0, -1.0], "squared", "none")
+    assert matrix(wide, "here").indices.tolist() == [0, d - 1]  # which preparing refuses
+    beyond = csr_matrix((np.ones(1), [d], [0, 1]), shape=(1, d))
+    with pytest.raises(RrmbenchError, match=r"^here: found a sparse matrix that contradicts itself: "):
+        matrix(beyond, "here")
+
+
 @pytest.mark.parametrize("X", [np.ones(5), np.ones((5, 0)), np.ones((0, 5)), np.array([["a"]]), np.ones((2, 2, 2))])
 def test_features_that_are_no_matrix_of_numbers_are_refused(X):
     with pytest.raises(RrmbenchError, match="X: found"):

@@ -1,13 +1,17 @@
 """Fenchel's inequality at random points, for components from outside of the package."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import oracles
 import pytest
 
+from rrmbench import solve
+from rrmbench.errors import RrmbenchError
 from rrmbench.losses.squared import Squared
 from rrmbench.problem import pairs
+from rrmbench.problem.domain import within
 from rrmbench.problem.pairs import broken_pair
 from rrmbench.problem.problem import Problem
 from rrmbench.regularizers.l1 import L1
@@ -36,11 +40,16 @@ class Plain(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """A norm like l1, restricted to no dual ball or to one that is too large; its proximal step may be too short."""
+    """A norm like l1, restricted to no dual ball or to one that is too large.
+
+    Its proximal step may be too short, and its scaling into the dual ball may end outside.
+    """
 
     strength: float = 0.1
     wider: float = 1.0
     shorter: float = 1.0
+    outside: float = 1.0
+    homogeneous = True
 
     def value(self, w):
         return self.strength * abs(w)
@@ -52,8 +61,33 @@ class Sparse(NamedTuple):
         return np.sign(w) * max(abs(w) - self.shorter * self.strength * t, 0.0)
 
     def dual_scaling(self, v):
-        most = np.abs(v).max()
-        return 1.0 if most <= self.wider * self.strength else self.wider * self.strength / most
+        most = np.abs(v).max() / (self.wider * self.outside * self.strength)
+        return 1.0 if most <= 1.0 else 1.0 / most
+
+
+class Lower:
+    """A loss over all samples, its conjugate less by a number; it may leave its dual variables unbalanced."""
+
+    def __init__(self, inner, below=0.0, balanced=True):
+        self._inner, self._below, self._balanced = inner, below, balanced
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def conjugate(self, b, y):
+        return self._inner.conjugate(b, y) - self._below
+
+    def balanced(self, b, y):
+        return self._inner.balanced(b, y) if self._balanced else b
+
+
+def over_all_samples(name, **numbers):
+    """A small problem of a loss that is no sum over samples, with a last column of ones."""
+    if name in ("crf", "m3n"):
+        return oracles.words(name, RIDGE)
+    A, y = oracles.data(30, 6, seed=1, loss=name)
+    A[:, -1] = 1.0
+    return Problem(A, y, {"name": "hinge", "budget": 9.5} if name == "hinge" else name, RIDGE, **numbers)
 
 
 @pytest.mark.parametrize("bias", ["none", "free"])
@@ -85,8 +119,53 @@ def test_a_loss_whose_conjugate_or_value_is_too_small_is_named(loss):
     assert broken_pair(Problem(X, Y, loss, RIDGE), "mine", "l2").startswith("the loss 'mine' is no conjugate pair")
 
 
+@pytest.mark.parametrize("name", ["f1", "crf", "m3n", "max_row", "hinge"])
+def test_a_loss_over_all_samples_whose_conjugate_is_too_small_is_named(name):
+    problem = over_all_samples(name)
+    for below in (0.0, -1e-3):
+        assert broken_pair(replace(problem, loss=Lower(problem.loss, below)), "mine", "f") is None
+    for below in (1e-3, 1e-6):
+        found = broken_pair(replace(problem, loss=Lower(problem.loss, below)), "mine", "f")
+        assert found.startswith("the loss 'mine' is no conjugate pair")
+
+
+def test_a_loss_whose_dual_variables_are_unbalanced_is_named_where_a_bias_is_free():
+    for free in (False, True):
+        problem = over_all_samples("f1", free_bias=free)
+        assert broken_pair(replace(problem, loss=Lower(problem.loss)), "mine", "f") is None
+        found = broken_pair(replace(problem, loss=Lower(problem.loss, balanced=False)), "mine", "f")
+        assert found.startswith("the loss 'mine' has a method `balanced` whose dual variables") if free else not found
+
+
+@pytest.mark.parametrize("how", ["smoothed", "weighted", "minimized bias", "smoothed, minimized bias"])
+def test_a_loss_is_named_whatever_its_smoothing_and_its_bias(how):
+    weights = np.linspace(0.5, 1.5, 30) if how == "weighted" else None
+    mu = 0.0 if how == "minimized bias" else 0.5
+    for loss in (Plain(), Plain(scale=1.02), Plain(scale=0.98), Plain(below=1e-3)):
+        problem = Problem(X, Y, loss, RIDGE, mu=mu, weights=weights, minimized_bias=how.endswith("bias"))
+        is_broken = loss.scale < 1.0 or loss.below > 0.0
+        assert (broken_pair(problem, "mine", "l2") is not None) == is_broken, loss
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+@pytest.mark.parametrize("ball", [0.3, 1.0, 100.0])
+def test_a_regularizer_is_named_whatever_ball_it_is_restricted_to(ball, l2):
+    for shorter in (0.5, 0.98, 1.0, 1.02, 2.0):
+        problem = Problem(X, Y, "squared", within(Sparse(shorter=shorter), {"ball": ball}), l2=l2)
+        # the conjugate of a norm in a ball is computed by the step alone: too great for a step that is too short
+        is_broken = shorter > 1.0 or (shorter < 1.0 and l2 > 0.0)
+        found = broken_pair(problem, "squared", "mine")
+        assert found.startswith("the regularizer 'mine' is no conjugate pair") if is_broken else found is None, shorter
+
+
 @pytest.mark.parametrize(
-    ("psi", "l2"), [(Sparse(wider=np.inf), 0.0), (Sparse(wider=1.5), 0.0), (Sparse(shorter=0.5), 0.1)]
+    ("psi", "l2"),
+    [
+        (Sparse(wider=np.inf), 0.0),
+        (Sparse(wider=1.5), 0.0),
+        (Sparse(outside=1.5), 0.0),
+        (Sparse(shorter=0.5), 0.1),
+    ],
 )
 def test_a_regularizer_whose_conjugate_or_step_is_too_small_is_named(psi, l2):
     assert broken_pair(Problem(X, Y, "squared", Sparse(), l2=l2), "squared", "mine") is None
@@ -98,3 +177,13 @@ def test_components_of_the_package_are_left_alone(monkeypatch):
     monkeypatch.setattr(Squared, "conjugate", lambda self, b, y: -1.0)
     monkeypatch.setattr(L1, "conjugate", lambda self, v: -1.0)
     assert broken_pair(Problem(X, Y, "squared", {"name": "l1", "strength": 0.1}), "f", "g") is None
+
+
+@pytest.mark.parametrize(
+    ("loss", "psi", "found"),
+    [(Plain(scale=0.98), RIDGE, "the loss 'Plain'"), ("squared", Sparse(wider=1.5), "the regularizer 'Sparse'")],
+)
+def test_solve_refuses_what_is_no_pair_before_anything_runs(loss, psi, found, monkeypatch):
+    monkeypatch.setattr("rrmbench.notebook.warm_up", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(RrmbenchError, match=f"^{found} is no conjugate pair: [^\n]*, so that no gap means anything$"):
+        solve(Problem(X, Y, loss, psi), "fista", passes=3)

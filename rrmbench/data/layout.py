@@ -20,6 +20,12 @@ def with_ones(X):
     return csr_array(hstack([X, np.ones((X.shape[0], 1))], format="csr"))
 
 
+def check_columns(d, where):
+    """Raise RrmbenchError for more columns than a model can have entries."""
+    if d > LARGEST_MODEL:
+        raise RrmbenchError(f"{where}: found {d} columns, allowed are at most {LARGEST_MODEL}, that of a bias included")
+
+
 def with_columns(X, d):
     """X with exactly d columns, and how many of its entries were dropped to get there."""
     kept = X[:, :d] if X.shape[1] > d else csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], d))

@@ -208,6 +208,7 @@ def _features(parts, matrix, steps, where):
     facts = {"bias": steps["bias"]}
     if matrix is not None:
         return [part.X for part in parts], facts | {"model": matrix}
+    layout.check_columns(parts[0].X.shape[1] + (steps["bias"] in ("regularized", "free")), where)
     scale = transform.scaler(parts[0].X, steps["scale"], where)
     X = [scale(part.X) for part in parts]
     if steps["kernel"] is not None:

@@ -6,6 +6,8 @@ lies below them. Fenchel's inequality f(z) + f*(b) >= b.z tells at the first pai
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,7 @@ SCALES = 1e-2, 1.0, 1e2  # of random points
 STEPS = (-1.0, -0.1, -0.01, -0.001, 0.001, 0.01, 0.1, 1.0)  # over the norm of where they begin
 TOLERANCE = 1e-8  # relative to the terms
 FAULT = "is no conjugate pair: value + conjugate is below the product at random points, so that no gap means anything"
+UNBALANCED = "has a method `balanced` whose dual variables do not sum to 0, so that no gap with a bias means anything"
 
 
 def broken_pair(problem: Problem, loss: str, regularizer: str) -> str | None:
@@ -24,13 +27,14 @@ def broken_pair(problem: Problem, loss: str, regularizer: str) -> str | None:
     """
     rng = np.random.default_rng(0)
     asked = (
-        (f"the loss '{loss}'", problem.loss, _is_broken_loss),
-        (f"the regularizer '{regularizer}'", problem.regularizer, _is_broken_regularizer),
+        (problem.loss, _is_broken_loss, f"the loss '{loss}' {FAULT}"),
+        (problem.loss, _is_unbalanced, f"the loss '{loss}' {UNBALANCED}"),
+        (problem.regularizer, _is_broken_regularizer, f"the regularizer '{regularizer}' {FAULT}"),
     )
-    for name, component, is_broken in asked:
+    for component, is_broken, fault in asked:
         with np.errstate(all="ignore"), suppress(Exception):
             if _is_foreign(component) and is_broken(problem, rng):
-                return f"{name} {FAULT}"
+                return fault
     return None
 
 
@@ -47,11 +51,25 @@ def _outputs(problem: Problem, scale: float, rng: np.random.Generator) -> np.nda
 
 
 def _is_broken_loss(problem: Problem, rng: np.random.Generator) -> bool:
+    # where mu > 0, P is made of the conjugate, too, and hides what is wrong with it
+    problems = (problem, replace(problem, mu=0.0)) if problem.mu > 0.0 else (problem,)
+    for one, scale in product(problems, SCALES):
+        z, other = (_outputs(one, scale, rng) for _ in range(2))
+        b = one.loss_dual(z)
+        conjugate = one.mean_conjugate(b)
+        if any(_is_below(one.mean_loss(at), conjugate, float(np.vdot(b, at)) / one.n) for at in (z, other)):
+            return True
+    return False
+
+
+def _is_unbalanced(problem: Problem, rng: np.random.Generator) -> bool:
+    """Whether what is to have a finite D has none: v must vanish where nothing bounds the bias."""
+    if not (problem.free_bias and hasattr(problem.loss, "balanced")):
+        return False
     for scale in SCALES:
-        z, other = (_outputs(problem, scale, rng) for _ in range(2))
-        b = problem.loss_dual(z)
-        conjugate = problem.mean_conjugate(b)
-        if any(_is_below(problem.mean_loss(at), conjugate, float(np.vdot(b, at)) / problem.n) for at in (z, other)):
+        b = problem.losses.balanced(problem.loss_dual(_outputs(problem, scale, rng)))
+        sums, sizes = (np.abs(problem.v(one)[-1]) for one in (b, np.abs(b)))
+        if np.any(sums > TOLERANCE * sizes):
             return True
     return False
 
@@ -67,21 +85,32 @@ def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
         t = psi.dual_scaling(v)
         v, conjugate = (t * v, 0.0) if t < 1.0 else (v, psi.conjugate(v))  # as bounds are computed
         for w in (rng.normal(size=shape), v, np.where(np.abs(v) == np.abs(v).max(), v, 0.0)):
-            if any(_is_below(psi.value(c * w), conjugate, c * float(np.vdot(v, w))) for c in SCALES):
-                return True
+            for u in (_inside(psi, c * w) for c in SCALES):
+                if _is_below(psi.value(u), conjugate, float(np.vdot(v, u))):
+                    return True
     return False
 
 
 def _is_broken_sum(problem: Problem, rng: np.random.Generator) -> bool:
     """As of psi alone, of Psi with a square, whose conjugate is computed by the proximal step."""
+    psi, norm = problem.regularization, np.linalg.norm
     for scale in SCALES:
         v, other = (scale * rng.normal(size=problem.shape) for _ in range(2))
         conjugate, at = problem.conjugate_of_Psi(v), problem.primal_point(v)
         for way in (at, np.sign(at), other):  # from the point that is to be the best one
-            way = way * (np.linalg.norm(at) / max(float(np.linalg.norm(way)), 1e-300))
-            if any(_is_below(problem.Psi(w), conjugate, float(np.vdot(v, w))) for w in (at + t * way for t in STEPS)):
-                return True
+            way = way * (norm(at) / max(float(norm(way)), 1e-300))
+            points = [at + t * way for t in STEPS]
+            if psi.value(2.0 * at) == np.inf:  # at the end of the domain, where the best point may be
+                points += [w * (norm(at) / max(float(norm(w)), 1e-300)) for w in points]
+            for w in (_inside(psi, w) for w in points):
+                if _is_below(problem.Psi(w), conjugate, float(np.vdot(v, w))):
+                    return True
     return False
+
+
+def _inside(psi: Any, w: np.ndarray) -> np.ndarray:
+    """w, or where psi is infinite there its projection on the domain, as on a ball."""
+    return w if psi.value(w) < np.inf else psi.prox(w, 0.0)
 
 
 def _is_below(value: float, conjugate: float, product: float) -> bool:
