@@ -91,6 +91,19 @@ def test_catalysts_momentum_solves_its_equation():
     assert plan.momentum(1000) > 0.99
 
 
+def test_catalysts_accuracies_add_up_as_its_proof_needs():
+    """eps_k / A_k <= gap / (9 (k+2)^2.1), A_k = prod of 1 - a >= 2/(k+2)^2: their roots sum to 2/eta sqrt(gap)/3."""
+    plan, a, A, total = Convex(4.0), (sqrt(5) - 1) / 2, 1.0, 0.0
+    for k in range(1, 2000):
+        A *= 1.0 - a
+        a = 0.5 * (sqrt(a**4 + 4.0 * a**2) - a**2)
+        assert 2.0 <= A * (k + 2) ** 2 <= 4.0
+        error = plan.accuracy(k + 1) / A
+        assert error <= 4.0 / (9.0 * (k + 2) ** 2.1)
+        total += sqrt(error)
+    assert 1.0 < total < 2.0 / 0.1 * 2.0 / 3.0
+
+
 # the outer loop
 
 

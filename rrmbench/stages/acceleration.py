@@ -89,13 +89,14 @@ class Convex(NamedTuple):
     """Catalyst for P that is not strongly convex, from a point with P(w_1) - P(w*) <= gap.
 
     a_1 = (sqrt 5 - 1)/2, a_t^2 = (1 - a_t) a_(t-1)^2, beta_t = a_(t-1) (1 - a_(t-1)) / (a_(t-1)^2 + a_t), and
-    eps_t = 2 gap / (9 t^4.1) [Lin, Mairal and Harchaoui 2015, Algorithm 1 and Theorem 3.3, their eta = 0.1, k = t - 1].
+    eps_t = 2 gap / (9 (t + 1)^4.1) [Lin, Mairal and Harchaoui 2015, Algorithm 1 and Theorem 3.3, with their eta = 0.1
+    and k = t - 1].
     """
 
     gap: float
 
     def accuracy(self, t):
-        return 2.0 * self.gap / (9.0 * t**4.1)
+        return 2.0 * self.gap / (9.0 * (t + 1) ** 4.1)
 
     def momentum(self, t):
         """beta_t; t counts from 2, after the first outer iteration."""
