@@ -1,5 +1,6 @@
 """Solving one problem in this process and running experiments, for notebooks and scripts."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -243,6 +244,8 @@ def run(
     from rrmbench.bench.runner import run_experiment
     from rrmbench.report.display import progress_on
 
+    if not isinstance(config, str | os.PathLike | dict):
+        raise RrmbenchError(f"run: found {type(config).__name__}, allowed is a YAML file, a shipped name, or a dict")
     only, sets = ([texts] if isinstance(texts, str) else list(texts) for texts in (only, sets))
     if jobs is not None and not (isinstance(jobs, int) and jobs >= 1):
         raise RrmbenchError(f"jobs: found {shown(jobs)}, allowed is a whole number from 1")

@@ -85,6 +85,14 @@ def test_one_text_is_a_list_of_one(lab):
     assert [(r.spec["solver"]["name"], r.spec["stop"]["passes"]) for r in lab.results("c")] == [("gd", 3)]
 
 
+@pytest.mark.parametrize("given", [None, 5, [1]])
+def test_what_names_no_file_and_no_folder_is_one_message(given):
+    with pytest.raises(rrmbench.RrmbenchError, match="run: found .*, allowed is a YAML file"):
+        rrmbench.run(given)
+    with pytest.raises(rrmbench.RrmbenchError, match="load_results: found .*, needed is the path of a folder"):
+        rrmbench.load_results(given)
+
+
 def test_predictions_of_classes_targets_and_numbers():
     X, y = load_iris(return_X_y=True)
     names = load_iris().target_names[y]

@@ -3,6 +3,7 @@
 `load_results` is the table for notebooks; `runs` is what the other readers (show, check, plots) start from.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,6 +188,8 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     """
     import pandas as pd
 
+    if not isinstance(path, str | os.PathLike):
+        raise RrmbenchError(f"load_results: found {type(path).__name__}, needed is the path of a folder of results")
     read = experiments(path)
     found = [run for experiment in read for run in runs_of(experiment)]
     metrics = [name for name in (*METRICS, *SPREAD) if any(name in run.result.trace for run in found)]
