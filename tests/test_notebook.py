@@ -87,9 +87,9 @@ def test_one_text_is_a_list_of_one(lab):
 
 @pytest.mark.parametrize("given", [None, 5, [1]])
 def test_what_names_no_file_and_no_folder_is_one_message(given):
-    with pytest.raises(rrmbench.RrmbenchError, match="run: found .*, allowed is a YAML file"):
+    with pytest.raises(rrmbench.RrmbenchError, match=r"run: found .*, allowed is a YAML file"):
         rrmbench.run(given)
-    with pytest.raises(rrmbench.RrmbenchError, match="load_results: found .*, needed is the path of a folder"):
+    with pytest.raises(rrmbench.RrmbenchError, match=r"load_results: found .*, needed is the path of a folder"):
         rrmbench.load_results(given)
 
 
