@@ -72,7 +72,7 @@ class Parameter:
             raise RrmbenchError(f"{where}: found {shown(value)}, allowed is a whole number of at most 64 bits")
         if isinstance(checked, float) and checked != checked:
             raise RrmbenchError(f"{where}: found nan, allowed is a number")
-        return checked
+        return 0.0 if isinstance(checked, float) and checked == 0.0 else checked  # -0.0 is no other run
 
 
 @dataclass(frozen=True)

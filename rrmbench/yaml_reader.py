@@ -11,6 +11,7 @@ import re
 import unicodedata
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import yaml
 
@@ -180,11 +181,24 @@ def parse(text, source, has_lines=False):
 
 
 def dumped(value):
-    """The YAML text of plain values, which `parse` reads as the same; RrmbenchError for any other."""
+    """The YAML text of values, which `parse` reads as the same plain ones; RrmbenchError where there is none.
+
+    Numbers and arrays of numpy are plain numbers and lists, paths are texts.
+    """
     try:
-        return yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+        return yaml.safe_dump(_plain(value), sort_keys=False, allow_unicode=True)
     except (yaml.YAMLError, RecursionError) as error:
         raise RrmbenchError(f"found {shown(value)}, allowed are texts, numbers, lists and dicts: {error}") from None
+
+
+def _plain(value):
+    if isinstance(value, dict):
+        return {_plain(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | range):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, PurePath):
+        return str(value)
+    return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
 
 
 def _explain(error, mark):

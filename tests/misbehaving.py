@@ -99,6 +99,7 @@ ODD = {
     "float32": yields(lambda w, passes: Iterate(w.astype(np.float32), passes=passes)),
     "integer": yields(lambda w, passes: Iterate(w.astype(int), passes=passes)),
     "endless": yields(lambda w, passes: Iterate(w, passes=np.inf)),
+    "worded": yields(lambda w, passes: Iterate(w, passes="many")),
     "uncounted": yields(lambda w, passes: Iterate(w, passes=np.nan)),
     "does_not_close": does_not_close,
     "process": does(starts_a_process),
@@ -121,6 +122,23 @@ ODD = {
     "thread": does(leaves_a_thread),
     "fork": does(os.fork),
 }
+
+
+@rrmbench.solver()
+def meddler(problem, start, rng, *, target="labels"):
+    """Proximal gradient steps on a problem of its own making: other labels, other norms, no regularizer."""
+    if target == "labels":
+        problem.losses.y = 2.0 * problem.y
+    elif target == "operator":
+        object.__setattr__(problem.X, "rows", problem.X.rows._replace(sqnorms=np.ones(problem.n)))
+        object.__setattr__(problem.X, "forward", lambda w: np.zeros(problem.n))
+    else:
+        object.__setattr__(problem, "regularization", None)
+        object.__setattr__(problem, "Psi", lambda w: 0.0)
+    w = np.zeros(problem.shape)
+    for passes in count():
+        yield Iterate(w, passes=passes)
+        w = w - 0.01 * problem.X.adjoint(problem.losses.dual_point(0.0, problem.X.forward(w))) / problem.n
 
 
 @rrmbench.solver()

@@ -34,6 +34,7 @@ EXPECTED = {
     "float32": ("failed", "w of float32", 3),
     "integer": ("failed", "w of int64", 3),
     "endless": ("failed", "counted inf passes", 3),
+    "worded": ("failed", "counted 'many' passes and 0.0 checks, not numbers", 3),
     "uncounted": ("failed", "counted nan passes; one that counts none says so: @solver(counts_passes=False)", 3),
     "does_not_close": ("done", "passes", 6),
     "process": ("done", "passes", 6),
@@ -114,6 +115,15 @@ def test_a_fork_server_that_stops_or_dies_costs_no_run(lab, number, monkeypatch)
     assert ran.code == 0, ran.err
     assert [result.status for result in lab.results()] == ["done"] * 6
     assert forkserver._forkserver._forkserver_pid != stopped[0]
+
+
+def test_a_solver_that_changes_its_problem_is_measured_on_the_one_that_was_asked_for(lab):
+    meddlers = [
+        {"path": odd("well")["path"], "name": "meddler", "target": target} for target in ("labels", "operator", "psi")
+    ]
+    assert lab.run(lab.config(loss="logistic", solver=[*meddlers, "agd"], reference={"seconds": 1})).code == 0
+    assert [result.status for result in lab.results()] == ["done"] * 4
+    assert lab.cli("verify", lab.out, "--trust").code == 0
 
 
 def test_a_solver_that_ends_between_two_points_leaves_its_last_iterate(lab):

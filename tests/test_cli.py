@@ -43,6 +43,13 @@ def test_run_prints_progress_on_stderr_and_the_summary_on_stdout(lab):
     assert (quiet.out, quiet.err) == (f"{lab.out / 'toy'}\n", "")
 
 
+def test_a_folder_that_the_terminal_cannot_write_ends_no_command(lab):
+    command = [sys.executable, "-m", "rrmbench", "run", lab.config(), "-o", lab.folder / "r ü", "--quiet"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    ended = subprocess.run([*map(str, command)], env=environment, capture_output=True, timeout=100)
+    assert (ended.returncode, ended.stdout.decode()[-11:]) == (0, "r \\xfc/toy\n")
+
+
 def test_a_failed_run_is_exit_code_1_and_shown(lab):
     ran = lab.run(lab.config(solver=["agd", odd("raise")]))
     assert ran.code == 1

@@ -291,3 +291,8 @@ def test_validate_counts(folder):
         ("a.yaml", 1, 0),
         ("b.yaml", 5, 1),
     ]
+
+
+def test_a_zero_with_a_sign_is_zero(plan):
+    text = BASE.replace("strength: 0.1", "strength: [0, -0.0, 0.0]").replace("prox_sdca", "agd_adaptive")
+    assert [str(run["regularizer"]["strength"]) for run in plan(text).runs] == ["0.0"]

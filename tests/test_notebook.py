@@ -184,6 +184,14 @@ def test_what_cannot_be_drawn_is_refused(fitted, what, options, message):
 # whole experiments
 
 
+def test_a_dict_may_have_numbers_of_numpy_and_paths(lab):
+    config = {"name": "numpy", "dataset": lab.folder / "toy.txt", "loss": "squared", "solver": "agd"}
+    config |= {"regularizer": {"name": "l2", "strength": np.logspace(-3, -2, 2)}, "seed": range(np.int64(1))}
+    stop = {"passes": np.float64(3)}
+    folder = rrmbench.run(config | {"stop": stop, "reference": np.bool_(False)}, lab.out, quiet=True, jobs=1)
+    assert sorted(rrmbench.load_results(folder)["regularizer.strength"].unique()) == [1e-3, 1e-2]
+
+
 def test_run_takes_a_dict_and_gives_the_folder_of_results(lab, monkeypatch):
     monkeypatch.chdir(lab.folder)
     config = TOY | {"solver": ["agd", "gd"]}

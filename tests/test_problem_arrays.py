@@ -113,6 +113,11 @@ def test_sparse_matrices_that_contradict_themselves_are_refused(how, kind):
         matrix(broken(how, kind), "here")
 
 
+def test_rows_of_several_lengths_are_refused():
+    with pytest.raises(RrmbenchError, match=r"^X: found \[\[1, 2\], \[3\]\], needed is a matrix"):
+        Problem([[1, 2], [3]], [1, -1], "squared", "none")
+
+
 def test_a_matrix_of_lists_with_a_column_beyond_its_shape_is_refused():
     X = lil_array(np.eye(30, 8))
     X.rows[3][0] = 10**6

@@ -141,6 +141,44 @@ def test_what_a_lifted_dual_variable_says_is_checked_and_what_is_left_is_said(la
         assert "not recomputed" not in ran.out
 
 
+def test_numbers_that_rest_on_nothing_are_wrong(lab):
+    assert lab.run(lab.config(solver=["agd", "fista"], stop={"passes": 4})).code == 0
+    experiment, ones = Experiment(lab.out / "toy"), None
+    for original in lab.results():
+        _, ones = original.w, np.ones(original.points)
+        for more in ({"test_error": 0.0 * ones, "test_accuracy": ones}, {"test_rmse": ones}, {"speed": ones}):
+            forged = copy.copy(original)
+            forged.trace = original.trace | more
+            experiment.write(forged)
+            ran = lab.cli("verify", lab.out)
+            assert (ran.code, "WRONG" in ran.out, [name in ran.out for name in more]) == (1, True, [True] * len(more))
+        forged = copy.copy(original)
+        forged.info = original.info | {"evaluation_seconds": -5.0}
+        experiment.write(forged)
+        assert "evaluation_seconds" in lab.cli("verify", lab.out).out
+        experiment.write(original)
+    assert lab.cli("verify", lab.out).code == 0
+
+
+def test_a_manifest_that_says_other_things_than_its_records_is_wrong(lab):
+    assert lab.run(lab.config(solver=["agd", "fista"], stop={"passes": 4})).code == 0
+    experiment = Experiment(lab.out / "toy")
+    manifest = experiment.manifest()
+    one, other = manifest["runs"]
+    other_spec = {"solver": {"name": "gd"}}
+    for forged in (
+        [one | {"spec": one["spec"] | other_spec}, other],
+        [one | {"run": other["run"]}, other | {"run": one["run"]}],
+        [one | {"problem": "0" * len(one["problem"])}, other],
+    ):
+        experiment.write_manifest(manifest | {"runs": forged})
+        ran = lab.cli("verify", lab.out)
+        assert ran.code == 1
+        assert "the manifest says another spec or problem of it" in ran.out
+    experiment.write_manifest(manifest)
+    assert lab.cli("verify", lab.out).code == 0
+
+
 def test_every_forgery_of_a_reference_is_found(lab):
     lab.run(lab.config(loss="smoothed_hinge", solver=["prox_sdca", "agd"], reference={"seconds": 5}))
     assert lab.cli("verify", lab.out).code == 0

@@ -4,6 +4,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from numbers import Real
 from time import perf_counter, process_time  # a plug-in that changes the module changes no clock
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
 from rrmbench.bench.rules import ENDED, NO_PROGRESS, Row, Schedule, StopRule
+from rrmbench.errors import shown
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
@@ -124,6 +126,8 @@ class Trace:
         _check_array("w", x.w, self.problem.shape)
         if x.b is not None:
             _check_array("b", x.b, self.problem.output_shape)
+        if not (isinstance(x.passes, Real) and isinstance(x.checks, Real)):
+            raise Failure(f"the solver counted {shown(x.passes)} passes and {shown(x.checks)} checks, not numbers")
         counted, total = not math.isnan(x.passes), x.passes + x.checks
         if self._counted and not counted:
             raise Failure("the solver counted nan passes; one that counts none says so: @solver(counts_passes=False)")
@@ -243,7 +247,8 @@ def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> Iterat
         if y.ndim == 1:
             y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
         y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
-        tiny = replace(problem, X=X, y=y)
+        weights = None if problem.weights is None else problem.weights[:n] / problem.weights[:n].mean()
+        tiny = replace(problem, X=X, y=y, weights=weights)
         iterates = solve(tiny, None, Rng(0))
         for point, row in enumerate(
             Trace(tiny, iterates, StopRule(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)

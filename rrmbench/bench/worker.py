@@ -140,7 +140,7 @@ def _run(task, connection, held):
     # another seed others, which the copies of one parent's would not
     random.seed(spec["seed"])
     np.random.seed(spec["seed"] % 2**32)  # noqa: NPY002, which is the generator in question
-    held.append(solve(problem, None, Rng(spec["seed"])))
+    held.append(solve(problem.apart(), None, Rng(spec["seed"])))  # what it does to its problem, evaluation is not shown
     declared = {"counted": solve.counts_passes, "restarts": "restarts" in solve.gives}
     trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, **declared)
     try:

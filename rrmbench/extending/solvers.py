@@ -146,7 +146,8 @@ def seeded(solve, problem):
         runs.append(run)
         drawn = len(set(states[1:])) > 1  # not in the set-up alone, as a bound of ||X|| may be
     if runs[0] != runs[1]:
-        raise Broken("two runs with the same seed differ", "draw from rng alone, not from numpy.random or random")
+        hint = "draw from rng alone, not from numpy.random or random, and keep nothing from one run to the next"
+        raise Broken("two runs with the same seed differ", hint)
     if drawn and runs[0] == runs[2] and len(set(runs[0])) > 3:
         raise Broken("another seed gives the same iterates, though random numbers are drawn", "use what rng gives")
 

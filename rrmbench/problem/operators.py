@@ -94,7 +94,10 @@ class CSR:
 
         if np.ma.is_masked(X):
             raise RrmbenchError("X: found masked entries, needed are numbers")
-        X = X if issparse(X) else _numbers(np.asarray(X), getattr(X, "columns", None))
+        try:
+            X = X if issparse(X) else _numbers(np.asarray(X), getattr(X, "columns", None))
+        except ValueError as error:  # rows of several lengths
+            raise RrmbenchError(f"X: found {shown(X)}, needed is a matrix (n, d) of numbers: {error}") from None
         if X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
             found = f"{X.dtype} of the shape {X.shape}"
             raise RrmbenchError(f"X: found {found}, needed is a matrix (n, d) of numbers")

@@ -138,6 +138,8 @@ class Problem:
         if self.center is not None and self.center.shape != self.shape:
             raise RrmbenchError(f"center: found the shape {self.center.shape}, needed is that of w, {self.shape}")
         if self.weights is not None:
+            if made is not None or not _is_frozen(self.weights):
+                self._put("weights", _frozen(_numbers("weights", self.weights).copy()))
             _check_weights(self.weights, self.n)
 
     def _check_biases(self, made: CSR | None) -> None:
@@ -272,7 +274,11 @@ class Problem:
         object.__setattr__(view, "X", Counted(self.X))
         return view
 
-    # the two transformations
+    # other problems on the same data
+
+    def apart(self) -> "Problem":
+        """The same problem, and no attribute of it or its operator is seen by this one when it is set anew."""
+        return replace(self, X=copy(self.X))
 
     def smoothed(self, mu: float, weights: np.ndarray | None = None) -> "Problem":
         """The problem with every loss smoothed by `mu` more, or by mu omega_i; P falls by at most mu G^2 / 2."""
@@ -311,10 +317,8 @@ class Problem:
 
     def primal(self, w: np.ndarray, z: np.ndarray | None = None) -> float:
         """P(w); pass z = X w where it is known. Raises RrmbenchError for a w or z of another shape."""
-        if type(w) is not np.ndarray or w.shape != self.shape:
-            w = self._checked("w", w, self.shape)
-        if z is not None and (type(z) is not np.ndarray or z.shape != self.output_shape):
-            z = self._checked("z", z, self.output_shape)
+        w = _checked("w", w, self.shape)
+        z = None if z is None else _checked("z", z, self.output_shape)
         return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
 
     def mean_loss(self, z: np.ndarray) -> float:
@@ -332,13 +336,6 @@ class Problem:
     def loss_prox(self, u: np.ndarray, t: float) -> np.ndarray:
         """argmin_b  t sum (phi^mu)*(b_i) + ||b - u||^2 / 2, for t > 0; shaped like z."""
         return self.losses.dual_point(self.mu, u / t, 1.0 / t)
-
-    @staticmethod
-    def _checked(name: str, array: object, shape: tuple[int, ...]) -> np.ndarray:
-        found = _numbers(name, array)
-        if found.shape != shape:
-            raise RrmbenchError(f"{name}: found the shape {found.shape}, needed is {shape}")
-        return found
 
     def _body(self, w: np.ndarray) -> np.ndarray:
         """The part of w (a view) that psi and l2 see."""
@@ -452,8 +449,7 @@ class Problem:
 
         Raises RrmbenchError for a b of another shape.
         """
-        if type(b) is not np.ndarray or b.shape != self.output_shape:
-            b = self._checked("b", b, self.output_shape)
+        b = _checked("b", b, self.output_shape)
         if self.minimized_bias or (self.free_bias and self.kappa == 0.0):
             b = self.losses.balanced(b)
         return self.dual_at(self.v(b), b)
@@ -486,11 +482,10 @@ class Problem:
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
 
 
-def _check_weights(weights: object, n: int) -> None:
+def _check_weights(weights: np.ndarray, n: int) -> None:
     """Raise RrmbenchError unless the weights are n positive numbers of mean 1; kernels read them by the row."""
-    if not isinstance(weights, np.ndarray) or weights.dtype != np.float64 or weights.shape != (n,):
-        shape = f" of the shape {np.shape(weights)}" if hasattr(weights, "shape") else ""
-        raise RrmbenchError(f"weights: found {type(weights).__name__}{shape}, needed is an array ({n},) of float64")
+    if weights.shape != (n,):
+        raise RrmbenchError(f"weights: found the shape {weights.shape}, needed is ({n},)")
     if not (weights.min() > 0.0 and abs(weights.mean() - 1.0) <= MEAN_ROUNDING):
         found = f"a least one of {weights.min():.3g} and the mean {weights.mean():.6g}"
         raise RrmbenchError(f"weights: found {found}, needed are positive ones with the mean 1")
@@ -505,11 +500,24 @@ def _check_offset(y: np.ndarray) -> None:
 
 
 def _numbers(name: str, array: object) -> np.ndarray:
-    """An array of float64 of what was given for it; RrmbenchError where that is none."""
+    """An array of float64 of what was given for it; RrmbenchError where that is none, or has masked entries."""
+    if np.ma.is_masked(array):
+        raise RrmbenchError(f"{name}: found masked entries, needed are numbers")
     try:
-        return np.asarray(array, dtype=np.float64)
+        found = np.asarray(array)
+        if found.dtype.kind in "biufO":
+            return found.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise RrmbenchError(f"{name}: found {shown(array)}, needed is an array of numbers") from None
+        pass
+    raise RrmbenchError(f"{name}: found {shown(array)}, needed is an array of numbers") from None
+
+
+def _checked(name: str, array: object, shape: tuple[int, ...]) -> np.ndarray:
+    """The array of float64 of this shape that was given, as it is; RrmbenchError where there is none."""
+    found = array if type(array) is np.ndarray and array.dtype == np.float64 else _numbers(name, array)
+    if found.shape != shape:
+        raise RrmbenchError(f"{name}: found the shape {found.shape}, needed is {shape}")
+    return found
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """What a result says of itself, held against its own trace: no data and no mathematics are needed.
 
-Passes, checks and seconds of single points are measurements, of which only order and finiteness can be checked; all
-else follows from other columns, from w and b, or from the rules of the run.
+Passes, checks and seconds of single points are measurements, of which only order and finiteness can be checked, and P
+and D before the last point are numbers whose w and b are not kept, of which only the side on which they lie; all else
+follows from other columns, from w and b, or from the rules of the run.
 """
 
 import math
@@ -49,6 +50,8 @@ def _presence(result):
         yield f"{result.status}, but with a final w"
     if result.points and (missing := [name for name in COLUMNS if name not in result.trace]):
         yield f"the trace has no {', '.join(missing)}"
+    if more := sorted(result.trace.keys() - {*COLUMNS, *METRICS, *SPREAD}):
+        yield f"the trace has {', '.join(more)}, which nothing is known of"
 
 
 def _contradicts(result):

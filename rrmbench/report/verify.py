@@ -12,6 +12,7 @@ from rrmbench.bench import identity
 from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
+from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
 from rrmbench.problem.certificate import contradict
@@ -77,6 +78,7 @@ class _Checked:
     def verdicts(self, found):
         for run in found:
             yield self._verdict(run, naming.run(run.keys))
+        yield from self._manifest()
         for problem in dict.fromkeys(run.result.problem for run in found):
             yield from self._reference(problem)
         for name in sorted(self.experiment.run_ids() - self.seen):
@@ -110,6 +112,16 @@ class _Checked:
             self.truths.setdefault(result.problem, []).append((primal, dual, size_of(result.trace)))
         state = "WRONG" if wrong or error > TOLERANCE else "ok"
         return Verdict(label, state, primal, dual, error, "; ".join(wrong), note if state == "ok" else "")
+
+    def _manifest(self):
+        """What the manifest says of runs that their records do not; a run of other code has another name."""
+        for entry in self.experiment.manifest()["runs"]:
+            try:
+                result = self.experiment.read(entry["run"])
+            except UnreadableFile:  # told as such where it is there
+                continue
+            if any(entry[name] != getattr(result, name) for name in ("spec_id", "problem", "spec")):
+                yield Verdict(f"run {entry['run']}", "WRONG", why="the manifest says another spec or problem of it")
 
     def _reference(self, problem):
         label = f"reference {problem}"
@@ -222,7 +234,9 @@ def _metrics(prepared, result, last, same_code, P):
     true = metrics(model_of(loss, result.w, b))
     recorded = {name: last.get(name, math.nan) for name in true if same_code or name in last}  # older ones had fewer
     wrong = [name for name in recorded if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
-    return [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]
+    unfounded = [name for name in METRICS if name not in true and not np.isnan(result.trace.get(name, math.nan)).all()]
+    found = [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]
+    return found + [f"{name} is there, which these data and this loss have none of" for name in unfounded]
 
 
 def _prepared(block, mode):
