@@ -1,5 +1,6 @@
 """Results of strangers: links lead nowhere, escapes and surrogates reach no terminal, damage is found and run again."""
 
+import json
 import math
 import os
 import re
@@ -256,6 +257,19 @@ def test_a_run_below_the_dual_bound_of_another_is_failed_and_no_reference(tmp_pa
     assert experiment.contradiction(first.problem, "x", known["primal"], known["dual"]) is None
     assert experiment.reference(first.problem) == known
     assert second.problem == first.problem
+
+
+def test_a_run_that_failed_by_the_bound_of_another_needs_this_bound(lab):
+    lab.run(lab.config(solver="gd", stop={"passes": 5}))
+    (first,) = lab.results()
+    file = lab.out / "toy" / "references" / f"{first.problem}.json"
+    known = json.loads(file.read_text())
+    file.write_text(json.dumps(known | {"dual": first.trace["primal"].min() + 0.1}))
+    assert lab.run(lab.config(solver="agd", stop={"passes": 5})).code == 1
+    assert "is below the dual bound" in lab.results()[0].reason
+    assert "failed by a bound" not in lab.cli("verify", lab.out).out
+    file.write_text(json.dumps(known))
+    assert "failed by a bound that nothing here has" in lab.cli("verify", lab.out).out
 
 
 def test_a_loss_that_is_no_conjugate_pair_fails_its_runs(lab):

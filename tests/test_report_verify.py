@@ -156,6 +156,10 @@ def test_numbers_that_rest_on_nothing_are_wrong(lab):
         forged.info = original.info | {"evaluation_seconds": -5.0}
         experiment.write(forged)
         assert "evaluation_seconds" in lab.cli("verify", lab.out).out
+        forged.info, forged.status = original.info, "failed"
+        forged.reason = "P(w) = 0.1 of this run is below the dual bound D = 0.2 of run 0"
+        experiment.write(forged)
+        assert "failed by a bound that nothing here has" in lab.cli("verify", lab.out).out
         experiment.write(original)
     assert lab.cli("verify", lab.out).code == 0
 

@@ -74,6 +74,9 @@ class _Checked:
     digest: object  # `fingerprint.digest` with a memory
     seen: set = field(default_factory=set)
     truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
+    failed: dict = field(
+        default_factory=dict
+    )  # problem: [(label, least P, greatest D, size)] of runs failed by others'
 
     def verdicts(self, found):
         for run in found:
@@ -81,6 +84,7 @@ class _Checked:
         yield from self._manifest()
         for problem in dict.fromkeys(run.result.problem for run in found):
             yield from self._reference(problem)
+            yield from self._contradictions(problem)
         for name in sorted(self.experiment.run_ids() - self.seen):
             try:
                 self.experiment.read(name)
@@ -108,10 +112,25 @@ class _Checked:
             return Verdict(label, "unverified", why=f"{type(error).__name__}: {error}")
         except Exception as error:  # whatever forged shapes and parameters make the mathematics raise
             return Verdict(label, "WRONG", why=f"cannot be recomputed ({type(error).__name__}: {error})")
-        if result.status != "failed":  # for a contradiction, which is then not the reference's
-            self.truths.setdefault(result.problem, []).append((primal, dual, size_of(result.trace)))
+        size = size_of(result.trace)
+        if result.status == "failed":  # for a contradiction, which is then not the reference's
+            self.failed.setdefault(result.problem, []).append((label, *bounds(result.trace), size))
+        else:
+            self.truths.setdefault(result.problem, []).append((primal, dual, size))
         state = "WRONG" if wrong or error > TOLERANCE else "ok"
         return Verdict(label, state, primal, dual, error, "; ".join(wrong), note if state == "ok" else "")
+
+    def _contradictions(self, problem):
+        """Runs that are said to have failed by the bound of another one, and which no bound here contradicts."""
+        try:
+            known = self.experiment.reference(problem) or {}
+        except UnreadableFile:  # told as such
+            return
+        others = [(P, D) for P, D, _ in self.truths.get(problem, [])]
+        others.append((known.get("primal", math.inf), known.get("dual", -math.inf)))
+        for label, primal, dual, size in self.failed.get(problem, []):
+            if not any(contradict(primal, D, size) or contradict(P, dual, size) for P, D in others):
+                yield Verdict(label, "WRONG", primal, dual, why="failed by a bound that nothing here has; run it again")
 
     def _manifest(self):
         """What the manifest says of runs that their records do not; a run of other code has another name."""
