@@ -1,14 +1,15 @@
 """What a user's own code does that is no result: where an exception came from, and no end without a word."""
 
 import os
+import threading
+from collections import Counter
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 
 from rrmbench.errors import printable
 
 _end = os._exit
-_refusing = ContextVar("refusing", default=None)  # the id of the process in which os._exit is refused
+_blocks, _counting = Counter(), threading.Lock()  # how many blocks of each process (by its id) refuse os._exit
 
 
 def place_of(error, files):
@@ -36,15 +37,17 @@ def text_of(error):
 @contextmanager
 def without_sudden_end():
     """Let `os._exit` in the block raise SystemExit: it would end the command without a word, with any exit code."""
-    os._exit = _exit  # which stays, and is the true one outside of such blocks, so that threads can have theirs
-    before = _refusing.set(os.getpid())
+    os._exit, process = _exit, os.getpid()  # which stays, and is the true one while no block of any thread is open
+    with _counting:
+        _blocks[process] += 1
     try:
         yield
     finally:
-        _refusing.reset(before)
+        with _counting:
+            _blocks[process] -= 1
 
 
 def _exit(status):
-    if _refusing.get() != os.getpid():  # or in a process that the user's code has forked
+    if not _blocks[os.getpid()]:  # as in a process that the user's code has forked
         _end(status)
     raise SystemExit(f"os._exit({status})")

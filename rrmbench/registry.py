@@ -215,7 +215,7 @@ def built(kind, mapping):
     return made
 
 
-def _call(component, *given, **values):
+def _call(component, /, *given, **values):
     """What the function of a component returns; raises RrmbenchError where it would end the process."""
     try:
         with crashes.without_sudden_end():

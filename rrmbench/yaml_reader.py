@@ -193,7 +193,7 @@ def dumped(value):
 
 def _plain(value):
     if isinstance(value, dict):
-        return {_plain(key): _plain(inner) for key, inner in value.items()}
+        return {key.item() if hasattr(key, "dtype") else key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | range):
         return [_plain(inner) for inner in value]
     if isinstance(value, PurePath):

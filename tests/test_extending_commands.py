@@ -333,10 +333,27 @@ def test_blocks_without_sudden_end_may_overlap_in_threads():
                 os._exit(3)
             refused.append(1)
 
+    def of_the_user():
+        with pytest.raises(SystemExit):
+            os._exit(7)
+        refused.append(2)
+
+    with crashes.without_sudden_end():
+        thread = threading.Thread(target=of_the_user)
+        thread.start()
+        thread.join(10)
     thread = threading.Thread(target=first)
     thread.start()
     with crashes.without_sudden_end():
         inside.wait(10)
     over.set()
     thread.join(10)
-    assert refused == [1]
+    assert refused == [2, 1]
+
+
+def test_a_parameter_may_have_any_name(monkeypatch):
+    @registry.loss
+    def named(*, component: float = 1.0, values: float = 1.0):
+        return (component, values)
+
+    assert registry.built("loss", {"name": "named", "component": 2.0, "values": 3.0}) == (2.0, 3.0)

@@ -84,6 +84,31 @@ def test_weights_are_a_copy_and_may_be_a_list():
     assert Problem(*given, mu=0.5, weights=[0.5, 1.5, 1, 1, 1]).primal([0.2] * 4) == before[0]
 
 
+def test_transformations_take_lists():
+    p = Problem(np.ones((5, 4)), np.ones(5), "absolute", {"name": "l2", "strength": 0.1})
+    again = p.regularized(0.1, [1.0] * 4).regularized(0.2, [0.5] * 4).smoothed(0.1, [0.5, 1.5, 1.0, 1.0, 1.0])
+    array = p.regularized(0.1, np.ones(4)).regularized(0.2, np.full(4, 0.5))
+    array = array.smoothed(0.1, np.array([0.5, 1.5, 1.0, 1.0, 1.0]))
+    assert again.primal(np.full(4, 0.3)) == array.primal(np.full(4, 0.3))
+
+
+class Delegating:
+    """An operator that passes on what it has not."""
+
+    def __init__(self, X):
+        self._X = X
+
+    def __getattr__(self, name):
+        return getattr(self._X, name)
+
+
+def test_an_operator_may_pass_on_what_it_has_not():
+    p = Problem(np.eye(5, 4), [0, 1, 0, 1, 1], "logistic", {"name": "l2", "strength": 0.1})
+    q = replace(p, X=Delegating(p.X))
+    assert solve(q, "gd", passes=5).gap == solve(p, "gd", passes=5).gap
+    assert p.apart().classes is p.classes
+
+
 def test_masked_and_complex_points_are_refused():
     p = Problem(np.ones((5, 4)), np.ones(5), "absolute", {"name": "l2", "strength": 0.1})
     for ask, name, size in ((p.primal, "w", 4), (p.dual_value, "b", 5)):

@@ -129,6 +129,16 @@ def test_a_loss_over_all_samples_whose_conjugate_is_too_small_is_named(name):
         assert found.startswith("the loss 'mine' is no conjugate pair")
 
 
+@pytest.mark.parametrize("sizes", [(1, 1, 200), (20,) * 10])
+def test_rare_classes_and_many_are_balanced_to_the_rounding_of_all(sizes, monkeypatch):
+    monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    A = np.column_stack([np.random.default_rng(0).normal(size=(y.size, 5)), np.ones(y.size)])
+    for loss in oracles.vector_losses():
+        problem = Problem(A, y, oracles.example("loss", loss), RIDGE, free_bias=True)
+        assert broken_pair(problem, "f", "g") is None, loss
+
+
 def test_a_loss_whose_dual_variables_are_unbalanced_is_named_where_a_bias_is_free():
     for free in (False, True):
         problem = over_all_samples("f1", free_bias=free)

@@ -172,10 +172,11 @@ def _united(parts: list[_Read], merged: Merged) -> dict:
                 entries[entry["spec_id"]] = entry
             if entry["run"] != known["run"] and {entry["run"], known["run"]} <= created.keys():
                 newer = entries[entry["spec_id"]]["run"]
-                merged.notes.append(
-                    f"runs {known['run']} and {entry['run']} are of one spec and of two codes; the manifest names the "
-                    f"newer one, {newer} ({created[newer]})"
+                note = (
+                    f"runs {known['run']} and {entry['run']} are of one spec and of two codes; the manifest names the"
                 )
+                note = f"{note} newer one, {newer} ({created[newer]})"
+                merged.notes += [note] if note not in merged.notes else []
         skipped += [one for one in part.manifest.get("skipped") or [] if one not in skipped]
         environments = (part.manifest.get("environments") or {}) | environments
     return united | {"runs": list(entries.values()), "skipped": skipped, "environments": environments}

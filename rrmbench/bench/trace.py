@@ -125,7 +125,7 @@ class Trace:
         _check_array("w", x.w, self.problem.shape)
         if x.b is not None:
             _check_array("b", x.b, self.problem.output_shape)
-        if not (isinstance(x.passes, Real) and isinstance(x.checks, Real)):
+        if not all(isinstance(count, Real | np.ndarray) and np.ndim(count) == 0 for count in (x.passes, x.checks)):
             raise Failure(f"the solver counted {shown(x.passes)} passes and {shown(x.checks)} checks, not numbers")
         counted, total = not math.isnan(x.passes), x.passes + x.checks
         if self._counted and not counted:

@@ -28,8 +28,8 @@ def run_app():
     from rrmbench.errors import RrmbenchError, printable
 
     _open_streams()
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as Python has errors; a path may have any character
+    if getattr(sys.stdout, "errors", "") == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it; a path may have any character
     try:
         try:
             app()

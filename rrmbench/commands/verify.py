@@ -37,6 +37,6 @@ def _line(verdict):
     if verdict.state in ("unverified", "none"):
         return f"{verdict.state:5} {verdict.label}"
     state = " ".join(part for part in (verdict.state, verdict.why) if part)
-    if math.isnan(verdict.primal) and math.isnan(verdict.dual):  # nothing was recomputed
+    if math.isnan(verdict.primal) and math.isnan(verdict.dual):  # neither of which could be recomputed
         return f"{state:5} {verdict.label}"
     return f"{state:5} {verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"

@@ -277,14 +277,24 @@ class Problem:
     # other problems on the same data
 
     def apart(self) -> "Problem":
-        """The same problem, and no attribute of it or its operator is seen by this one when it is set anew."""
-        return replace(self, X=copy(self.X))
+        """The same problem: what is set anew of its attributes, or of its operator's, this one does not see.
+
+        The arrays and components are shared.
+        """
+        try:
+            X = copy(self.X)
+        except RecursionError:  # an operator that passes on what it has not to another
+            X = self.X
+        other = replace(self, X=X)
+        other._put("classes", self.classes)
+        return other
 
     def smoothed(self, mu: float, weights: np.ndarray | None = None) -> "Problem":
         """The problem with every loss smoothed by `mu` more, or by mu omega_i; P falls by at most mu G^2 / 2."""
         total = self.mu + mu
         if (weights is not None or self.weights is not None) and total > 0.0:
-            before, more = (np.ones(self.n) if omega is None else omega for omega in (self.weights, weights))
+            given = None if weights is None else _numbers("weights", weights)
+            before, more = (np.ones(self.n) if omega is None else omega for omega in (self.weights, given))
             return replace(self, mu=total, weights=(self.mu * before + mu * more) / total)
         return replace(self, mu=total)
 
@@ -297,7 +307,7 @@ class Problem:
                 self, kappa=kappa, center=None if center is None else _frozen(_numbers("center", center).copy())
             )
         here = np.zeros(self.shape) if self.center is None else self.center
-        there = np.zeros(self.shape) if center is None else center
+        there = np.zeros(self.shape) if center is None else _numbers("center", center)
         total = self.kappa + kappa
         constant = self.kappa * kappa * float(np.sum((here - there) ** 2)) / (2.0 * total)
         return replace(
