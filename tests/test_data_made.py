@@ -195,9 +195,8 @@ def wide(*, d=2):
     widest = loaded(cache, "wide.py", text, d=2**31 - 1).operator()
     assert widest.rows.indices.tolist() == [0, 2**31 - 2]
     for d, bias in ((2**31, "none"), (2**32 + 7, "none"), (2**31 - 1, "regularized"), (2**31 - 1, "free")):
-        found = (
-            f"'wide': found {d + (bias != 'none')} columns, allowed are at most 2147483647, that of a bias included$"
-        )
+        columns = d + (bias != "none")
+        found = f"'wide': found {columns} columns, allowed are at most 2147483647, that of a bias included$"
         with pytest.raises(RrmbenchError, match=found):
             loaded(cache, "wide.py", text, d=d, bias=bias)
 

@@ -162,19 +162,15 @@ def test_a_component_that_does_not_end_is_told_where_and_left_alone(lab, monkeyp
     assert ran.out.count("no end after") == 1
 
 
-ENDINGS = [
-    ("loss", "(*, c=1.0)", "loss"),
-    ("regularizer", "(*, c=1.0)", "regularizer"),
-    ("reduction", "(solve, *, c=1.0)", "reduction"),
-]
+ENDINGS = [("loss", "(*, c=1.0)"), ("regularizer", "(*, c=1.0)"), ("reduction", "(solve, *, c=1.0)")]
 
 
 @pytest.mark.parametrize("end", ["os._exit(0)", "os._exit(status=0)", "sys.exit(0)"])
-@pytest.mark.parametrize(("kind", "signature", "key"), ENDINGS, ids=[kind for kind, *_ in ENDINGS])
-def test_a_component_that_would_end_the_command_is_one_message(lab, kind, signature, key, end):
+@pytest.mark.parametrize(("kind", "signature"), ENDINGS, ids=[kind for kind, _ in ENDINGS])
+def test_a_component_that_would_end_the_command_is_one_message(lab, kind, signature, end):
     text = f"import os, sys\nimport rrmbench\n\n\n@rrmbench.{kind}\ndef ending{signature}:\n"
     (lab.folder / "ending.py").write_text(f'{text}    """Ends."""\n    {end}\n')
-    ran = lab.cli("run", lab.config(**{key: {"path": "ending.py", "name": "ending"}}), "-o", lab.out)
+    ran = lab.cli("run", lab.config(**{kind: {"path": "ending.py", "name": "ending"}}), "-o", lab.out)
     assert ran.code == 2
     assert f"{kind} ending: its function would end the process: SystemExit" in ran.err
     assert "Traceback" not in ran.err
@@ -351,7 +347,7 @@ def test_blocks_without_sudden_end_may_overlap_in_threads():
     assert refused == [2, 1]
 
 
-def test_a_parameter_may_have_any_name(monkeypatch):
+def test_a_parameter_may_have_any_name():
     @registry.loss
     def named(*, component: float = 1.0, values: float = 1.0):
         return (component, values)

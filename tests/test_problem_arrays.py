@@ -123,6 +123,8 @@ def test_a_matrix_of_lists_with_a_column_beyond_its_shape_is_refused():
     X.rows[3][0] = 10**6
     with pytest.raises(RrmbenchError, match=r"^X: found a sparse matrix that contradicts itself: "):
         Problem(X, np.ones(30), "squared", "none")
+    with pytest.raises(RrmbenchError, match=r"^here: found a sparse matrix that contradicts itself: "):
+        matrix(X, "here")
 
 
 def test_a_callers_matrix_has_the_same_arrays_after_its_check():

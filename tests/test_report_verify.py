@@ -143,7 +143,7 @@ def test_what_a_lifted_dual_variable_says_is_checked_and_what_is_left_is_said(la
 
 def test_numbers_that_rest_on_nothing_are_wrong(lab):
     assert lab.run(lab.config(solver=["agd", "fista"], stop={"passes": 4})).code == 0
-    experiment, ones = Experiment(lab.out / "toy"), None
+    experiment = Experiment(lab.out / "toy")
     for original in lab.results():
         _, ones = original.w, np.ones(original.points)
         for more in ({"test_error": 0.0 * ones, "test_accuracy": ones}, {"test_rmse": ones}, {"speed": ones}):

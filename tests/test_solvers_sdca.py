@@ -43,7 +43,7 @@ def test_shrinking_comes_back_to_all_rows():
     state, last = Rng(0).state, np.zeros(200, dtype=int)
     now = visits = longest = 0
     while now < 4 * longest_rest:
-        given = (calendar, prox_sdca_shrinking.entries_of(p), state, now, 1e-9)
+        given = (calendar, prox_sdca_shrinking.entries_of(p), state, now, (1.0, 1.0))
         seen, _, after = prox_sdca_shrinking.rounds(*dual.fixed, dual.b, dual.u, *given)
         order = calendar.order[:seen]  # of the last round, the only one with rows
         assert len(set(order.tolist())) == seen
@@ -69,7 +69,7 @@ def test_shrinking_counts_the_entries_of_the_rows_that_it_visits(solver):
     with kernels_in_memory():
         its = iterates(solver, replace(p, X=touched), 60)
     assert its[-1].passes > 5.0
-    assert np.diff([it.passes for it in its]).max() <= 1.0
+    assert np.diff([it.passes for it in its]).max() <= 1.0 + 1e-9
     assert touched.passes <= its[-1].passes + 1e-9 <= 2.0 * touched.passes
 
 

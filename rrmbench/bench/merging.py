@@ -172,10 +172,8 @@ def _united(parts: list[_Read], merged: Merged) -> dict:
                 entries[entry["spec_id"]] = entry
             if entry["run"] != known["run"] and {entry["run"], known["run"]} <= created.keys():
                 newer = entries[entry["spec_id"]]["run"]
-                note = (
-                    f"runs {known['run']} and {entry['run']} are of one spec and of two codes; the manifest names the"
-                )
-                note = f"{note} newer one, {newer} ({created[newer]})"
+                codes = f"runs {known['run']} and {entry['run']} are of one spec and of two codes"
+                note = f"{codes}; the manifest names the newer one, {newer} ({created[newer]})"
                 merged.notes += [note] if note not in merged.notes else []
         skipped += [one for one in part.manifest.get("skipped") or [] if one not in skipped]
         environments = (part.manifest.get("environments") or {}) | environments

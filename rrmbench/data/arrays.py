@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from rrmbench.data.parsed import Parsed
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.problem.operators import check_indices
+from rrmbench.problem.operators import in_rows
 
 KEYS = ("X", "y", "qid", "X_test", "y_test", "qid_test", "task")
 TASKS = ("binary", "regression", "multiclass")
@@ -75,9 +75,7 @@ def matrix(X, where):
     if issparse(X):
         if X.ndim != 2 or X.dtype.kind not in NUMBERS:
             raise RrmbenchError(f"{where}: found {_kind(X)}, allowed is a matrix of numbers")
-        check_indices(X, where)
-        made = csr_array(X, dtype=np.float64, copy=True)
-        made.sum_duplicates()
+        made = in_rows(X, where)
         made.eliminate_zeros()
     else:
         made = csr_array(_array(X, where, (2,)))

@@ -8,9 +8,9 @@ arguments (`rrmbench.registry.Component.solver`).
 
 `@solver(passes_to_quarter=...)` gives the time of the oracle of a reduction, f(problem, **parameters) -> passes: in so
 many passes the theorem quarters P(w) - P(w*) of a smooth and strongly convex problem, and D(b*) - D(b) where the solver
-gives a dual variable. It is a schedule also for
-settings that the theorem leaves out; what is proven is for `bound` to say. The theorem of a reduction is
-bound(constants, epochs, **parameters), after so many epochs that quarter the distance.
+gives a dual variable. It is a schedule also for settings that the theorem leaves out; what is proven is for `bound` to
+say. The theorem of a reduction is bound(constants, epochs, **parameters), after so many epochs that quarter the
+distance.
 """
 
 from typing import NamedTuple

@@ -20,6 +20,8 @@ import numpy as np
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.numerics.jit import kernel
 
+COMPRESSED = "csr", "csc", "bsr"  # formats of scipy that check themselves
+
 
 class Rows(NamedTuple):
     """The rows of a sparse matrix, as kernels see them.
@@ -48,13 +50,25 @@ def _numbers(X, names):
     return X.astype(np.float64)
 
 
-def check_indices(X, where):
-    """Raise RrmbenchError for a sparse matrix of scipy whose arrays of indices contradict each other or its shape.
+def in_rows(X, where):
+    """A copy of a sparse matrix of scipy as csr_array of float64, each entry once.
 
-    scipy reads and writes beyond the ends of arrays then.
+    Raises RrmbenchError where its arrays of indices contradict each other or its shape: scipy reads and writes beyond
+    the ends of arrays then.
     """
+    from scipy.sparse import csr_array
+
+    _check_indices(X, where)
+    made = csr_array(X, dtype=np.float64, copy=True)
+    if X.format not in (*COMPRESSED, "coo"):  # lists of rows, say
+        _check_indices(made, where)
+    made.sum_duplicates()
+    return made
+
+
+def _check_indices(X, where):
     try:
-        if X.format in ("csr", "csc", "bsr"):
+        if X.format in COMPRESSED:
             copy(X).check_format(full_check=True)  # which gives its object other arrays
         elif X.format == "coo":
             for size, indices in zip(X.shape, (X.row, X.col), strict=True):
@@ -103,13 +117,7 @@ class CSR:
             raise RrmbenchError(f"X: found {found}, needed is a matrix (n, d) of numbers")
         if X.shape[1] >= 2**31:
             raise RrmbenchError(f"X: found {X.shape[1]} columns, allowed are at most {2**31 - 1}")
-        given = X
-        if issparse(given):
-            check_indices(given, "X")
-        X = csr_array(given, dtype=np.float64, copy=True)
-        if issparse(given):  # in rows, which formats as lil are not checked in
-            check_indices(X, "X")
-        X.sum_duplicates()
+        X = in_rows(X, "X") if issparse(X) else csr_array(X, dtype=np.float64)
         if not np.isfinite(X.data).all():
             rows, columns = X.nonzero()
             first = np.flatnonzero(~np.isfinite(X.data[X.data != 0.0]))[0]

@@ -96,19 +96,23 @@ def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
 
 def _is_broken_sum(problem: Problem, rng: np.random.Generator) -> bool:
     """As of psi alone, of Psi with a square, whose conjugate is computed by the proximal step."""
-    psi, norm = problem.regularization, np.linalg.norm
+    psi = problem.regularization
     for scale in SCALES:
         v, other = (scale * rng.normal(size=problem.shape) for _ in range(2))
         conjugate, at = problem.conjugate_of_Psi(v), problem.primal_point(v)
         for way in (at, np.sign(at), other):  # from the point that is to be the best one
-            way = way * (norm(at) / max(float(norm(way)), 1e-300))
+            way = _as_long_as(at, way)
             points = [at + t * way for t in STEPS]
             if psi.value(2.0 * at) == np.inf:  # at the end of the domain, where the best point may be
-                points += [w * (norm(at) / max(float(norm(w)), 1e-300)) for w in points]
+                points += [_as_long_as(at, w) for w in points]
             for w in (_inside(psi, w) for w in points):
                 if _is_below(problem.Psi(w), conjugate, float(np.vdot(v, w))):
                     return True
     return False
+
+
+def _as_long_as(at: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return w * (np.linalg.norm(at) / max(float(np.linalg.norm(w)), 1e-300))
 
 
 def _inside(psi: Any, w: np.ndarray) -> np.ndarray:

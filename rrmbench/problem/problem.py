@@ -132,14 +132,14 @@ class Problem:
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
         if self.center is not None and (made is not None or not _is_frozen(self.center)):  # a person's own array
-            self._put("center", _frozen(_numbers("center", self.center).copy()))
+            self._put("center", _copied("center", self.center))
             if not np.isfinite(self.center).all():
                 raise RrmbenchError("center: found entries that are not finite numbers")
         if self.center is not None and self.center.shape != self.shape:
             raise RrmbenchError(f"center: found the shape {self.center.shape}, needed is that of w, {self.shape}")
         if self.weights is not None:
             if made is not None or not _is_frozen(self.weights):
-                self._put("weights", _frozen(_numbers("weights", self.weights).copy()))
+                self._put("weights", _copied("weights", self.weights))
             _check_weights(self.weights, self.n)
 
     def _check_biases(self, made: CSR | None) -> None:
@@ -303,9 +303,7 @@ class Problem:
         if kappa == 0.0:
             return self
         if self.kappa == 0.0:
-            return replace(
-                self, kappa=kappa, center=None if center is None else _frozen(_numbers("center", center).copy())
-            )
+            return replace(self, kappa=kappa, center=None if center is None else _copied("center", center))
         here = np.zeros(self.shape) if self.center is None else self.center
         there = np.zeros(self.shape) if center is None else _numbers("center", center)
         total = self.kappa + kappa
@@ -515,11 +513,12 @@ def _numbers(name: str, array: object) -> np.ndarray:
         raise RrmbenchError(f"{name}: found masked entries, needed are numbers")
     try:
         found = np.asarray(array)
-        if found.dtype.kind in "biufO":
-            return found.astype(np.float64, copy=False)
+        numbers = found.astype(np.float64, copy=False) if found.dtype.kind in "biufO" else None
     except (TypeError, ValueError):
-        pass
-    raise RrmbenchError(f"{name}: found {shown(array)}, needed is an array of numbers") from None
+        numbers = None
+    if numbers is None:
+        raise RrmbenchError(f"{name}: found {shown(array)}, needed is an array of numbers")
+    return numbers
 
 
 def _checked(name: str, array: object, shape: tuple[int, ...]) -> np.ndarray:
@@ -528,6 +527,11 @@ def _checked(name: str, array: object, shape: tuple[int, ...]) -> np.ndarray:
     if found.shape != shape:
         raise RrmbenchError(f"{name}: found the shape {found.shape}, needed is {shape}")
     return found
+
+
+def _copied(name: str, array: object) -> np.ndarray:
+    """A read-only copy of the numbers that were given."""
+    return _frozen(_numbers(name, array).copy())
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

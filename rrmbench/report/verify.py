@@ -74,17 +74,21 @@ class _Checked:
     digest: object  # `fingerprint.digest` with a memory
     seen: set = field(default_factory=set)
     truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
-    failed: dict = field(
-        default_factory=dict
-    )  # problem: [(label, least P, greatest D, size)] of runs failed by others'
+    failed: dict = field(default_factory=dict)  # problem: [(label, least P, greatest D, size)], failed by other runs
 
     def verdicts(self, found):
         for run in found:
             yield self._verdict(run, naming.run(run.keys))
-        yield from self._manifest()
+        yield from self._manifest({run.result.run: run.result for run in found})
         for problem in dict.fromkeys(run.result.problem for run in found):
-            yield from self._reference(problem)
-            yield from self._contradictions(problem)
+            try:
+                known = self.experiment.reference(problem)
+            except UnreadableFile as error:
+                yield Verdict(f"reference {problem}", "WRONG", why=str(error))
+                continue
+            if known is not None:
+                yield from self._reference(problem, known)
+            yield from self._contradictions(problem, known or {})
         for name in sorted(self.experiment.run_ids() - self.seen):
             try:
                 self.experiment.read(name)
@@ -120,37 +124,25 @@ class _Checked:
         state = "WRONG" if wrong or error > TOLERANCE else "ok"
         return Verdict(label, state, primal, dual, error, "; ".join(wrong), note if state == "ok" else "")
 
-    def _contradictions(self, problem):
+    def _contradictions(self, problem, known):
         """Runs that are said to have failed by the bound of another one, and which no bound here contradicts."""
-        try:
-            known = self.experiment.reference(problem) or {}
-        except UnreadableFile:  # told as such
-            return
         others = [(P, D) for P, D, _ in self.truths.get(problem, [])]
         others.append((known.get("primal", math.inf), known.get("dual", -math.inf)))
         for label, primal, dual, size in self.failed.get(problem, []):
             if not any(contradict(primal, D, size) or contradict(P, dual, size) for P, D in others):
                 yield Verdict(label, "WRONG", primal, dual, why="failed by a bound that nothing here has; run it again")
 
-    def _manifest(self):
+    def _manifest(self, stored):
         """What the manifest says of runs that their records do not; a run of other code has another name."""
         for entry in self.experiment.manifest()["runs"]:
             try:
-                result = self.experiment.read(entry["run"])
+                result = stored.get(entry["run"]) or self.experiment.read(entry["run"])
             except UnreadableFile:  # told as such where it is there
                 continue
             if any(entry[name] != getattr(result, name) for name in ("spec_id", "problem", "spec")):
                 yield Verdict(f"run {entry['run']}", "WRONG", why="the manifest says another spec or problem of it")
 
-    def _reference(self, problem):
-        label = f"reference {problem}"
-        try:
-            known = self.experiment.reference(problem)
-        except UnreadableFile as error:
-            yield Verdict(label, "WRONG", why=str(error))
-            return
-        if known is None:
-            return
+    def _reference(self, problem, known):
         wrong = ["it is of another problem"] if known.get("problem") != problem else []
         for kind, number in (("primal", 0), ("dual", 1)):
             if not math.isfinite(known[kind]):
@@ -173,7 +165,7 @@ class _Checked:
         if any(contradict(known["primal"], dual, size) for _, dual, size in truths):
             wrong.append("its primal value is below a dual value that was recomputed")
         if wrong:
-            yield Verdict(label, "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
+            yield Verdict(f"reference {problem}", "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
 
 
 def _recomputed(result, trust, prepare, digest):

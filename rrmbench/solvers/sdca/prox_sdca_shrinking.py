@@ -28,10 +28,11 @@ def prox_sdca_shrinking(problem, start, rng):
     """
     state, read = DualState(problem, Exact(problem.loss, problem.mu), start), 0
     entries = entries_of(problem)
+    total = entries.sum()
     yield Iterate(*state.point(state.b, state.u), checks=state.checks)
     for _, more in thirds(state, rng, entries):
         read += more
-        yield Iterate(*state.point(state.b, state.u), passes=read / entries.sum(), checks=state.checks)
+        yield Iterate(*state.point(state.b, state.u), passes=read / total, checks=state.checks)
 
 
 def entries_of(problem):
@@ -43,8 +44,9 @@ def entries_of(problem):
 def thirds(state, rng, entries):
     """Yield (rows visited, their entries) for a `DualState`, a third of all rows or entries or more at a time."""
     calendar, now = Calendar.of(state.b, LONGEST_REST), 0
+    least = state.problem.n / 3.0, entries.sum() / 3.0
     while True:
-        seen, read, now = rounds(*state.fixed, state.b, state.u, calendar, entries, rng.state, now, 1.0 / 3.0)
+        seen, read, now = rounds(*state.fixed, state.b, state.u, calendar, entries, rng.state, now, least)
         yield seen, read
 
 
@@ -73,17 +75,17 @@ class Calendar(NamedTuple):
 
 
 @kernel
-def rounds(rows, y, option, regularizer, s, b, u, calendar, entries, state, now, part):
-    """Rounds from number `now` until `part` of the rows or entries is visited; return (rows, entries, the next round).
+def rounds(rows, y, option, regularizer, s, b, u, calendar, entries, state, now, least):
+    """Rounds from number `now` until the `least` are visited; return (rows visited, their entries, the next round).
 
     rows, y, option, regularizer, s, b, u : as of `rrmbench.solvers.sdca.steps.sdca_steps`; b and u are changed
     entries : (n,), as of `entries_of`
     state : (1,) uint64, of the random numbers
+    least : (rows, entries), of which either is enough
     """
     flat, before = b.reshape(b.shape[0], -1), calendar.before
     visits = read = 0
-    rows_wanted, entries_wanted = part * b.shape[0], part * entries.sum()
-    while visits < rows_wanted and read < entries_wanted:
+    while visits < least[0] and read < least[1]:
         order = calendar.order[: take(calendar, now)]
         shuffle(state, order)
         for k in range(order.shape[0]):
