@@ -83,7 +83,8 @@ def test_newton_certifies_to_rounding(loss, bias):
 def test_lbfgs_certifies_to_rounding(loss, bias, kappa):
     """From 0 and from a start; its iterations are passes, and where w is optimal it stays there.
 
-    The sum of b, which a free bias asks to be 0, is the gradient's: its rounding is in the gap at once.
+    The sum of b, which a free bias asks to be 0, is the gradient's, and is in the gap at once; values of P, by which
+    steps are searched, tell it from 0 only to about the root of rounding.
     """
     p = biased(sparse(60, 9), loss, bias)
     p = p.regularized(kappa, np.linspace(-1.0, 1.0, p.shape[0])) if kappa else p
@@ -92,7 +93,7 @@ def test_lbfgs_certifies_to_rounding(loss, bias, kappa):
         its = [
             (it.w.copy(), it.b, it.passes) for it in islice(registry.build_solver("lbfgs")(p, start, Rng(0)), 1, 200)
         ]
-        assert p.primal(its[-1][0]) - p.certificate(its[-1][1])[0] <= (1e-11 if bias == "free" else 1e-12) * P0
+        assert p.primal(its[-1][0]) - p.certificate(its[-1][1])[0] <= (1e-8 if bias == "free" else 1e-12) * P0
         assert np.diff([passes for *_, passes in its]).max() == 1.0
         values = [p.primal(w) for w, *_ in its]
         assert np.diff(values).max() <= 1e-14 * P0
