@@ -357,10 +357,17 @@ def test_compiled_regularizers_equal_python(mapping):
         (0.5, 1.0, 0.5),
         (9.0, 1.0, 2.0),
         (-9.0, 1.0, -0.5),
+        (0.0, 1e-310, 0.0),
+        (1.0, 1e-310, 2.0),
+        (-1.0, 5e-324, -0.5),
+        (1e300, 1e-300, 2.0),
+        (float("nan"), 0.0, float("nan")),
+        (float("nan"), 1.0, float("nan")),
     ],
 )
 def test_clipped_ratio(t, mu, expected):
-    assert clipping.clipped_ratio(t, mu, -0.5, 2.0) == expected
+    np.testing.assert_equal(clipping.clipped_ratio(t, mu, -0.5, 2.0), expected)
+    np.testing.assert_equal(jit.kernel(clipping.clipped_ratio)(t, mu, -0.5, 2.0), expected)
 
 
 def test_prefetch_changes_nothing():

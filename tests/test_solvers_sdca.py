@@ -17,6 +17,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import prox_sdca_shrinking
 from rrmbench.solvers.sdca.output import DualState
+from rrmbench.solvers.sdca.resting import Calendar, postpone, take
 from rrmbench.solvers.sdca.steps import Exact
 
 # shrinking
@@ -39,21 +40,34 @@ def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
 def test_shrinking_comes_back_to_all_rows():
     p = oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
     dual, longest_rest = DualState(p, Exact(p.loss, p.mu), None), prox_sdca_shrinking.LONGEST_REST
-    calendar = prox_sdca_shrinking.Calendar.of(dual.b, longest_rest)
+    calendar, before = Calendar.of(200, longest_rest), np.empty((200, 1))
     state, last = Rng(0).state, np.zeros(200, dtype=int)
     now = visits = longest = 0
     while now < 4 * longest_rest:
-        given = (calendar, prox_sdca_shrinking.entries_of(p), state, now, (1.0, 1.0))
-        seen, _, after = prox_sdca_shrinking.rounds(*dual.fixed, dual.b, dual.u, *given)
+        given = (calendar, before, prox_sdca_shrinking.entries_of(p), state, (1.0, 1.0))
+        seen, _ = prox_sdca_shrinking.rounds(*dual.fixed, dual.b, dual.u, *given)
         order = calendar.order[:seen]  # of the last round, the only one with rows
         assert len(set(order.tolist())) == seen
-        now, visits = after, visits + seen
+        now, visits = now + 1, visits + seen
         longest = max(longest, np.max(now - last[order]))
         last[order] = now
     assert longest_rest / 4 < longest <= longest_rest
     assert (now - last).max() <= longest_rest
     assert visits < 0.3 * 200 * now
     np.testing.assert_allclose(dual.u, p.v(dual.b) / p.strong_convexity, atol=1e-12)
+
+
+def test_the_calendar_gives_each_row_back_when_its_rest_is_over():
+    rng, n, longest = np.random.default_rng(0), 50, 20
+    calendar, due, rest = Calendar.of(n, longest), np.zeros(n, dtype=int), np.ones(n, dtype=int)
+    for now in range(300):
+        order = calendar.order[: take(calendar)].copy()
+        assert sorted(order) == np.flatnonzero(due == now).tolist()
+        for i in order:
+            moved = rng.random() < 0.3
+            postpone(calendar, i, moved)
+            rest[i] = 1 if moved else min(longest, 4 * rest[i])
+            due[i] = now + rest[i]
 
 
 @pytest.mark.parametrize("solver", ["prox_sdca_shrinking", "apcg_shrinking"])
@@ -79,18 +93,18 @@ def test_without_entries_shrinking_counts_visits():
         assert iterates(solver, p, 20)[-1].passes > 1.0
 
 
-def test_a_round_has_a_third_of_the_rows_or_more(monkeypatch):
-    seen = []
+def test_a_yield_comes_after_a_third_of_the_rows_or_of_their_entries(monkeypatch):
+    seen, p = [], oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200)
 
     def recorded(*arguments):
         found = rounds(*arguments)
-        seen.append(found[0])
+        seen.append((found[0] / 200, found[1] / p.X.nnz))
         return found
 
     rounds = prox_sdca_shrinking.rounds
     monkeypatch.setattr(prox_sdca_shrinking, "rounds", recorded)
-    iterates("prox_sdca_shrinking", oracles.problem("hinge", {"name": "l2", "strength": 0.1}, n=200), 60)
-    assert min(seen) >= 200 / 3
+    iterates("prox_sdca_shrinking", p, 60)
+    assert np.max(seen, axis=1).min() >= 1 / 3
 
 
 def test_shrinking_leaves_no_row_out_while_all_move():

@@ -21,7 +21,7 @@ from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.random import shuffle
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.sdca.prox_sdca_shrinking import Calendar, postpone, take
+from rrmbench.solvers.sdca.resting import Calendar, postpone, take
 
 LONGEST = 5000  # positions of a sequence, whose labellings may differ at all of them: their products are a matrix
 KEPT = 3e7  # products of positions that are kept at most, those of the shortest sequences
@@ -58,19 +58,19 @@ def bcfw(problem, start, rng):
     given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, scale, known
     per_pass = 2.0 * nnz or problem.n  # without entries, visits count
     shares, w, b, read = Shares.of(sequences, problem.n), problem.shift(), np.zeros(problem.output_shape), 0
-    calendar, now = Calendar.of(np.zeros((problem.n, 1)), LONGEST_REST), 0
+    calendar = Calendar.of(problem.n, LONGEST_REST)
     while True:
         visits = 0
         while visits < problem.n / 3.0:
-            order, done = calendar.order[: take(calendar, now)], 0
+            order, done = calendar.order[: take(calendar)], 0
             shuffle(rng.state, order)
             while done < order.size:
-                more, entries, is_full = visit(*given, order[done:], nnz, shares, w, calendar, now)
+                more, entries, is_full = visit(*given, order[done:], nnz, shares, w, calendar)
                 done, read = done + more, read + (entries if nnz else more)
                 if is_full:
                     shares = shares.enlarged()
                 yield Iterate(w, b, read / per_pass)
-            visits, now = visits + order.size, now + 1
+            visits += order.size
         several = np.flatnonzero(np.count_nonzero(shares.share, axis=1) > 1)
         for _ in range(REVISITS):
             shuffle(rng.state, several)
@@ -174,7 +174,7 @@ class Room(NamedTuple):
 
 
 @kernel
-def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, calendar, now):
+def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, calendar):
     """Visit the sequences of `order`; return (how many of them, the entries of X read, whether one has no room).
 
     They are fewer than all where the next one has no room for another labelling, or where `most` entries were read.
@@ -196,7 +196,7 @@ def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, cale
             c, e = differing(shares.paths, at.here[:m], begin, size, at.positions, at.edges)
             moved, more = settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, at, m, c, e)
             read += more
-        postpone(calendar, i, moved, now)
+        postpone(calendar, i, moved)
         if read >= most:
             return place + 1, read, False
     return order.shape[0], read, False
