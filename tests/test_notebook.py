@@ -37,6 +37,8 @@ def test_labels_may_be_texts_and_come_back_in_predictions(cancer, fitted):
     guess = fitted[0].predict(X)
     assert set(guess) == {"benign", "malignant"}
     assert (guess == np.array(["malignant", "benign"])[y]).mean() > 0.9
+    nearby = fitted[0].problem.regularized(0.1).smoothed(0.1).regularized(0.1, np.ones(30))
+    assert set(rrmbench.solve(nearby, "fista", passes=30).predict(X)) == {"benign", "malignant"}
     same = rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "fista", passes=30)
     np.testing.assert_allclose(same.w, -fitted[0].w)  # benign is 1 here, and the first of the texts
     assert same.classes_.tolist() == [0, 1]

@@ -285,7 +285,11 @@ class Problem:
             X = copy(self.X)
         except RecursionError:  # an operator that passes on what it has not to another
             X = self.X
-        other = replace(self, X=X)
+        return self._with(X=X)
+
+    def _with(self, **changes: Any) -> "Problem":
+        """The problem with other fields, and the same classes."""
+        other = replace(self, **changes)
         other._put("classes", self.classes)
         return other
 
@@ -295,21 +299,20 @@ class Problem:
         if (weights is not None or self.weights is not None) and total > 0.0:
             given = None if weights is None else _numbers("weights", weights)
             before, more = (np.ones(self.n) if omega is None else omega for omega in (self.weights, given))
-            return replace(self, mu=total, weights=(self.mu * before + mu * more) / total)
-        return replace(self, mu=total)
+            return self._with(mu=total, weights=(self.mu * before + mu * more) / total)
+        return self._with(mu=total)
 
     def regularized(self, kappa: float, center: np.ndarray | None = None) -> "Problem":
         """The problem plus (kappa/2) ||w - center||^2; a copy of the centre is kept."""
         if kappa == 0.0:
             return self
         if self.kappa == 0.0:
-            return replace(self, kappa=kappa, center=None if center is None else _copied("center", center))
+            return self._with(kappa=kappa, center=None if center is None else _copied("center", center))
         here = np.zeros(self.shape) if self.center is None else self.center
         there = np.zeros(self.shape) if center is None else _numbers("center", center)
         total = self.kappa + kappa
         constant = self.kappa * kappa * float(np.sum((here - there) ** 2)) / (2.0 * total)
-        return replace(
-            self,
+        return self._with(
             kappa=total,
             center=_frozen((self.kappa * here + kappa * there) / total),
             offset=self.offset + constant,
