@@ -65,6 +65,14 @@ def test_no_dual_row_is_longer_than_the_dual_radius(name, seed):
     assert np.linalg.norm(domain(loss, y, rng)) <= p.dual_radius * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("name", ["max_of_hinge", "soft_max_of_hinge"])
+def test_the_dual_radius_of_margins_is_reached_whatever_the_number_of_classes(name):
+    p = Problem(np.eye(10), np.arange(10.0), oracles.example("loss", name))
+    b = p.loss_dual(1e6 * np.roll(np.eye(10), 1, axis=1))
+    np.testing.assert_allclose(np.linalg.norm(b, axis=1), p.dual_radius, rtol=1e-5)
+    assert p.dual_squares == pytest.approx(10 * 2.0)
+
+
 @each_loss
 @given(seed=seeds)
 def test_fenchel_young_inequality(name, seed):

@@ -147,7 +147,9 @@ def test_the_ratio_of_the_steps_is_bounded():
         ((1.0, 100.0), 10.0),
         ((1.0, 1e8), FARTHEST * 2.0),
         ((1e8, 1.0), 2.0 / FARTHEST),
-        ((0.0, 1.0), 1.0),
+        ((0.0, 1.0), FARTHEST),
+        ((1.0, 0.0), 1.0 / FARTHEST),
+        ((0.0, 0.0), 1.0),
     ]:
         sizes = StepSizes(hinge(), 4.0, ratio=1.0)
         sizes.rebalance(ways, (3.0, 6.0))
@@ -180,6 +182,8 @@ def restarted(p, c):
             central = longest[1] / longest[0]
             low, high = min(ratio, central / FARTHEST), max(ratio, central * FARTHEST)
             ratio = np.clip(sqrt(ratio * ways[1] / ways[0]), low, high)
+        elif max(ways) > 0.0:
+            ratio *= FARTHEST if ways[0] == 0.0 else 1.0 / FARTHEST
         x = new
 
 
@@ -208,6 +212,20 @@ def test_restarts_bring_high_accuracy(loss):
     for ratio in 0.1, 1.0, 10.0:
         spec = {"name": "pdprox_dual", "constant": "spectral", "ratio": ratio}
         assert passes_to(spec, p, 1e-8, 5 * ours) >= 5 * ours
+
+
+@pytest.mark.parametrize("loss", ["max_of_hinge", "absolute"])
+def test_the_unit_of_the_data_costs_few_passes(loss):
+    """Where X is c times as great, and the strength too, the problem is the same, with w/c."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 12))
+    y = np.argmax(X[:, :4], axis=1) if loss == "max_of_hinge" else X @ rng.normal(size=12)
+    psi = {"max_of_hinge": "l21", "absolute": "l2_norm"}[loss]
+    passes = []
+    for c in 1e-3, 1.0, 1e2, 1e4:
+        p = Problem(c * X, y, loss, {"name": psi, "strength": 0.02 * c})
+        passes.append(passes_to("pdprox_restarted", p, 1e-5 * p.primal(p.start()), 20_000))
+    assert max(passes) < 3.0 * passes[1]
 
 
 def test_a_start_without_b_begins_at_zero():

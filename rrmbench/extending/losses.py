@@ -235,10 +235,14 @@ def _possible(p, z):
 
 
 def _pair(p, mu, z, rng):
-    """Phi^mu(z) + Phi^mu*(b) = b.z/n at the dual point, and >= at others."""
+    """Phi^mu(z) + Phi^mu*(b) = b.z/n at the dual point, and >= at others; no row of b is longer than is said."""
     b, n = p.losses.dual_point(mu, z), p.n
     if not np.isfinite(b).all():
         raise Broken(f"the dual point is not finite: {b.ravel()[~np.isfinite(b.ravel())][0]}")
+    longest = np.linalg.norm(b, axis=1).max() if _kind(p.loss) == "vector" else 0.0
+    if longest > p.dual_radius * (1.0 + 1e-12):
+        hint = "the field radius, or lipschitz sqrt(spread(k)) where it is left out"
+        raise Broken(f"||b|| = {longest:.8g} at a dual point, the greatest is said to be {p.dual_radius:.8g}", hint)
     value, conjugate = p.losses.mean_loss(mu, z), p.losses.mean_conjugate(mu, b)
     scale = 1.0 + abs(value) + abs(conjugate) + abs(float(np.vdot(b, z))) / n
     left = value + conjugate - float(np.vdot(b, z)) / n

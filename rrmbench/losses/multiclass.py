@@ -3,7 +3,7 @@
 The label y is a class index 0 .. k-1 stored as a float. Both losses are functions of the margins a_j = z_j - z_y, so b
 has b_j >= 0 for j != y, their sum at most 1 (to rounding, 1e-12), and b_y = -sum of the others; (b_j) for j != y is the
 papers' dual variable in the space of margins. mu penalizes sum_{j != y} b_j^2, q of `dual_point_row` penalizes ||b||^2
-= sum b_j^2 + (sum b_j)^2, and the map from outputs to margins has the spread k.
+= sum b_j^2 + (sum b_j)^2 <= 2, and the map from outputs to margins has the spread k.
 """
 
 import math
@@ -18,6 +18,8 @@ from rrmbench.numerics.thresholds import threshold
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
+
+RADIUS = math.sqrt(2.0)  # of b, for every number of classes
 
 
 @register_jitable
@@ -83,6 +85,7 @@ class MaxOfHinge(NamedTuple):
     conjugate_convexity: float = 0.0
     lipschitz: float = 1.0  # in the margins
     outputs = "vector"
+    radius = RADIUS
 
     def spread(self, k):
         return float(k)
@@ -155,6 +158,7 @@ class SoftMaxOfHinge(NamedTuple):
     conjugate_convexity: float
     lipschitz: float = 1.0
     outputs = "vector"
+    radius = RADIUS
 
     def spread(self, k):
         return float(k)

@@ -224,8 +224,8 @@ class Problem:
 
     @property
     def dual_radius(self) -> float:
-        """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z: G sqrt(spread)."""
-        return getattr(self.loss, "lipschitz", np.inf) * float(np.sqrt(self.losses.spread))
+        """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z."""
+        return self.losses.radius
 
     @property
     def R(self) -> float:

@@ -61,6 +61,10 @@ class _Outputs:
     def diameter(self):
         return 0.5 * self.loss.lipschitz**2
 
+    @property
+    def radius(self):
+        return getattr(self.loss, "lipschitz", np.inf)
+
     def balanced(self, b):
         return self.loss.balanced(b, self.y) if hasattr(self.loss, "balanced") else balanced(b)
 
@@ -130,6 +134,10 @@ class Vector(_Outputs):
         super().__init__(loss, X, y)
         self.shape = (X.shape[0], X.shape[-1])
         self.spread = loss.spread(X.shape[-1])
+
+    @property
+    def radius(self):
+        return getattr(self.loss, "radius", super().radius * float(np.sqrt(self.spread)))
 
     def mean_loss(self, mu, z):
         return whole_arrays.mean_loss_rows(self.loss, mu, z, self.y)

@@ -46,13 +46,16 @@ class _Plain:
 
 
 def _parts(prepared, spec):
-    values, indices, indptr = prepared.X_parts
-    matrix = csr_array((values, indices.astype(np.int64), indptr.astype(np.int64)), shape=prepared.shape)
     loss, mu = build_loss(spec["loss"])
+    return _operator(prepared, loss), (loss, mu), build_regularizer(spec["regularizer"])
+
+
+def _operator(prepared, loss, sign=np.positive):
+    """What the outputs are computed with, of the entries sign(x_ij)."""
+    values, indices, indptr = prepared.X_parts
+    matrix = csr_array((sign(values), indices.astype(np.int64), indptr.astype(np.int64)), shape=prepared.shape)
     X = _Plain(matrix, tuple(prepared.info.get("model") or (prepared.shape[1],)))
-    if hasattr(loss, "operator"):
-        X = loss.operator(X, prepared.y)
-    return X, (loss, mu), build_regularizer(spec["regularizer"])
+    return loss.operator(X, prepared.y) if hasattr(loss, "operator") else X
 
 
 def shapes(prepared, spec):
@@ -103,15 +106,19 @@ def primal(prepared, spec, w, beta=None):
 
 
 def dual(prepared, spec, b):
-    """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible to 1e-12."""
+    """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible.
+
+    Feasible is an entry of v = -(1/n) X^T b to 1e-12 of (1/n) sum_i |x_ij b_i|, its terms, which may cancel.
+    """
     if minimizes_bias(spec) and abs(math.fsum(b)) > TOLERANCE * math.fsum(map(abs, b)) + LEAST:
         return -math.inf, math.inf
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
     n = X.shape[0]
     terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y, n)]
     v = X.adjoint(b) / -n
+    rounding = TOLERANCE * _operator(prepared, loss, np.abs).adjoint(np.abs(b)) / n
     body = _body(v, spec)
-    if body is not v and not np.all(np.abs(v[-1]) <= TOLERANCE):
+    if body is not v and not np.all(np.abs(v[-1]) <= rounding[-1] + LEAST):
         return -math.inf, math.inf
     if l2 > 0.0:
         x = _prox(regularizer, body / l2, 1.0 / l2)
@@ -120,7 +127,8 @@ def dual(prepared, spec, b):
         x = regularizer.conjugate_point(body)
         terms += [*_psi_terms(regularizer, x), *(-body * x).ravel().tolist()]
     else:
-        terms += [-term for term in _psi_terms(regularizer, body * (1.0 - TOLERANCE), "conjugate")]
+        nearest = np.sign(body) * np.maximum(np.abs(body) * (1.0 - TOLERANCE) - _body(rounding, spec), 0.0)
+        terms += [-term for term in _psi_terms(regularizer, nearest, "conjugate")]
     return math.fsum(terms), math.fsum(map(abs, terms))
 
 

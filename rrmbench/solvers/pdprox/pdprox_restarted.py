@@ -21,7 +21,9 @@ next one starts from T(x_k), with the ratio of the steps nearer to that of the w
 but not to more than 10 times, or less than a tenth, of max ||b - b_0|| / max ||w - w_0||, the ratio of the longest ways
 from the start that were seen at restarts. In a short epoch the ratio of the ways is itself proportional to omega^2,
 since each way is as long as its steps: without the bound, omega runs away while one of w and b hardly moves, and then
-the residual stays where it is for a third of all iterations. The other constants are those of PDLP.
+the residual stays where it is for a third of all iterations. Where w or b did not move at all, as a w that the proximal
+step keeps at 0 while b is far too short, omega moves by a factor of 10 towards longer steps of the other one: data of
+other units make an omega of 1 wrong by any factor. The other constants are those of PDLP.
 
 All X w and X^T b are combinations of known products, so that an iteration is a pass as everywhere in Pdprox. r_k takes
 no product, so that no checks are needed.

@@ -77,13 +77,20 @@ class StepSizes:
         """Move omega = sqrt(sigma/tau) to its geometric mean with the ratio of `ways`, tau sigma as it is.
 
         ways, whole : pairs (of w, of b). omega moves no farther than a factor FARTHEST away from the ratio of `whole`
+
+        Where one of both did not move at all, as a w that the proximal step keeps at 0, omega moves by the factor
+        FARTHEST towards longer steps of the other one.
         """
-        if min(*ways, *whole) > 0.0:
-            central, omega = whole[1] / whole[0], sqrt(self.sigma / self.tau)
-            geometric = sqrt(omega * ways[1] / ways[0])
-            geometric = min(max(geometric, min(omega, central / FARTHEST)), max(omega, central * FARTHEST))
-            length = sqrt(self.tau * self.sigma)
-            self.tau, self.sigma = length / geometric, length * geometric
+        omega = sqrt(self.sigma / self.tau)
+        if max(ways) == 0.0:
+            return
+        if min(ways) == 0.0:
+            new = omega * (FARTHEST if ways[1] > 0.0 else 1.0 / FARTHEST)
+        else:
+            central, new = whole[1] / whole[0], sqrt(omega * ways[1] / ways[0])
+            new = min(max(new, min(omega, central / FARTHEST)), max(omega, central * FARTHEST))
+        length = sqrt(self.tau * self.sigma)
+        self.tau, self.sigma = length / new, length * new
 
     def shorten_if_unsafe(self, x, image, scale=1.0):
         """Shorten the steps if `scale * image` = K x (or -K^T x) moved by more than sqrt(c) times as much as x.
