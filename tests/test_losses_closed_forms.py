@@ -3,6 +3,7 @@
 import numpy as np
 import oracles
 import pytest
+from scipy.special import lambertw
 
 from rrmbench.solvers.sdca.steps import Exact
 
@@ -68,3 +69,13 @@ def test_the_step_of_the_euclidean_distance_has_its_closed_form():
             t = p - y + q * b
             Exact(loss, mu).step_row(p, b, y, q, new)
             np.testing.assert_allclose(new, t / max(np.linalg.norm(t), mu + q), atol=1e-14)
+
+
+@pytest.mark.parametrize("mu", 10.0 ** np.array([5.0, 7.0, 20.0, 43.0, 50.0, 150.0]))
+@pytest.mark.parametrize("m", [0.0, 3.0, 300.0])
+def test_the_dual_point_of_the_logistic_loss_under_great_smoothing(m, mu):
+    """s = sigmoid(-m - mu s) is e^(-m - mu s) where s is small, so mu s = W(mu e^-m); 1 - s is that of -m - mu."""
+    loss, small = oracles.loss_of("logistic"), lambertw(mu * np.exp(-m)).real / mu
+    assert -loss.dual_point(m, 1.0, mu) == pytest.approx(small, rel=1e-3 if mu < 1e6 else 1e-4, abs=0.0)
+    if mu < 1e8:  # beyond, m + mu has no digits of m
+        assert 1.0 + loss.dual_point(-m - mu, 1.0, mu) == pytest.approx(small, rel=1e-3, abs=1e-14)

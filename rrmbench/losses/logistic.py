@@ -17,6 +17,9 @@ def sigmoid(t):
     return e / (1.0 + e)
 
 
+GREAT = 1e6  # of mu, from where on Newton's method is given a start of its own
+
+
 @register_jitable
 def shifted_logit(m, mu):
     """The root t of F(t) = t + m + mu sigmoid(t), for mu > -4, by Newton's method.
@@ -25,8 +28,19 @@ def shifted_logit(m, mu):
     or from the end of [-m - mu+, -m - mu-] that lies nearer, all iterates stay on the root's side of 0 and
     approach it from one side (for mu < 0 after the first). As |F''| <= F' for mu >= 0, a step below 1e-8 is the
     last one.
+
+    While mu sigmoid(t) is far from -t - m a step is about 1 long. For a great mu and t < 0, sigmoid(t) >= e^t/2 gives
+    A e^A >= e^l for A = -t - m and l = log(mu/2) - m, so A >= l - log l where l >= 1: iterates begin there. The root
+    is -t for -m - mu in place of m.
     """
-    t = min(0.0, -m - min(mu, 0.0)) if m + 0.5 * mu > 0.0 else max(0.0, -m - max(mu, 0.0))
+    is_negative = m + 0.5 * mu > 0.0
+    t = min(0.0, -m - min(mu, 0.0)) if is_negative else max(0.0, -m - max(mu, 0.0))
+    if mu > GREAT:
+        half = math.log(0.5 * mu)
+        rest = half - m if is_negative else half + (m + mu)
+        if rest > 1.0:
+            nearest = math.log(rest) - half
+            t = min(t, nearest) if is_negative else max(t, -nearest)
     for _ in range(100):
         s = sigmoid(t)
         step = (t + m + mu * s) / (1.0 + mu * s * (1.0 - s))
