@@ -11,6 +11,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -371,6 +372,30 @@ def load_plugin(path):
     _check_the_package(path, before)
     fingerprint.unforeseen.update(imported - set(fingerprint.sources_of(path)))
     _plugins.add(path)
+
+
+@contextmanager
+def executed_anew(component):
+    """The component as a second execution of its file registers it, with nothing that its module remembers.
+
+    Afterwards the registry is as before.
+    """
+    module, path = component.build.__module__, component.source
+    tables = [table[kind] for table in (_components, _aliases) for kind in COMPONENTS]
+    before, first = [dict(table) for table in tables], sys.modules[module]
+    for table in tables[: len(COMPONENTS)]:
+        for name in [name for name, known in table.items() if known.build.__module__ == module]:
+            del table[name]
+    spec = importlib.util.spec_from_file_location(module, path, loader=fingerprint.FromText(module, path))
+    sys.modules[module] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(sys.modules[module])
+        yield _components[component.kind][component.name]
+    finally:
+        sys.modules[module] = first
+        for table, known in zip(tables, before, strict=True):
+            table.clear()
+            table.update(known)
 
 
 def _check_neighbours(path):

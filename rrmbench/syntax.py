@@ -1,5 +1,7 @@
 """What the text of a module means: a digest of its syntax tree without docstrings, and the modules that it may import.
 
+Of a module that reads docstrings or sources, as data or as a recipe, every letter counts.
+
 To parse the whole package takes longer than most commands, so what its files mean is kept from one process to the next,
 by their content: a file of the cache with its own checksum, which says nothing of a text that is not there.
 """
@@ -17,6 +19,7 @@ from rrmbench.folders import cache_root, read_sealed, sealed, write_text
 
 PACKAGE = Path(__file__).resolve().parent
 LARGEST = 2**24  # bytes of the file
+READERS = {"__doc__", "getdoc", "getsource", "getsourcelines"}  # of texts that else mean nothing
 
 
 class Module(NamedTuple):
@@ -78,20 +81,26 @@ def parsed(source):
         tree = ast.parse(source)
     except (SyntaxError, ValueError):  # the import of the file says what is wrong with it
         tree = ast.parse("")
-    imports = []
+    imports, is_read = [], False
     for node in ast.walk(tree):
         imports += _imports(node)
+        is_read = is_read or _reads_texts(node)
         for block in ("body", "orelse", "finalbody"):
             statements = getattr(node, block, None)
             if isinstance(statements, list) and any(map(_is_text, statements)):
                 kept = [statement for statement in statements if not _is_text(statement)]
                 setattr(node, block, kept or [ast.Pass()] * (block == "body"))
-    return Module(hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports)
+    return Module(hashlib.sha256(source if is_read else ast.dump(tree).encode()).hexdigest(), imports)
 
 
 def _is_text(statement):
     """Whether a statement is a text that nothing reads: a docstring, of a module, class, function or attribute."""
     return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
+
+
+def _reads_texts(node):
+    name = getattr(node, "attr", getattr(node, "id", None))
+    return name in READERS and isinstance(node.ctx, ast.Load)
 
 
 def _imports(node):

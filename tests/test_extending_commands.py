@@ -149,6 +149,36 @@ def test_a_wrong_plug_in_is_exit_code_1_with_what_was_found_and_a_hint(lab):
     assert ran.out.splitlines()[-1].startswith("13 checks: ") and " 0 WRONG" not in ran.out
 
 
+REMEMBERS = """
+import rrmbench
+
+known = {{}}
+
+
+@rrmbench.solver(needs={{"smooth"}}, deterministic=True)
+def remembers(problem, start, rng):
+    \"\"\"Gradient descent.\"\"\"
+    w = problem.start(start)
+    yield rrmbench.Iterate(w)
+    L = {L}
+    passes = 0.0 if w.any() else -0.5
+    while True:
+        b = problem.loss_dual(problem.X.forward(w))
+        w = problem.prox(w - problem.X.adjoint(b) / problem.n / L, 1.0 / L)
+        passes += 1.0
+        yield rrmbench.Iterate(w, b, passes)
+"""
+
+
+@pytest.mark.parametrize(("L", "code"), [("problem.L", 0), ("known.setdefault(problem.shape, problem.L)", 1)])
+def test_what_a_solver_remembers_of_another_problem_is_found(lab, L, code):
+    """The few rows on which it is compiled would be one."""
+    (lab.folder / f"remembers_{code}.py").write_text(REMEMBERS.format(L=L).replace("remembers(", f"remembers_{code}("))
+    ran = lab.cli("test", lab.folder / f"remembers_{code}.py")
+    assert (ran.code, "nothing is kept from another problem" in ran.out) == (code, bool(code)), ran.out
+    assert registry.lookup("solver", f"remembers_{code}").build.__module__ in sys.modules
+
+
 def test_a_component_that_does_not_end_is_told_where_and_left_alone(lab, monkeypatch):
     monkeypatch.setattr(verdicts, "LIMIT", 0.5)
     (lab.folder / "hangs.py").write_text(

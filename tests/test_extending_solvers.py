@@ -1,6 +1,6 @@
 """Solvers that break a promise, each in one place, and what the checks say of them. None has a kernel of its own."""
 
-from itertools import count
+from itertools import count, islice
 
 import numpy as np
 import pytest
@@ -42,6 +42,28 @@ def test_a_miscounted_pass_is_found(factor):
         return descent(problem, start, rng, count=factor)
 
     assert "where it has touched" in broken("solver", "mine", PASSES)
+
+
+def from_scratch(problem, start, rng):
+    """Each iterate by a call of its own, with one more pass."""
+    yield Iterate(problem.start(start))
+    for calls in count(1):
+        *_, last = islice(descent(problem, start, rng), calls + 1)
+        yield last._replace(restarted=True)
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_a_restart_that_goes_on_is_found(honest):
+    @registry.solver(needs={"smooth"}, gives={"restarts"})
+    def mine(problem, start, rng):
+        if honest:
+            yield from from_scratch(problem, start, rng)
+        yield from (x._replace(restarted=True) for x in descent(problem, start, rng))
+
+    if honest:
+        assert verdict("solver", "mine", PASSES).state == "ok"
+    else:
+        assert "since it restarted" in broken("solver", "mine", PASSES)
 
 
 def test_a_pass_that_is_forgotten_from_a_start_alone_is_found():

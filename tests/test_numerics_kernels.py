@@ -201,6 +201,17 @@ print(fingerprint.digest(*fingerprint.sources_of(fingerprint.PACKAGE / "losses" 
     assert not set(digests("1.0 - y * z", "2.0 - y * z")) & set(first)
 
 
+@pytest.mark.parametrize(
+    "read", ["rows = __doc__", "rows = inspect.getdoc(f)", "text = inspect.getsource(f)", "f.__doc__"]
+)
+def test_docstrings_count_where_the_module_reads_them(read):
+    rest = f"import inspect\ndef f(): pass\n{read}\n"
+    with_text, with_another = (syntax.parsed(f'"""{text}"""\n{rest}'.encode()) for text in ("1 2", "1 3"))
+    assert with_text != with_another
+    written = 'def f(): pass\nf.__doc__ = "new"\n'
+    assert syntax.parsed(f'"""1 2"""\n{written}'.encode()) == syntax.parsed(f'"""1 3"""\n{written}'.encode())
+
+
 def test_every_module_with_kernels_is_in_the_digest():
     keyed = {f.resolve() for f in fingerprint.mathematics_files()}
     for compiled in jit._kernels:

@@ -164,6 +164,40 @@ def test_numbers_that_rest_on_nothing_are_wrong(lab):
     assert lab.cli("verify", lab.out).code == 0
 
 
+def test_the_clocks_of_a_method_that_restarts_are_those_of_single_calls(lab):
+    """It may be faster with the greater budget; others may not."""
+    assert lab.run(lab.config(solver=["sklearn_saga", "gd"], loss="logistic", stop={"passes": 6})).code == 0
+    experiment = Experiment(lab.out / "toy")
+    for original in lab.results():
+        forged = copy.copy(original)
+        forged.trace = original.trace | {name: original.trace[name][::-1] for name in ("seconds", "cpu_seconds")}
+        experiment.write(forged)
+    (wrong,) = [line for line in lab.cli("verify", lab.out).out.splitlines() if line.startswith("WRONG")]
+    assert "seconds decreases" in wrong and "gd" in wrong
+    assert lab.cli("show", lab.out).out.count("seconds of one call") == 1
+
+
+def test_large_columns_that_cancel_are_honest(lab):
+    """|v_j| <= strength holds to the rounding of sums of terms that are 1e9 times as great."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1e6 + 1e3 * rng.normal(size=40), rng.normal(size=40), np.ones(40)])
+    ys = X[:, 0] * rng.normal(size=40)
+    cells = [[f"{j}:{x:.9g}" for j, x in enumerate(row, 1)] for row in X]
+    lines = [" ".join([f"{y:.6g}", *row]) for y, row in zip(ys, cells, strict=True)]
+    (lab.folder / "large.txt").write_text("\n".join(lines))
+    config = lab.config(
+        dataset={"path": "large.txt", "bias": ["none", "free"]},
+        loss=["squared", "absolute"],
+        regularizer=[{"name": "l1", "strength": [1e-2, 1e-4]}, {"name": "linf_norm", "strength": 0.1}],
+        solver=["fista", "prox_sdca", "pdprox_dual"],
+        reduction="auto",
+        stop={"passes": 10},
+    )
+    assert lab.run(config).code == 0
+    ran = lab.cli("verify", lab.out)
+    assert (ran.code, "WRONG" in ran.out) == (0, False), ran.out
+
+
 def test_a_manifest_that_says_other_things_than_its_records_is_wrong(lab):
     assert lab.run(lab.config(solver=["agd", "fista"], stop={"passes": 4})).code == 0
     experiment = Experiment(lab.out / "toy")

@@ -77,7 +77,8 @@ def header(content: dict, run: str) -> dict:
     for name in "evaluation_passes", "evaluation_seconds", "load_seconds", "warmup_seconds", "wall_seconds":
         spent = content.get(name, 0.0)
         _need(_is_number(spent) and 0.0 <= spent < math.inf, name, f"{spent!r}")
-    _need(content.get("deterministic") in (None, True, False), "deterministic", f"{content.get('deterministic')!r}")
+    for name in "deterministic", "restarts":
+        _need(content.get(name) in (None, True, False), name, f"{content.get(name)!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
     _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")
     return content | {"reason": printable(content["reason"])}

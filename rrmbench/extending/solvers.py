@@ -16,6 +16,7 @@ from rrmbench.extending.runs import copied, first_iterates, measured
 from rrmbench.extending.touched import Touched, kernels_in_memory
 from rrmbench.extending.verdicts import Broken, Doubt
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
 
 PASSES = 12.0  # of a run whose iterates are looked at one by one
 MOST = 200  # iterates of such a run
@@ -29,6 +30,8 @@ def named_checks(component):
     yield "every iterate", lambda: each_run(component, iterates)
     yield "passes are what was touched", lambda: each_run(component, counted)
     yield "the seed", lambda: each_run(component, seeded)
+    if component.plugin:  # a file that can be executed anew
+        yield "nothing is kept from another problem", lambda: forgets(component)
     yield "data and start are left alone", lambda: each_run(component, leaves_alone)
     yield "it goes on from a start", lambda: each_run(component, goes_on)
     yield "rows without entries", lambda: on_empty_rows(component)
@@ -112,26 +115,30 @@ def counted(solve, problem):
     start, skips = None, SKIPS if "smooth" in problem.traits else 2.0 * SKIPS
     with kernels_in_memory():
         for _ in range(2):
-            X = Touched(problem.X)
+            X, call, touched = Touched(problem.X), 0.0, 0.0
             for x in islice(solve(replace(problem, X=X), start, Rng(0)), MOST):
-                _compare(x, X, skips)
+                call, touched = touched if x.restarted else call, X.passes
+                _compare(x, X, touched - call, skips)
                 if x.passes >= 1.0 and start is None:
                     start = copied(x)._replace(passes=0.0, checks=0.0)
                 if x.passes + x.checks > PASSES:
                     break
 
 
-def _compare(x, X, skips):
-    """The share of the count that was not touched; Broken where it is counted too little, or far too much."""
+def _compare(x, X, touched, skips):
+    """Broken where fewer passes are counted than were touched, or far more.
+
+    touched : the passes since the start, or of the one call that a `restarted` iterate is of, whose time it has
+    """
     found, free = x.passes + x.checks, X.zeros / 2.0
     text = (
-        f"it counts {found:g} passes where it has touched {X.passes:.6g}: {X.products} products, {X.zeros} of them "
-        f"with 0, and {X.reads[0]:,} entries of rows"
+        f"it counts {found:g} passes where it has touched {touched:.6g}{' since it restarted' * x.restarted}: in all "
+        f"{X.products} products, {X.zeros} of them with 0, and {X.reads[0]:,} entries of rows"
     )
-    most = X.passes if X.reads[0] == 0 else skips * X.passes
-    if found < X.passes - 1e-9 or found > most + free + 1e-9:
+    most = touched if X.reads[0] == 0 else skips * touched
+    if found < touched - 1e-9 or found > most + free + 1e-9:
         raise Broken(text, COUNTING)
-    if skips == SKIPS and found > 1.05 * X.passes + free and found > PASSES:
+    if skips == SKIPS and found > 1.05 * touched + free and found > PASSES:
         warnings.warn(Doubt(f"{text}; right where steps that do not move leave out their update"), stacklevel=2)
 
 
@@ -150,6 +157,26 @@ def seeded(solve, problem):
         raise Broken("two runs with the same seed differ", hint)
     if drawn and runs[0] == runs[2] and len(set(runs[0])) > 3:
         raise Broken("another seed gives the same iterates, though random numbers are drawn", "use what rng gives")
+
+
+def forgets(component):
+    """After a problem of the same shape its bits are those that a second execution of its file gives at once."""
+    for loss, psi in problems.taken_by(component.needs, most=1):
+        for kind in ("dense rows", "sparse rows"):
+            p = problems.problem_of(kind, loss, psi)
+            solve = _plain(component)
+            if registry.lacking(solve.needs, p.traits):
+                continue
+            other = Problem(3.0 * problems.DATA[kind]()[::-1], p.y, loss, psi)
+            first_iterates(solve, p, 20)
+            after = [x.w.tobytes() for x in first_iterates(solve, other, 20)]
+            with registry.executed_anew(component) as new:
+                alone = [x.w.tobytes() for x in first_iterates(_plain(new), other, 20)]
+            if after != alone:
+                raise Broken(
+                    f"on {loss}, {psi['name']}, {kind} its iterates are others after those of another problem",
+                    "keep nothing outside of the function: a run begins with a few rows, to compile, off the clock",
+                )
 
 
 def leaves_alone(solve, problem):

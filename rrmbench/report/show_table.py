@@ -171,6 +171,8 @@ def _rows(problem, per_run):
 def _row(method, wins_gap, wins, per_run, seeded):
     several = len(method.runs) > 1
     name = [Line(method.name + ("" if method.certified else "*"))]
+    if method.runs[0].result.info.get("restarts"):
+        name.append(Line("  seconds of one call", "dim"))
     if method.runs[0].result.info.get("deterministic"):
         name += [Line("  deterministic: once", "dim")] * seeded
     elif per_run:
