@@ -170,6 +170,8 @@ def targets(*, n=4):
         ((np.ones(3), [0, 1, 2]), "X: found ndarray of float64 of the shape (3,)"),
         (([[1, 2], [3]], [0, 1]), "X: found list"),
         ((np.array([[1.0, np.nan]]), [0]), "X[0, 1]: found nan, which is not finite"),
+        ((np.ma.masked_equal([[1.0, 9.0]], 9.0), [0]), "X: found masked entries"),
+        ((np.eye(2), np.ma.masked_equal([1.0, 9.0], 9.0)), "y: found masked entries"),
         ((sparse.csr_array([[1.0, np.inf]]), [0]), "X[0, 1]: found inf, which is not finite"),
         ((np.zeros((2, 3)), [0, 1]), "found 2 x 3 with 0 values other than 0"),
         ((np.eye(2) * 1j, [0, 1]), "X: found ndarray of complex128"),

@@ -64,6 +64,9 @@ def test_the_objective_is_that_of_the_mapped_labels():
         (np.ones(60), "max_of_hinge", "needs two classes at least, found 1"),
         (SIGN[:, None] * np.ones(3), "max_of_hinge", r"found the shape \(60, 3\)"),
         (5.0, "squared", r"found the shape \(\)"),
+        (2**53 + np.arange(60) % 2, "hinge", "found the label 9007199254740992; .* smaller than 2\\^53"),
+        (2**53 + np.arange(60) % 3, "max_of_hinge", "found the label 9007199254740992; .* smaller than 2\\^53"),
+        (np.arange(60, dtype=np.uint64) % 2 + 2**63, "logistic", "smaller than 2\\^53"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(y, loss, message):

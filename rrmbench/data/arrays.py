@@ -87,7 +87,13 @@ def matrix(X, where):
     return made
 
 
+def _check_mask(values, where):
+    if np.ma.is_masked(values):
+        raise RrmbenchError(f"{where}: found masked entries, needed are numbers")
+
+
 def _labels(y, where):
+    _check_mask(y, where)
     found = np.asarray(y) if not isinstance(y, list | tuple) or all(isinstance(one, str) for one in y) else None
     if found is None or found.ndim != 1 or not all(isinstance(one, str) for one in found.tolist()):
         return _array(y, where, (1, 2))
@@ -98,6 +104,7 @@ def _labels(y, where):
 
 
 def _array(values, where, dimensions):
+    _check_mask(values, where)
     try:
         found = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -118,6 +125,7 @@ def _refuse_not_finite(X, where):
 
 
 def _qids(qid, n, where):
+    _check_mask(qid, where)
     found = np.asarray(qid)
     if found.shape != (n,) or found.dtype.kind not in "iu" or (n and (found.min() < 0 or found.max() >= 2**63)):
         raise RrmbenchError(f"{where}: found {_kind(qid)}, allowed are {n} whole numbers from 0 to 2^63 - 1")

@@ -4,6 +4,8 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 
+EXACT = 2.0**53  # from where on two whole numbers may be one float
+
 
 def mode_of(needs):
     """The `mode` of `rule` for a loss with these needs."""
@@ -36,7 +38,7 @@ def rule(labels, entry, positive, mode, where):
     if entry is not None and entry.labels:
         return _two_values(labels, {float(k): float(v) for k, v in entry.labels.items()}, where)
     if mode == "binary" or (entry is not None and entry.task == "binary"):
-        values = np.unique(labels)
+        values = _distinct(labels, where)
         if len(values) != 2:
             raise RrmbenchError(
                 f"{where}: a binary loss needs two label values, found {values_found(labels)}; "
@@ -90,11 +92,22 @@ def flat(labels):
     return labels
 
 
+def _distinct(labels, where):
+    """The distinct labels; RrmbenchError where rounding may have made one of two."""
+    values = np.unique(flat(labels))
+    if np.abs(values).max(initial=0.0) >= EXACT:
+        found = values[np.abs(values) >= EXACT][0]
+        raise RrmbenchError(
+            f"{where}: found the label {found:.0f}; labels of classes must be smaller than 2^53 in size"
+        )
+    return values
+
+
 def _classes(labels, positive, where):
     if positive is not None or isinstance(labels, list):
         found = f"'positive: {positive}'" if positive is not None else f"lists of labels ({values_found(labels)})"
         raise RrmbenchError(f"{where}: a multiclass loss needs one class per row, found {found}")
-    values = np.unique(labels)
+    values = _distinct(labels, where)
     if len(values) < 2:
         raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {values_found(labels)}")
 
@@ -129,6 +142,8 @@ def _numbers(given, k, where):
 
 
 def _one_against_rest(labels, positive, where):
+    _distinct(labels, where)
+
     def convert(given):
         if isinstance(given, list):
             return np.array([1.0 if positive in row else -1.0 for row in given])
