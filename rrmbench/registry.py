@@ -524,10 +524,13 @@ def build_solver(solver_spec, reduction_spec="none"):
 def reduce_solver(solver, reduction_spec, where="reduction"):
     """Wrap a Solver in a reduction; `inside:` is applied first, so that the outer one sees a reduced solver."""
     reduction_spec = _mapping(reduction_spec, where)
+    component, parameters = from_mapping("reduction", reduction_spec, where)
     inside = reduction_spec.get("inside")
     if inside is not None:
+        name = _mapping(inside, f"{where}.inside")["name"]
+        if component.name == "none":  # one method would have two names and two ids
+            raise RrmbenchError(f"{where}: found none around {name}, allowed is {name} alone, which is the same")
         solver = reduce_solver(solver, inside, f"{where}.inside")
-    component, parameters = from_mapping("reduction", reduction_spec, where)
     if "square" in component.gives and "entropy" in solver.needs:
         raise RrmbenchError(
             f"{where} {component.name}: it adds a square, which {solver.name} with an entropy cannot have"

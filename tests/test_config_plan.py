@@ -174,6 +174,15 @@ def test_nested_reductions_are_grids_and_give_together(plan):
     assert len(swapped.runs) == 1  # what the inner one gives counts
 
 
+def test_none_around_another_reduction_is_skipped_with_the_reason(plan):
+    """It is the other one alone, and would be run twice, by two names."""
+    made = plan(BASE + "reduction: {name: [none, adapt_reg], inside: {name: smooth, mu: 1}}\n")
+    assert [spec["reduction"]["name"] for spec in made.runs] == ["adapt_reg"]
+    [(spec, reason)] = made.skipped
+    assert spec["reduction"]["name"] == "none"
+    assert reason == "reduction: found none around smooth, allowed is smooth alone, which is the same"
+
+
 def test_duplicates_are_removed(plan):
     made = plan(BASE + "seed: [0, 1, 0]\n", "loss=[squared, {name: squared}]", "regularizer.strength=[0.1, 1e-1]")
     assert [spec["seed"] for spec in made.runs] == [0, 1]

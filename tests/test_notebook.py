@@ -45,6 +45,14 @@ def test_labels_may_be_texts_and_come_back_in_predictions(cancer, fitted):
     assert (same.predict(X) == y).mean() == (guess == np.array(["malignant", "benign"])[y]).mean()
 
 
+def test_none_around_another_reduction_is_refused(fitted):
+    inside = {"name": "adapt_reg", "inside": {"name": "none", "inside": "auto"}}
+    with pytest.raises(
+        rrmbench.RrmbenchError, match=r"^reduction\.inside: found none around auto, allowed is auto alone"
+    ):
+        rrmbench.solve(fitted[0].problem, "agd", reduction=inside, passes=1)
+
+
 def test_predictions_of_several_targets_are_numbers():
     rng = np.random.default_rng(0)
     rows, targets = rng.normal(size=(30, 4)), rng.normal(size=(30, 3))

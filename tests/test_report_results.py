@@ -13,6 +13,7 @@ from rich.console import Console
 
 import rrmbench.report.results as results
 from rrmbench.errors import RrmbenchError
+from rrmbench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.show import summary
 
@@ -166,6 +167,12 @@ OTHERS = [
 @pytest.mark.parametrize(("value", "text"), NUMBERS + OTHERS)
 def test_values_are_written_as_people_do(value, text):
     assert naming.short(value) == text
+
+
+def test_a_method_without_reduction_is_the_solver_and_what_stands_inside_is_named():
+    assert naming.method(keys(stored.spec())) == "apcg"
+    old = stored.spec() | {"reduction": {"name": "none", "inside": {"name": "smooth", "mu": 5}}}
+    assert naming.method(keys(old)) == "apcg + none(inside=smooth, inside.mu=5)"
 
 
 def shown(path, width=110):

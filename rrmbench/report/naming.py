@@ -43,8 +43,8 @@ def component(keys, kind, shown=None):
 
 def method(keys, shown=None):
     """Return "apcg + adapt_reg(sigma=auto)", or the solver alone; with origins, "apcg [stop.passes=5]"."""
-    name = " + ".join(component(keys, kind, shown) for kind in ("solver", "reduction") if keys[kind] != "none")
-    return name + origins(keys, shown)
+    parts = [component(keys, kind, shown) for kind in ("solver", "reduction")]
+    return " + ".join(part for part in parts if part != "none") + origins(keys, shown)
 
 
 def origins(keys, shown=None):
