@@ -139,3 +139,26 @@ def test_a_variant_that_one_run_has_is_not_named_like_the_default(tmp_path):
     stored.experiment(tmp_path / "e", runs)
     labels = [label for label, _ in curves(tmp_path / "e")]
     assert labels == ["regularize", "regularize eps=1e-3", "regularize σ=1e-4", "regularize σ=1e-5"]
+
+
+def test_a_key_that_one_data_set_has_is_named_beside_other_keys_that_differ(tmp_path):
+    """Each component says what it has, whatever is said of the others."""
+    runs = [
+        stored.result(asked | {"dataset": asked["dataset"] | preparation}, stored.trace())
+        for asked in (stored.spec(strength=s) for s in (0.1, 1e-4))
+        for preparation in ({"split": 0.7}, {"flip": 0.3})
+    ]
+    stored.experiment(tmp_path / "e", runs, {"columns": "loss"})
+    labels = [label for label, _ in curves(tmp_path / "e")]
+    said = ["split=0.7, λ=0.1", "split=0.7, λ=1e-4", "λ=0.1, flip=0.3", "λ=1e-4, flip=0.3"]
+    assert labels == [f"apcg, {one}" for one in said]
+
+
+def test_values_that_are_one_in_short_are_told_apart_in_full(tmp_path):
+    scales = [0.12345671, 0.12345672, 1.0]
+    stored.experiment(tmp_path / "e", [stored.result(stored.spec(step_scale=c), stored.trace()) for c in scales])
+    assert [label for label, _ in curves(tmp_path / "e")] == [
+        "apcg step_scale=0.12345671",
+        "apcg step_scale=0.12345672",
+        "apcg step_scale=1",
+    ]

@@ -85,8 +85,7 @@ class _Figure:
         self.cells, self.rows, self.columns = layout.packed(cells)
         present = {made.series[run] for run in runs}
         self.styles = {one: looks for one, looks in made.styles.items() if one in present}
-        several = len({one.solver for one in self.styles}) > 1
-        self.names = {one: layout.series_label(one, several) for one in self.styles}
+        self.names = layout.labels(self.styles)
         self.numbers = {one: number for number, one in enumerate(self.styles)}
 
     def described(self):

@@ -193,8 +193,7 @@ def sheet_of(title, titled, panels, runs, tuned, styles, axes, about):
     shown, rows, columns = layout.packed({at: panel for at, panel in panels.items() if panel.curves})
     frames = {at: frame_of(panel, axes) for at, panel in shown.items()}
     drawn = {one: looks for one, looks in styles.items() if any(one in panel.curves for panel in shown.values())}
-    several = len({one.solver for one in drawn}) > 1
-    names = {one: layout.series_label(one, several) for one in drawn}
+    names = layout.labels(drawn)
     empty = [panel for panel in panels.values() if not panel.curves]
     views = [(shown[at], frames[at]) for at in shown]
     small_print = notes(runs, tuned, views, empty, names, axes, about)

@@ -133,15 +133,25 @@ def _needed_keys(members, excluded):
 
 
 def _of_those_without(needed, differ, members):
-    """The keys, set by some only of a panel, of runs that set none of the `needed`: else these look like defaults."""
+    """The keys, set by some only of a panel, of runs that set none of the `needed` of the same component.
+
+    Without them these look like the component with its defaults.
+    """
+    if not needed:
+        return []
     panels = {}
     for panel, run in members:
         panels.setdefault(panel, []).append(run.keys)
     some = [
         key for key in differ if any(0 < sum(key in one for one in inside) < len(inside) for inside in panels.values())
     ]
-    left = [run.keys for _, run in members if needed and run.keys.keys().isdisjoint(needed)]
-    return [key for key in some if any(key in keys for keys in left)]
+    named = [(run.keys, {_owner(key) for key in needed if key in run.keys}) for _, run in members]
+    return [key for key in some if any(key in keys and _owner(key) not in shown for keys, shown in named)]
+
+
+def _owner(key):
+    """The component that a key is of: "dataset" of "dataset.flip"."""
+    return key.partition(".")[0]
 
 
 def panel_of(title, runs, rivals, series, axes, bound):

@@ -1,5 +1,7 @@
 """Which value goes to which figure, row and column."""
 
+from collections import Counter
+
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.report import naming
 
@@ -118,22 +120,32 @@ def title(run, facet_keys):
     return ", ".join(_named(key, run.keys[key], " = ") for key in ordered)
 
 
-def _named(key, value, equals):
+def _named(key, value, equals, write=naming.short):
     kind, _, parameter = key.rpartition(".")
     named = kind or key == "seed"  # whose value says nothing alone
-    return f"{SYMBOLS.get(parameter, parameter)}{equals}{naming.short(value)}" if named else naming.short(value)
+    return f"{SYMBOLS.get(parameter, parameter)}{equals}{write(value)}" if named else write(value)
 
 
-def series_label(series, show_solver):
-    """Return "apcg + regularize σ=1e-3"; the solver is left out where a reduction says enough."""
+def labels(series):
+    """Return {one: "apcg + regularize σ=1e-3"} of all series of a figure, no two the same.
+
+    The solver is left out where there is one only and a reduction says enough.
+    """
+    show_solver = len({one.solver for one in series}) > 1
+    found = {one: _label(one, show_solver, naming.short) for one in series}
+    numbers = Counter(found.values())
+    return {one: label if numbers[label] == 1 else _label(one, show_solver, str) for one, label in found.items()}
+
+
+def _label(series, show_solver, write):
     keys = dict(series.keys)
     parts = []
     for kind in ("solver", "reduction"):
-        inside = [_named(k, v, "=") for k, v in keys.items() if k.startswith(kind + ".")]
+        inside = [_named(k, v, "=", write) for k, v in keys.items() if k.startswith(kind + ".")]
         hidden = kind == "solver" and not show_solver and series.reduction != "none"
         name = [keys[kind]] if keys.get(kind, "none") != "none" and not (hidden and not inside) else []
         if name or inside:
             parts.append(" ".join(name + inside))
-    rest = [_named(k, v, "=") for k, v in keys.items() if k.partition(".")[0] in naming.PROBLEM]
+    rest = [_named(k, v, "=", write) for k, v in keys.items() if k.partition(".")[0] in naming.PROBLEM]
     method = " + ".join(parts)
     return (", ".join(part for part in (method, *rest) if part) or "no reduction") + naming.origins(keys)
