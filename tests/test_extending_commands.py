@@ -225,6 +225,18 @@ def test_a_file_that_is_no_plug_in_is_one_message(lab, text, words):
     assert ran.err.count("\n") == 1
 
 
+def test_a_plug_in_that_closes_the_output_is_one_message(lab):
+    file = lab.folder / "closing.py"
+    file.write_text(
+        "import sys\nimport rrmbench\n\n\n@rrmbench.dataset\ndef closing(*, n: int = 2):\n"
+        '    """Closes."""\n    sys.stdout.close()\n    return [[1.0]] * n, [1.0, -1.0]\n'
+    )
+    ran = lab.command("test", file)
+    assert ran.code == 2
+    assert ran.err.startswith("rrmbench: standard output: the code of a plug-in has closed it: ")
+    assert ran.err.count("\n") == 1
+
+
 def test_a_shipped_file_is_tested_where_it_is(lab):
     ran = lab.cli("test", registry.lookup("loss", "squared").source)
     assert ran.code == 0 and ran.out.splitlines()[0] == "loss squared"

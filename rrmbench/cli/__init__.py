@@ -34,8 +34,7 @@ def run_app():
         try:
             app()
         finally:
-            if sys.stdout is not None:  # as without one, or with a closed one
-                sys.stdout.flush()  # here, where a full disk is a message still
+            _flush_output()  # here, where a full disk is a message still
     except RrmbenchError as error:
         print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
@@ -55,6 +54,17 @@ def _open_streams():
             os.fstat(number)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the least number that is free
+
+
+def _flush_output():
+    """Write what is printed so far; RrmbenchError where the code of a plug-in has closed the standard output."""
+    from rrmbench.errors import RrmbenchError
+
+    try:
+        if sys.stdout is not None:  # as without one, or with a closed one
+            sys.stdout.flush()
+    except ValueError as error:  # whatever was raised for it before
+        raise RrmbenchError(f"standard output: the code of a plug-in has closed it: {error}") from None
 
 
 def _forget_output():
