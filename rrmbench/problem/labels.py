@@ -72,8 +72,8 @@ def numbered_sequences(ids, where, name="qid"):
     if len(first) < len(begins):
         again = begins[np.setdiff1d(np.arange(len(begins)), first)[0]]
         raise RrmbenchError(
-            f"{where}: row {again + 1} has the {name} {ids[again]:g} of earlier rows, and rows of another {name} are "
-            "between them; the rows of a sequence must be together, in the order of its positions"
+            f"{where}: row {again + 1} has the {name} {_text(ids[again])} of earlier rows, and rows of another {name} "
+            "are between them; the rows of a sequence must be together, in the order of its positions"
         )
     return np.cumsum(is_first) - 1.0
 
@@ -81,8 +81,13 @@ def numbered_sequences(ids, where, name="qid"):
 def values_found(labels):
     """The distinct label values, as text."""
     values = np.unique(flat(labels))
-    shown = ", ".join(f"{v:.15g}" for v in values[:10])
+    shown = ", ".join(map(_text, values[:10]))
     return shown if len(values) <= 10 else f"{shown}, ... ({len(values)} values)"
+
+
+def _text(number):
+    """A number as text, with all digits that tell it from others: 1, 0.5, 9007199254740991."""
+    return str(number).removesuffix(".0")
 
 
 def flat(labels):
@@ -159,10 +164,10 @@ def _two_values(labels, signs, where):
     def convert(given):
         wrong = isinstance(given, list) or not np.isin(given, list(signs)).all()
         if wrong:
-            allowed = ", ".join(f"{v:.15g}" for v in signs)
+            allowed = ", ".join(map(_text, signs))
             raise RrmbenchError(f"{where}: found the labels {values_found(given)}, allowed are {allowed}")
         return np.where(given == next(iter(signs)), *signs.values())
 
     if len(np.unique(convert(labels))) < 2:
         raise RrmbenchError(f"{where}: all rows have the same label {values_found(labels)}; a binary loss needs two")
-    return convert, ", ".join(f"{k:.15g} -> {v:.0f}" for k, v in signs.items())
+    return convert, ", ".join(f"{_text(k)} -> {v:.0f}" for k, v in signs.items())
