@@ -67,13 +67,21 @@ class Parameter:
         try:
             checked = self._adapter.validate_python(value, strict=True)
         except ValidationError as error:
-            wanted = " or ".join(dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in error.errors()))
+            wanted = " or ".join(dict.fromkeys(_wanted(fault) for fault in error.errors()))
             raise RrmbenchError(f"{where}: found {shown(value)}, allowed is {wanted}") from None
         if isinstance(checked, int) and not -(2**63) <= checked < 2**63:
             raise RrmbenchError(f"{where}: found {shown(value)}, allowed is a whole number of at most 64 bits")
         if isinstance(checked, float) and checked != checked:
             raise RrmbenchError(f"{where}: found nan, allowed is a number")
         return 0.0 if isinstance(checked, float) and checked == 0.0 else checked  # -0.0 is no other run
+
+
+def _wanted(fault):
+    """What would be allowed, by a fault that pydantic found."""
+    beyond = fault["type"].startswith(("greater_than", "less_than"))
+    if beyond and fault["input"] != fault["input"]:  # nan is beyond all bounds, of which the fault names one
+        return "a number"
+    return fault["msg"].removeprefix("Input should be ")
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ WRONG = {
     "subset is a word": ({"name": "a9a", "subset": "all"}, "dataset.subset: found 'all'", "integer"),
     "flip beyond 1": ({"name": "a9a", "flip": 1.5}, "dataset.flip: found 1.5", "less than or equal to 1"),
     "split of all": ({"name": "a9a", "split": 1.0}, "dataset.split: found 1.0", "less than 1"),
+    "split of nan": ({"name": "a9a", "split": float("nan")}, "dataset.split: found nan", "allowed is a number"),
     "seed without use": ({"name": "a9a", "flip_seed": 1}, "dataset.flip_seed: has no effect", "'flip'"),
     "two test parts": ({"name": "a9a", "split": 0.5, "test": "a9a_test"}, "dataset: found both", "'split'"),
     "base of a name": ({"name": "a9a", "zero_based": True}, "dataset.zero_based: only for a path", "'a9a'"),
