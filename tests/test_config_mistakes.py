@@ -156,7 +156,7 @@ MISTAKES = {
         "config.yaml:5: tune.grid.solver.step_scale: found '2^[-10,10]', allowed is a list of numbers or a text like",
     ),
     "tune_keep": (
-        BASE + "tune: {grid: {}, keep: worst}\n",
+        BASE + "tune: {grid: {regularizer.strength: [1]}, keep: worst}\n",
         "config.yaml:5: tune.keep: found 'worst', allowed is best",
     ),
     "tune_grid": (BASE + "tune: {keep: best}\n", "config.yaml:5: tune.grid: missing"),
@@ -210,6 +210,18 @@ MISTAKES = {
     "tune_long_base": (
         BASE + f"tune: {{grid: {{solver.output: '{'9' * 400}^[0..2]'}}}}\n",
         "config.yaml:5: tune.grid.solver.output: found 1 * 9999999999",
+    ),
+    "tune_by_texts": (
+        BASE.replace("prox_sdca", "agd") + "tune: {grid: {solver.step: [bound, backtracking]}}\n",
+        "config.yaml:5: tune.grid.solver.step: found ['bound', 'backtracking'], allowed is a list of numbers or a text",
+    ),
+    "tune_by_nothing": (
+        BASE + "tune: {grid: {}}\n",
+        "config.yaml:5: tune.grid: found {}, allowed is a mapping of parameters, at least one, to grids",
+    ),
+    "tune_gap_of_objectives": (
+        BASE.replace("prox_sdca", "svrg") + "tune: {grid: {solver.step_scale: [1, 2]}, gap: 1e-3}\n",
+        "config.yaml:5: tune.gap: found 0.001, allowed is a gap with 'by: passes_to_gap' alone",
     ),
     "tune_value": (
         BASE.replace("prox_sdca", "svrg") + "tune:\n  grid:\n    solver.step_scale: [1, -1]\n",

@@ -101,7 +101,7 @@ class Plot(_Part):
 class Tune(_Part):
     """Grids searched for the best value of parameters that a component has and the file does not set."""
 
-    grid: dict[Key, str | list[float]] = Field(description="a mapping of parameters to grids")
+    grid: dict[Key, object] = Field(min_length=1, description="a mapping of parameters, at least one, to grids")
     keep: Literal["best"] = Field("best", description="best")
     by: Literal["objective", "passes_to_gap"] = Field("objective", description="objective or passes_to_gap")
     gap: Number | None = Field(None, description=POSITIVE + ", to which passes_to_gap counts (default: stop.gap)")

@@ -71,10 +71,14 @@ class Tuner:
             raise RrmbenchError(f"{self._where(key)}: no {key[0]} of this file has such a parameter{hint}")
 
     def check_gap(self, specs):
-        """Raise RrmbenchError where passes are to be counted to a gap that one of the tuned specs does not have."""
-        if self.settings is None or self.settings.by != "passes_to_gap" or self.settings.gap is not None:
+        """Raise RrmbenchError for a gap to which no passes are counted, and where a tuned spec has none to count to."""
+        if self.settings is None:
             return
-        if any("gap" not in spec["stop"] for spec in specs):
+        gap, counted = self.settings.gap, self.settings.by == "passes_to_gap"
+        if gap is not None and not counted:
+            where = self.places.where(("tune", "gap"))
+            raise RrmbenchError(f"{where}: found {shown(gap)}, allowed is a gap with 'by: passes_to_gap' alone")
+        if gap is None and counted and any("gap" not in spec["stop"] for spec in specs):
             where = self.places.where(("tune", "by"))
             raise RrmbenchError(f"{where}: passes_to_gap needs a gap: tune.gap, or stop.gap of every run that is tuned")
 
@@ -82,6 +86,7 @@ class Tuner:
         where = self._where((key,))
         if "." not in key or key.startswith("dataset."):
             raise RrmbenchError(f"{where}: found '{key}', allowed is a parameter of a component, like reduction.sigma")
+        grid = schema.check_value(str | list[float], grid, ("tune", "grid", key), self.places, _ALLOWED)
         values = grid if isinstance(grid, list) else _powers(grid, where)
         if not values:
             raise RrmbenchError(f"{where}: the grid is empty; needed is at least one value")
