@@ -285,7 +285,10 @@ def test_nested(solver, outer, inner):
     assert -1e-8 <= p.primal(found.w) - optimum <= bias + 0.05 * first
 
 
-@pytest.mark.parametrize("reduction", ["adapt_reg", "proximal_point"])
+ACCELERATE = {"name": "accelerate", "kappa": 0.05}
+
+
+@pytest.mark.parametrize("reduction", ["adapt_reg", "proximal_point", ACCELERATE])
 def test_progress_that_cannot_show_is_told_before_the_run(reduction, lab):
     """Without a dual iterate it shows on smooth losses only."""
     needs = {name: registry.build_solver(name, reduction).needs for name in ("pdprox_dual", "prox_sdca")}
@@ -294,6 +297,14 @@ def test_progress_that_cannot_show_is_told_before_the_run(reduction, lab):
     ran = lab.cli("run", config, "--dry-run")
     assert ran.code == 0
     assert "pdprox_dual needs a smooth loss; hinge is not smooth and reduction" in ran.out
+
+
+@pytest.mark.parametrize(("parameters", "needed"), [({"inner": 2}, False), ({"kappa": "auto", "inner": 2}, True)])
+def test_acceleration_needs_smoothness_for_its_kappa_or_its_accuracy_alone(parameters, needed):
+    solve = registry.build_solver("pdprox_dual", ACCELERATE | parameters)
+    assert ("smooth" in solve.needs) == needed
+    p = oracles.problem("hinge" if not needed else "squared", oracles.example("regularizer", "l1"))
+    assert next(x for x in solve(p, None, Rng(0)) if x.passes >= 5).passes < 10.0
 
 
 def test_progress_that_does_not_show_is_an_error():

@@ -3,6 +3,7 @@
 from rrmbench.parameters import Auto, Positive
 from rrmbench.registry import reduction
 from rrmbench.stages.acceleration import Inner, around
+from rrmbench.stages.progress import needed_to_show
 
 
 @reduction(gives={"strongly_convex", "square"}, deterministic=True)
@@ -19,4 +20,7 @@ def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory
     one goes on for ever: the paper's stopping conditions are `StronglyConvex.iterations` and `.certified`, and a run is
     stopped by the certificate on P itself.
     """
-    return around(solve, kappa, inner)
+    more = needed_to_show(solve) if inner == "theory" else frozenset()
+    if kappa == "auto":
+        more |= {"smooth"}  # gamma
+    return solve.inside("accelerate", around(solve, kappa, inner), more)
