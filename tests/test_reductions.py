@@ -251,7 +251,7 @@ def test_auto_gives_what_the_solver_lacks(loss, regularizer, chosen):
     assert (stage is p) == (chosen == (0.0, 0.0))
 
 
-@pytest.mark.parametrize("solver", ["cutting_planes", "pdprox_accelerated", "accelerated_prox_sdca"])
+@pytest.mark.parametrize("solver", ["pdprox_accelerated", "accelerated_prox_sdca"])
 def test_auto_gives_what_shows_the_progress_of_a_solver_without_a_dual_iterate(solver):
     for loss in "hinge", "squared":
         p = oracles.problem(loss, oracles.example("regularizer", "l1"))

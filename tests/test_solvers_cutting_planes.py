@@ -39,6 +39,32 @@ def test_the_gap_closes_and_the_dual_variable_is_one(name):
     assert necessary is None or necessary(found.b, p.y) is None
 
 
+@pytest.mark.parametrize("name", ["f1", "m3n", "max_row"])
+def test_its_objectives_are_those_of_its_model_and_its_dual_variable(name):
+    p = problem(name)
+    found = list(islice(registry.build_solver("cutting_planes")(p, None, Rng(0)), 20))
+    assert found[0].objectives is None
+    for it in islice(registry.build_solver("cutting_planes")(p, None, Rng(0)), 1, 20):
+        np.testing.assert_allclose(it.objectives(), (p.primal(it.w), p.dual_value(it.b)), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "free_bias", "left"),
+    [
+        ("f1", {"name": "l1", "strength": 0.02}, False, 1e-9),
+        ("f1", {"name": "linf_norm", "strength": 0.02}, False, 1e-9),
+        ("f1", L2, True, 1e-9),
+        ("max_of_hinge", {"name": "l21", "strength": 0.02}, False, 0.1),
+    ],
+)
+def test_without_strong_convexity_the_losses_stay_as_they_are(loss, regularizer, free_bias, left):
+    """It needs no smooth losses, and smoothed ones have no pieces that could be met."""
+    X, y = oracles.data(60, 6, loss=loss)
+    p = Problem(np.hstack([X, np.ones((60, 1))]) if free_bias else X, y, loss, regularizer, free_bias=free_bias)
+    end = next(it for it in registry.build_solver("cutting_planes", "auto")(p, None, Rng(0)) if it.passes >= 400)
+    assert p.gap(end.w, end.b) <= left * p.primal(end.w)
+
+
 def test_an_added_square_with_a_centre_and_the_dual_variable_of_a_start():
     p = problem("f1")
     center = np.random.default_rng(1).normal(size=p.shape)

@@ -1,5 +1,7 @@
 """Cutting planes: the mean loss is bounded from below by planes, and Psi is taken as it is."""
 
+from functools import partial
+
 import numpy as np
 
 from rrmbench.numerics.simplex_quadratic import maximizer
@@ -18,7 +20,7 @@ APART = 1e-4  # half the way between the points of a difference quotient of grad
 GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)  # the part of an interval that a step of the search keeps
 
 
-@solver(needs={"strongly_convex"}, deterministic=True)
+@solver(needs={"strongly_convex"}, gives={"gap"}, deterministic=True)
 def cutting_planes(problem, start, rng):
     """The minimizer of Psi plus the greatest of all known linear bounds of the mean loss f; each step adds two bounds.
 
@@ -43,16 +45,21 @@ def cutting_planes(problem, start, rng):
     if start is not None and start.b is not None:
         planes.add(start.b)
     planes.add(problem.loss_dual(z))
-    yield Iterate(w, planes.b, problem.X.passes)
+
+    def known():
+        """The best model and the b of the planes, whose objectives take no product."""
+        return Iterate(best[0], planes.b, problem.X.passes, objectives=partial(planes.objectives, best[2]))
+
+    yield known()
     while True:
         u = planes.minimizer(best[2])
         z = problem.outputs(u)
         best = between(problem, best, u, z)
         planes.form_b(best[2])
         planes.add(problem.loss_dual(best[1] + AHEAD * (z - best[1])))
-        yield Iterate(best[0], planes.b, problem.X.passes)
+        yield known()
         planes.add(problem.loss_dual(z))
-        yield Iterate(best[0], planes.b, problem.X.passes)
+        yield known()
 
 
 def between(problem, best, u, z):
@@ -85,14 +92,14 @@ def _value(point):
 
 
 class Planes:
-    """The planes c_t - v_t.w, their weights a, and b = sum a_t b_t.
+    """The planes c_t - v_t.w, their weights a, and b = sum a_t b_t, v its v(b).
 
     D : D_t(a) of the last `minimizer`
     """
 
     def __init__(self, problem):
         self.problem, self.D = problem, -np.inf
-        self.b, self._gap = None, np.inf
+        self.b, self.v, self._gap = None, None, np.inf
         self._room = np.empty((IDLE, int(np.prod(problem.shape))))
         self._v, self._c, self._a = self._room[:0], np.zeros(0), np.zeros(0)
         self._parts = []  # (places, values) of the entries of b_t that are not 0
@@ -120,7 +127,7 @@ class Planes:
             row = self._v @ v
             self._H = np.block([[self._H, row[:-1, None]], [row[None, :]]])
         if self.b is None:
-            self.b = b.copy()
+            self.b, self.v = b.copy(), v.copy().reshape(self.problem.shape)
 
     def _leave_out(self):
         kept = (self._a > 0.0) | (np.arange(self._a.size) >= self._a.size - IDLE)
@@ -198,3 +205,8 @@ class Planes:
             if a > 0.0:
                 b[where] += a * values
         self.b, self._gap = b.reshape(self.b.shape), gap
+        self.v = (self._a @ self._v).reshape(self.problem.shape)
+
+    def objectives(self, P):
+        """(P, D(b)), for no product."""
+        return P, self.problem.dual_at(self.v, self.b)[0]
