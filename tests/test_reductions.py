@@ -13,6 +13,7 @@ from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.problem import Problem
 from rrmbench.reductions import adaptive
 from rrmbench.stages import starting_values
 
@@ -283,6 +284,16 @@ def test_nested(solver, outer, inner):
     first = p.primal(np.zeros(12)) - optimum
     bias = 0.01 / 2 * (w @ w) if inner["name"] == "regularize" else 0.1 / 2  # of 0.1 and G = 1
     assert -1e-8 <= p.primal(found.w) - optimum <= bias + 0.05 * first
+
+
+def test_a_distance_is_no_rounding_where_there_are_fewer_samples_than_steps():
+    """The gradient of a norm's problem is no combination of few samples, so the quadratic model has no minimum."""
+    rng = np.random.default_rng(1)
+    p = Problem(
+        rng.normal(size=(5, 15)), np.array([1.0, -1.0, 1.0, 1.0, -1.0]), "logistic", {"name": "l1", "strength": 0.02}
+    )
+    found = list(starting_values.squared_distances(p, np.zeros(15), np.zeros(5)))
+    assert 1 <= len(found) < starting_values.CG_STEPS and max(found) < 1e9
 
 
 ACCELERATE = {"name": "accelerate", "kappa": 0.05}

@@ -10,8 +10,9 @@ from rrmbench.stages.progress import shows
 def auto(solve):
     """what the solver needs and the problem lacks: nothing, proximal_point, adapt_smooth or joint_proximal_point
 
-    joint_proximal_point also where the losses are not smooth and the solver has no dual iterate and no gap, so that nothing
-    else tells when an epoch is over. The choice is by measurement: docs/reproduction.md, section "Proximal point".
+    joint_proximal_point also where the losses are not smooth and the solver has no dual iterate and no gap, so that
+    nothing else tells when an epoch is over. The choice is by measurement: docs/reproduction.md, section "Proximal
+    point".
     """
 
     def reduced(problem, start, rng):

@@ -5,6 +5,7 @@ import numpy as np
 from rrmbench.stages.progress import bound_of_suboptimality
 
 CG_STEPS = 10  # for the estimate of ||w0 - w*||^2: a pass each
+FLAT = 1e-12  # of L, a curvature of which nothing is left but rounding
 
 
 def starting_values(solve, problem, state, sigma, mu):
@@ -41,14 +42,14 @@ def squared_distances(problem, w0, z0):
 
     z0 = X w0 is known. Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on
     the quadratic model smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0
-    downhill.
+    downhill. With fewer samples than steps p need not be a gradient of this model, which then falls for ever.
     """
     residual = -problem.prox_gradient(w0, z0)
     way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
     for step in range(CG_STEPS):
         q = problem.outputs(direction)
         curvature = problem.smoothness * float(np.sum(q**2)) / problem.n
-        if curvature == 0.0:
+        if curvature <= FLAT * problem.L * float(np.vdot(direction, direction)):
             break
         length = size / curvature
         way = way + length * direction
