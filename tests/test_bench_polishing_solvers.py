@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rrmbench
 from rrmbench.bench import dual_ascent
 from rrmbench.bench.polishing import ascend_by_apcg, ascend_by_planes, methods_for
 from rrmbench.problem.problem import Problem
@@ -17,6 +18,8 @@ SQUARES = {"name": "l2", "strength": 0.02}
 KINDS = {
     "f1, squares": ("f1", SQUARES),
     "f1, squares and norms": ("f1", {"name": "elastic_net", "l1": 0.02, "l2": 0.02}),
+    "f1, absolute values": ("f1", {"name": "l1", "strength": 0.02}),
+    "f1, a norm": ("f1", {"name": "linf_norm", "strength": 0.02}),
     "hinge with a bias": ("hinge", SQUARES),
     "absolute with a bias": ("absolute", SQUARES),
 }
@@ -92,5 +95,22 @@ def test_they_are_for_what_the_solvers_are_for():
     assert methods_for(problem("f1, squares"), 50.0) == [ascend_by_planes]
     assert methods_for(problem("hinge with a bias"), 50.0) == [ascend_by_apcg, dual_ascent.ascend]
     smooth = Problem(X, Y, "logistic", SQUARES, minimized_bias=True)
-    for other in oracles.problem("f1", {"name": "l1", "strength": 0.01}), oracles.problem("hinge", SQUARES), smooth:
+    for other in (
+        oracles.problem("max_of_hinge", {"name": "l21", "strength": 0.01}),
+        oracles.problem("hinge", SQUARES),
+        smooth,
+    ):
         assert not {ascend_by_planes, ascend_by_apcg} & set(methods_for(other, 50.0))
+
+
+@pytest.mark.parametrize("solver", ["agm_ef", "subgradient"])
+@pytest.mark.parametrize(("regularizer", "free_bias"), [({"name": "l1", "strength": 0.02}, False), (SQUARES, True)])
+def test_the_gap_of_a_maximum_over_all_samples_is_the_suboptimality(solver, regularizer, free_bias):
+    """Also without strong convexity, where one square around the model leaves what it adds to v."""
+    data, labels = oracles.data(60, 6, loss="f1")
+    data = np.hstack([data, np.ones((60, 1))]) if free_bias else data
+    p = Problem(data, labels, "f1", regularizer, free_bias=free_bias)
+    best = rrmbench.solve(p, "cutting_planes", relative_gap=1e-9, passes=400)
+    found = rrmbench.solve(p, solver, passes=60)
+    assert best.reason == "relative_gap"
+    assert found.gap <= 1.01 * (p.primal(found.w) - p.dual_value(best.b))

@@ -26,13 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench import crashes
+from rrmbench import crashes, registry
 from rrmbench.bench import dual_ascent, dual_splitting, newton
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
-from rrmbench.solvers.batch.cutting_planes import cutting_planes
 from rrmbench.solvers.coordinate.working_sets import working_sets
 from rrmbench.solvers.peers import highs
 from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
@@ -61,6 +60,7 @@ BETWEEN = 3  # passes of Prox-SDCA from one bound to the next, since a bound cos
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 ROUNDS = 2.0  # passes of `bcfw` over S/(s n), with fewer cutting planes are nearer
 STEP = 2.0  # passes of a step of cutting planes, with its bound
+SLIGHT = 0.01  # of the gap, which its first square is at the model, where Psi is not strongly convex
 PROGRAMS = ((MANY, 1.5e5), (500.0, 1e6))  # passes, and entries times kinks that HiGHS then has, in 0.3 s and in 3 s
 SECONDS = 20.0  # for one that takes longer than any measured
 LOOKS = 1.25  # factor of the passes between two looks at the gap, or at P
@@ -93,8 +93,7 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
         if _labellings_fit(problem, passes):
             return [ascend_by_labellings]
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
-        by_planes = no_stage and "strongly_convex" in problem.traits
-        found.append(ascend_by_planes if by_planes else dual_ascent.ascend)
+        found.append(ascend_by_planes if no_stage else dual_ascent.ascend)
     return found
 
 
@@ -176,14 +175,31 @@ def ascend_by_program(problem: Problem, w: np.ndarray, b: np.ndarray, passes: fl
 
 
 def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
-    """The best mixtures of b, phi'(X w) and what cutting planes meet from there, whose passes are products with X."""
+    """The best mixtures of b, phi'(X w) and what cutting planes meet from there, whose passes are products with X.
+
+    Where Psi is not strongly convex, they are on P + (sigma/2) ||. - c||^2 for c = w at first, by `proximal_point`.
+    """
+    around: str | dict[str, object] = "none"
+    if "strongly_convex" not in problem.traits:
+        around = {"name": "proximal_point", "sigma": _slight_square(problem, w, b)}
+        passes -= 1.0
     known, bounds = b, 0
-    for x in cutting_planes(problem, Iterate(w, b), None):
+    for x in registry.build_solver("cutting_planes", around)(problem, Iterate(w, b), None):
         if x.b is not None and x.b is not known:
             known, bounds = x.b, bounds + 1
             yield known, x.w, 0.0
         if x.passes + 0.5 * bounds + STEP > passes:
             return
+
+
+def _slight_square(problem: Problem, w: np.ndarray, b: np.ndarray) -> float | str:
+    """sigma = `SLIGHT` gap/||w||^2, from w = 0 with the length of a way down by the gap; takes a pass."""
+    gap, length = problem.gap(w, b), float(np.linalg.norm(w))
+    if length == 0.0:
+        slope = float(np.linalg.norm(problem.v(problem.loss_dual(problem.outputs(w)))))
+        length = gap / slope if slope > 0.0 else 0.0
+    sigma = SLIGHT * gap / length**2 if 0.0 < length < math.inf else 0.0
+    return sigma if 0.0 < sigma < math.inf else "auto"
 
 
 def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
