@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rrmbench
-from rrmbench.bench import dual_ascent
+from rrmbench.bench import dual_ascent, polishing
 from rrmbench.bench.polishing import ascend_by_apcg, ascend_by_planes, methods_for
 from rrmbench.problem.problem import Problem
 
@@ -79,6 +79,15 @@ def test_it_counts_its_passes(kind):
         found.append(p.dual_value(b))
         steps += more
     assert len(found) >= 3 and least <= p.X.passes + steps <= passes
+
+
+@pytest.mark.parametrize("kind", ["f1, squares", "f1, a norm"])
+def test_planes_end_when_their_time_is_out(kind, monkeypatch):
+    p = problem(kind)
+    given = p, np.ones(p.shape), np.zeros(p.output_shape), 200.0
+    assert len(list(ascend_by_planes(*given))) > 5
+    monkeypatch.setattr(polishing, "SECONDS", 0.0)
+    assert len(list(ascend_by_planes(*given))) <= 1
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e300])

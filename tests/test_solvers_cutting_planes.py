@@ -92,6 +92,7 @@ def test_the_curvature_of_an_entropy_is_that_of_differences():
     ("loss", "regularizer", "solver"),
     [
         ("f1", L2, "cutting_planes"),
+        ("f1", {"name": "l1", "strength": 0.1}, "cutting_planes"),
         ("m3n", {"name": "elastic_net", "l1": 0.1, "l2": 0.1}, "agm_ef"),
         ("max_row", SIMPLEX, "cutting_planes"),
         ("crf", {"name": "l1", "strength": 0.1}, "agm_ef"),

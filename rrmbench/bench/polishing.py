@@ -21,6 +21,7 @@ HiGHS, whose bound is the optimum.
 """
 
 import math
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import NamedTuple
 
@@ -62,7 +63,7 @@ ROUNDS = 2.0  # passes of `bcfw` over S/(s n), with fewer cutting planes are nea
 STEP = 2.0  # passes of a step of cutting planes, with its bound
 SLIGHT = 0.01  # of the gap, which its first square is at the model, where Psi is not strongly convex
 PROGRAMS = ((MANY, 1.5e5), (500.0, 1e6))  # passes, and entries times kinks that HiGHS then has, in 0.3 s and in 3 s
-SECONDS = 20.0  # for one that takes longer than any measured
+SECONDS = 20.0  # for a program that takes longer than any measured, and for planes of so many features, in each turn
 LOOKS = 1.25  # factor of the passes between two looks at the gap, or at P
 PART = 1e-3  # of the last gap, which a better b may still give where nothing more is spent
 
@@ -178,7 +179,9 @@ def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: flo
     """The best mixtures of b, phi'(X w) and what cutting planes meet from there, whose passes are products with X.
 
     Where Psi is not strongly convex, they are on P + (sigma/2) ||. - c||^2 for c = w at first, by `proximal_point`.
+    Newton steps for their weights may take far longer than the products, so `SECONDS` end them, too.
     """
+    begun = time.perf_counter()
     around: str | dict[str, object] = "none"
     if "strongly_convex" not in problem.traits:
         around = {"name": "proximal_point", "sigma": _slight_square(problem, w, b)}
@@ -188,7 +191,7 @@ def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: flo
         if x.b is not None and x.b is not known:
             known, bounds = x.b, bounds + 1
             yield known, x.w, 0.0
-        if x.passes + 0.5 * bounds + STEP > passes:
+        if x.passes + 0.5 * bounds + STEP > passes or time.perf_counter() - begun > SECONDS:
             return
 
 

@@ -56,9 +56,9 @@ def _method(has, shape):
         solver = "working_sets"
     elif _is_for_apcg_bias(has):
         solver, reduction = "apcg_bias", "none"
-    elif {"entropic", "strongly_convex"} <= has and not has & {"smooth", "matrix"}:
+    elif "entropic" in has and not has & {"smooth", "matrix"}:
         # one maximum over all samples; a matrix model is of a sum of many, which take too many planes
-        solver, reduction = "cutting_planes", "none"
+        solver = "cutting_planes"
     elif {"Zero", "smooth"} <= has and "conjugate_prox" not in has:
         solver, reduction = "lbfgs", "none"
     elif {"labellings", "Zero", "strongly_convex"} <= has:
