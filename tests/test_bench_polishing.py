@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 from sklearn.linear_model import Lasso
 
 from rrmbench import Iterate, Problem, registry
@@ -176,6 +176,34 @@ def test_working_sets_bring_the_model_nearer_before_prox_sdca(loss, monkeypatch)
     nearer = ratio()
     monkeypatch.setattr(polishing, "NEARER", 0.0)
     assert nearer < 0.5 * ratio()
+
+
+SPARSE = random_array((80, 40), density=0.2, rng=RNG, data_sampler=RNG.normal, format="csr")
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "regularizer", "ascend"),
+    [
+        ("apcg_bias", "absolute", {"name": "l2", "strength": 0.01}, polishing.ascend_by_apcg),
+        ("working_sets", "huber", L1, lambda problem, w, b, passes: polishing._nearer(problem, w, passes)),
+    ],
+)
+def test_what_a_method_read_last_is_counted_too(name, loss, regularizer, ascend, monkeypatch):
+    """It may be more than a bound that came before says."""
+    method, read = getattr(polishing, name), []
+
+    def recorded(*given):
+        for x in method(*given):
+            read.append(x.passes + x.checks)
+            yield x
+
+    monkeypatch.setattr(polishing, name, recorded)
+    problem = Problem(SPARSE, 1e3 * SPARSE.sum(axis=1), loss, regularizer)
+    for passes in 15.0, 20.0, 30.0, 50.0:
+        read.clear()
+        seen = problem.counted()
+        steps = sum(more for *_, more in ascend(seen, np.zeros(40), np.zeros(80), passes))
+        assert 0.0 < read[-1] <= seen.X.passes + steps
 
 
 # the run itself

@@ -52,6 +52,14 @@ def test_whether_a_solver_draws_may_depend_on_its_parameters(solver):
     assert not build({"name": solver, "constant": "spectral"}).deterministic
 
 
+def test_pegasos_with_all_samples_draws_nothing():
+    build = registry.build_solver
+    assert build({"name": "pegasos", "sampling": "all"}).deterministic
+    assert not build({"name": "pegasos", "sampling": "uniform"}).deterministic
+    p = oracles.problem("hinge", REGULARIZERS["l2"])
+    assert len({tuple(bits({"name": "pegasos", "sampling": "all"}, p, seed, 6)) for seed in (0, 1)}) == 1
+
+
 @pytest.mark.parametrize("reduction", oracles.REDUCTIONS)
 def test_the_reductions_of_the_package_draw_nothing_by_themselves(reduction):
     mapping = {"name": reduction, **oracles.REDUCTIONS[reduction].example}

@@ -39,6 +39,27 @@ REGULARIZERS = {
 LOSSES = ["squared", "logistic", "squared_hinge", {"name": "smoothed_hinge", "gamma": 0.5}]
 
 
+@pytest.mark.parametrize("regularizer", ["nonneg", {"name": "l1", "strength": 1e-3}])
+def test_a_model_that_is_far_from_P_is_not_solved_for_ever(regularizer):
+    """Targets a thousand times beyond the quadratic part of Huber's loss, at which the slopes of the model begin."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        problem = Problem(rng.normal(size=(20, 300)), 1e3 * rng.normal(size=20), "huber", regularizer)
+        found = [
+            solve(problem, name, passes=400, every=20, progress=False).trace["primal"].iloc[-1]
+            for name in ("working_sets", "coordinate_descent")
+        ]
+        assert found[0] <= 2.0 * found[1] + 1e-12 * problem.primal(np.zeros(300))
+
+
+@pytest.mark.parametrize("name", ["working_sets", "coordinate_descent"])
+def test_a_column_of_zeros_moves_from_a_start(name):
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]])
+    problem = Problem(X, X[:, 0], "squared", {"name": "l1", "strength": 0.1})
+    *_, last = islice(build_solver(name)(problem, Iterate(np.array([0.0, 5.0])), Rng(0)), 20)
+    np.testing.assert_allclose(last.w, [0.95, 0.0], atol=1e-9)
+
+
 def wide(loss="squared", regularizer=LASSO):
     return Problem(WIDE, VALUES if loss == "squared" else np.where(VALUES > 0.0, 1.0, -1.0), loss, regularizer)
 

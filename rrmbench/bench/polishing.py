@@ -151,16 +151,17 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
 
 def _nearer(problem: Problem, w: np.ndarray, passes: float) -> Generator[Found, None, tuple[np.ndarray, float]]:
     """The derivatives of the losses on the way of `working_sets` from w; returns its last (model, passes)."""
-    view, known, before, bounds, taken = problem.counted(), None, 0.0, 0, 0.0
+    view, known, before, bounds = problem.counted(), None, 0.0, 0
     for x in working_sets(view, Iterate(w), None):
         if x.passes + 0.5 * bounds > passes:
             break
+        steps = x.passes - view.X.passes  # products with X are counted where they are made
         if x.b is not known:
-            w, known, taken, bounds = x.w.copy(), x.b, x.passes, bounds + 1
-            steps = x.passes - view.X.passes  # products with X are counted where they are made
+            w, known, bounds = x.w.copy(), x.b, bounds + 1
             yield x.b, w, steps - before
             before = steps
-    return w, taken + 0.5 * bounds
+    problem.X.passes += x.passes - view.X.passes - before
+    return w, x.passes + 0.5 * bounds
 
 
 def begin_by_dual_ascent(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
@@ -207,20 +208,21 @@ def _slight_square(problem: Problem, w: np.ndarray, b: np.ndarray) -> float | st
 
 def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b."""
-    return _by_visits(apcg_bias(problem, Iterate(w, b), Rng(0)), passes)
+    return _by_visits(problem, apcg_bias(problem, Iterate(w, b), Rng(0)), passes)
 
 
 def ascend_by_labellings(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The b of `bcfw`, from the beginning."""
-    return _by_visits(bcfw(problem, None, Rng(0)), passes)
+    return _by_visits(problem, bcfw(problem, None, Rng(0)), passes)
 
 
-def _by_visits(iterates: Iterable[Iterate], passes: float) -> Iterator[Found]:
+def _by_visits(problem: Problem, iterates: Iterable[Iterate], passes: float) -> Iterator[Found]:
     """The b of a method that makes no products with X, one after every `BETWEEN` passes."""
     before = 0.0
     for x in iterates:
         spent = x.passes + x.checks
         if spent + BETWEEN + 0.5 * spent / BETWEEN > passes:
+            problem.X.passes += spent - before
             return
         if spent - before >= BETWEEN:
             yield x.b, x.w, spent - before

@@ -7,6 +7,7 @@ from rrmbench.numerics.restricted import Part
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
+TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
 FULL_EVERY = 10  # sweeps over the non-zero coordinates between sweeps over all of them
 
 
@@ -22,7 +23,7 @@ def coordinate_descent(problem, start, rng):
     problem = problem.counted()
     n, nnz = problem.n, max(problem.X.nnz, 1)
     columns, sqnorms = _columns(problem)
-    curvatures = problem.smoothness * sqnorms / n
+    curvatures = positive(problem.smoothness * sqnorms / n)
     w = problem.start(start)
     yield Iterate(w)
     z, touched = problem.outputs(w), 0
@@ -46,6 +47,11 @@ def coordinate_descent(problem, start, rng):
             yield Iterate(w, problem.loss_dual(z), problem.X.passes + touched / nnz)
 
 
+def positive(curvatures):
+    """The curvatures with a little instead of 0, so that every coordinate has a step."""
+    return np.maximum(curvatures, TINY * (curvatures.max(initial=0.0) or 1.0))
+
+
 def _columns(problem):
     transposed = problem.X.columns()
     columns = Part(transposed.indptr, transposed.indices.astype(np.uint32), transposed.data)
@@ -62,8 +68,6 @@ def sweep(columns, y, loss, mu, regularizer, s, linear, curvatures, every, w, z)
     n, touched = y.shape[0], 0
     for j in every:
         curvature = curvatures[j]
-        if curvature + s == 0.0:
-            continue
         begin, end = columns.indptr[j], columns.indptr[j + 1]
         touched += end - begin
         g = 0.0

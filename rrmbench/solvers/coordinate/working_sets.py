@@ -9,6 +9,7 @@ from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
+from rrmbench.solvers.coordinate.coordinate_descent import positive
 from rrmbench.solvers.coordinate.quadratic import ROUNDING, Quadratic
 from rrmbench.solvers.coordinate.rehearsal import rehearse
 
@@ -16,10 +17,11 @@ SMALLEST = 100  # coordinates that join a working set in one go; more, as many a
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all coordinates before
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound
-TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
+MOST = 16.0  # sweeps, in passes, for a model that is no bound: P is modelled anew where it is solved roughly
+LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
 
 @solver(needs={"smooth", "scalar", "coordinate", "rows"}, deterministic=True)
@@ -48,13 +50,16 @@ def working_sets(problem, start, rng):
     while True:
         yield from state.grow()
         model, is_bound = yield from state.model()
-        at, read = state.passes, 0
+        begun = at = state.passes
+        read = 0
         for _ in model.descend(max(ACCURACY * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
             if state.passes - at >= min(OFTEN, 1.0 - state.share):  # one more sweep may not make it more than a pass
                 yield state.halfway(model) if is_bound else state.iterate()
                 at = state.passes
+            if not is_bound and state.passes - begun > MOST * max(state.share, LEAST_SHARE):
+                break
         state.move(model, is_bound)
         yield state.iterate()
 
@@ -74,7 +79,7 @@ class State:
         self.g /= problem.n
         self.chosen = Chosen(rows, problem.n, counts)
         self.chosen.read += problem.X.nnz
-        curvatures = _positive(sqnorms * (problem.smoothness / problem.n))
+        curvatures = positive(sqnorms * (problem.smoothness / problem.n))
         self._total = curvatures + problem.strong_convexity
         self._curvatures, self._cautious, self._change = curvatures, False, np.zeros(problem.n)
         self.P, self._nnz = problem.primal(w, self.z), max(problem.X.nnz, 1)
@@ -131,7 +136,7 @@ class State:
         if self.passes > at:
             yield self.iterate()
         rest = (problem.regularizer, problem.strong_convexity, self.linear[W], self.g[W], self.w[W])
-        return Quadratic(H, _positive(curvatures), state, *rest), is_bound
+        return Quadratic(H, positive(curvatures), state, *rest), is_bound
 
     def _slopes(self):
         """Slopes of phi' (n,): the greatest of that at z_i and of those from z_i to z_i + o_i and z_i - o_i.
@@ -179,8 +184,3 @@ class State:
         self._change = max(1.0 - t, BACK) * outputs
         self.b = problem.loss_dual(self.z)
         self.g = problem.X.adjoint(self.b) / problem.n
-
-
-def _positive(curvatures):
-    """The curvatures with a little instead of 0, so that every coordinate has a step."""
-    return np.maximum(curvatures, TINY * (curvatures.max(initial=0.0) or 1.0))

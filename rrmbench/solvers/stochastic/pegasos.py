@@ -15,7 +15,12 @@ from rrmbench.registry import solver
 SMALL = 1e-100  # scale of the array, below which it is multiplied out
 
 
-@solver(needs={"Hinge", "Zero", "strongly_convex", "rows"})
+def draws_nothing(sampling, **parameters):
+    """Whether a step is with all samples."""
+    return sampling == "all"
+
+
+@solver(needs={"Hinge", "Zero", "strongly_convex", "rows"}, deterministic=draws_nothing)
 def pegasos(
     problem,
     start,

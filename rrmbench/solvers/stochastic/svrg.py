@@ -23,7 +23,8 @@ def rate(condition, steps, step_scale):
 def svrg_bound(constants, passes, *, step_scale, snapshot):
     """rate^stages times the first distance, for `snapshot: random`; a stage takes three passes at most.
 
-    [Xiao and Zhang 2014, Theorem 1]
+    It is of the snapshots, one after each stage; the theorem says nothing of the iterates inside of a stage. [Xiao and
+    Zhang 2014, Theorem 1]
     """
     if snapshot != "random":
         raise NoTheorem("svrg", "Theorem 1 is about snapshot: random", snapshot=snapshot)
