@@ -10,6 +10,7 @@ from typer.main import get_command
 
 from rrmbench import registry
 from rrmbench.cli import app
+from rrmbench.commands.listing import summary
 from rrmbench.config import schema
 from rrmbench.data import spec
 from rrmbench.kinds import KINDS
@@ -111,7 +112,7 @@ def _field(name, field):
 def _component(kind, name):
     component = registry.lookup(kind, name)
     parameters = "; ".join(_parameter(parameter) for parameter in component.parameters.values())
-    said = [component.summary]
+    said = [summary(component)]
     said += [f"Needs {', '.join(sorted(component.needs))}."] if component.needs else []
     said += [f"Gives {', '.join(sorted(component.gives))}."] if component.gives else []
     return f"`{name}`", escaped(parameters), escaped(". ".join(part.rstrip(".") for part in said))

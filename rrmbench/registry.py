@@ -127,10 +127,6 @@ class Component:
         """{"path": its file} of a component from a plug-in file, which a mapping must name; else {}."""
         return {"path": self.source} if self.build.__module__.startswith("rrmbench_plugin_") else {}
 
-    @property
-    def summary(self):
-        return (inspect.getdoc(self.build) or "").split("\n")[0]
-
     def check(self, values, where, given=()):
         """Validate the parameter values of a YAML mapping and fill in no defaults; those in `given` come later."""
         for key in values:
@@ -389,6 +385,7 @@ def executed_anew(component):
     Afterwards the registry is as before.
     """
     module, path = component.build.__module__, component.source
+    fingerprint.check_loaded([Path(path)])
     tables = [table[kind] for table in (_components, _aliases) for kind in COMPONENTS]
     before, first = [dict(table) for table in tables], sys.modules[module]
     for table in tables[: len(COMPONENTS)]:

@@ -19,7 +19,7 @@ from rrmbench.folders import cache_root, read_sealed, sealed, write_text
 
 PACKAGE = Path(__file__).resolve().parent
 LARGEST = 2**24  # bytes of the file
-READERS = {"__doc__", "getdoc", "getsource", "getsourcelines"}  # of texts that else mean nothing
+READERS = {"__doc__", "getdoc", "getcomments", "getsource", "getsourcelines"}  # of texts that else mean nothing
 
 
 class Module(NamedTuple):
@@ -99,8 +99,12 @@ def _is_text(statement):
 
 
 def _reads_texts(node):
-    name = getattr(node, "attr", getattr(node, "id", None))
-    return name in READERS and isinstance(node.ctx, ast.Load)
+    """Whether a node of a syntax tree names a reader of texts, other than to write a docstring."""
+    if isinstance(node, ast.Attribute | ast.Name):
+        return (node.attr if isinstance(node, ast.Attribute) else node.id) in READERS and isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.alias):
+        return node.name in READERS
+    return isinstance(node, ast.Constant) and node.value == "__doc__"
 
 
 def _imports(node):

@@ -202,7 +202,15 @@ print(fingerprint.digest(*fingerprint.sources_of(fingerprint.PACKAGE / "losses" 
 
 
 @pytest.mark.parametrize(
-    "read", ["rows = __doc__", "rows = inspect.getdoc(f)", "text = inspect.getsource(f)", "f.__doc__"]
+    "read",
+    [
+        "rows = __doc__",
+        "rows = inspect.getdoc(f)",
+        "text = inspect.getsource(f)",
+        "f.__doc__",
+        "from inspect import getdoc as g",
+        "vars()['__doc__']",
+    ],
 )
 def test_docstrings_count_where_the_module_reads_them(read):
     rest = f"import inspect\ndef f(): pass\n{read}\n"

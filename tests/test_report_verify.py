@@ -188,7 +188,13 @@ def test_large_columns_that_cancel_are_honest(lab):
     config = lab.config(
         dataset={"path": "large.txt", "bias": ["none", "free"]},
         loss=["squared", "absolute"],
-        regularizer=[{"name": "l1", "strength": [1e-2, 1e-4]}, {"name": "linf_norm", "strength": 0.1}],
+        regularizer=[
+            {"name": "l1", "strength": [1e-2, 1e-4]},
+            {"name": "linf_norm", "strength": 0.1},
+            {"name": "box", "lower": -1e5, "upper": 1e5},
+            {"name": "exclusive_lasso", "strength": 0.1},
+            {"name": "l1", "strength": 0.1, "domain": {"ball": 10.0}},
+        ],
         solver=["fista", "prox_sdca", "pdprox_dual"],
         reduction="auto",
         stop={"passes": 10},

@@ -214,6 +214,21 @@ def test_restarts_bring_high_accuracy(loss):
         assert passes_to(spec, p, 1e-8, 5 * ours) >= 5 * ours
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared", "max_of_hinge"])
+def test_restarts_go_on_at_the_optimum(loss):
+    """There w stands still to the bit and b moves by rounding, which says nothing of the ratio of the steps."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 8))
+    y = np.argmax(X[:, :3], axis=1) if loss == "max_of_hinge" else np.sign(X[:, 0] + rng.normal(size=60))
+    p = Problem(X, y, loss, {"name": "l1", "strength": 0.01})
+    gaps = [p.gap(it.w, it.b) for it in iterates("pdprox_restarted", p, 3000)]
+    assert min(gaps) < 1e-9 and gaps[-1] < 1e-8
+    still = iterates(
+        "pdprox_restarted", Problem(np.zeros((5, 2)), np.arange(5.0) % 2, "soft_max_of_hinge", "none"), 500
+    )
+    assert np.isfinite(still[-1].b).all()
+
+
 @pytest.mark.parametrize("loss", ["max_of_hinge", "absolute"])
 def test_the_unit_of_the_data_costs_few_passes(loss):
     """Where X is c times as great, and the strength too, the problem is the same, with w/c."""

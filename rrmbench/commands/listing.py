@@ -1,5 +1,7 @@
 """`rrmbench list`, and facts of a data set as two columns."""
 
+import inspect
+
 from rrmbench.commands import configurations
 from rrmbench.errors import RrmbenchError, nearest
 
@@ -29,6 +31,11 @@ def listing(kind, console):
         console.print()
 
 
+def summary(component):
+    """The first line of the docstring of a component's function."""
+    return (inspect.getdoc(component.build) or "").split("\n")[0]
+
+
 def _list_components(table, kind):
     from rrmbench import registry
 
@@ -40,7 +47,7 @@ def _list_components(table, kind):
         parameters = ", ".join(p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values())
         needs = f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
         lacks = f" [{component.uninstalled}]" if component.uninstalled else ""
-        table.add_row(name, parameters, _escaped(component.summary + needs + lacks))
+        table.add_row(name, parameters, _escaped(summary(component) + needs + lacks))
 
 
 def _list_datasets(table):

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from rrmbench.data.parsed import Parsed
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.problem.operators import in_rows
+from rrmbench.problem.operators import has_mask, in_rows
 
 KEYS = ("X", "y", "qid", "X_test", "y_test", "qid_test", "task")
 TASKS = ("binary", "regression", "multiclass")
@@ -88,7 +88,7 @@ def matrix(X, where):
 
 
 def _check_mask(values, where):
-    if np.ma.is_masked(values):
+    if has_mask(values):
         raise RrmbenchError(f"{where}: found masked entries, needed are numbers")
 
 

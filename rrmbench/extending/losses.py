@@ -241,7 +241,7 @@ def _pair(p, mu, z, rng):
         raise Broken(f"the dual point is not finite: {b.ravel()[~np.isfinite(b.ravel())][0]}")
     longest = np.linalg.norm(b, axis=1).max() if _kind(p.loss) == "vector" else 0.0
     if longest > p.dual_radius * (1.0 + 1e-12):
-        hint = "the field radius, or lipschitz sqrt(spread(k)) where it is left out"
+        hint = "dual_radius, or lipschitz sqrt(spread(k)) where it is left out"
         raise Broken(f"||b|| = {longest:.8g} at a dual point, the greatest is said to be {p.dual_radius:.8g}", hint)
     value, conjugate = p.losses.mean_loss(mu, z), p.losses.mean_conjugate(mu, b)
     scale = 1.0 + abs(value) + abs(conjugate) + abs(float(np.vdot(b, z))) / n

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from unittest import SkipTest
@@ -160,7 +161,10 @@ def seeded(solve, problem):
 
 
 def forgets(component):
-    """After a problem of the same shape its bits are those that a second execution of its file gives at once."""
+    """After a problem of the same shape its bits are those that a second execution of its file gives at once.
+
+    Modules that the file imports are not executed anew.
+    """
     for loss, psi in problems.taken_by(component.needs, most=1):
         for kind in ("dense rows", "sparse rows"):
             p = problems.problem_of(kind, loss, psi)
@@ -170,7 +174,11 @@ def forgets(component):
             other = Problem(3.0 * problems.DATA[kind]()[::-1], p.y, loss, psi)
             first_iterates(solve, p, 20)
             after = [x.w.tobytes() for x in first_iterates(solve, other, 20)]
-            with registry.executed_anew(component) as new:
+            with ExitStack() as stack:
+                try:
+                    new = stack.enter_context(registry.executed_anew(component))
+                except Exception as error:
+                    raise SkipTest(f"its file cannot be executed a second time: {error}") from None
                 alone = [x.w.tobytes() for x in first_iterates(_plain(new), other, 20)]
             if after != alone:
                 raise Broken(

@@ -19,7 +19,7 @@ the NamedTuple, or a pair (NamedTuple, mu) for a smoothed loss. The class attrib
     penalty_row(b, y)                 what mu/2 multiplies: ||b||^2, or that of a linear map of b
     dual_point_row(z, y, mu, q, b)    writes to b the argmax of  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
     spread(k)                         for k outputs, ||A||^2 of the map A from z to where mu penalizes; 1 for ||b||^2
-    radius                            the greatest ||b||; where it is left out, its bound lipschitz sqrt(spread(k))
+    dual_radius                       the greatest ||b||; where it is left out, its bound lipschitz sqrt(spread(k))
     balanced(b, y)                    of all samples: b (n, k) scaled down within the domain until its columns sum to
                                       0; only where scaling single entries down leaves the domain, see
                                       `problem.samples.balanced`

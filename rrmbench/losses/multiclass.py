@@ -85,7 +85,7 @@ class MaxOfHinge(NamedTuple):
     conjugate_convexity: float = 0.0
     lipschitz: float = 1.0  # in the margins
     outputs = "vector"
-    radius = RADIUS
+    dual_radius = RADIUS
 
     def spread(self, k):
         return float(k)
@@ -158,7 +158,7 @@ class SoftMaxOfHinge(NamedTuple):
     conjugate_convexity: float
     lipschitz: float = 1.0
     outputs = "vector"
-    radius = RADIUS
+    dual_radius = RADIUS
 
     def spread(self, k):
         return float(k)

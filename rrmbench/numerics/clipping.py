@@ -10,7 +10,7 @@ SMALLEST = sys.float_info.min  # of the numbers whose reciprocal is finite
 @register_jitable
 def clipped_ratio(t, mu, low, high):
     """clip(t / mu, low, high), for mu = 0 its limit: the least-norm subgradient of the kink at t = 0."""
-    if mu >= SMALLEST:  # selections and no jumps, which a processor could not foresee; 1/mu does not wait for t
+    if not mu < SMALLEST:  # selections and no jumps, which a processor could not foresee; 1/mu does not wait for t
         ratio = t * (1.0 / mu)
         ratio = low if ratio < low else ratio
         return high if ratio > high else ratio

@@ -50,6 +50,12 @@ def _numbers(X, names):
     return X.astype(np.float64)
 
 
+def has_mask(values):
+    """Whether an array, or a row of a list of arrays, has masked entries, of which numpy would take what lies below."""
+    rows = values if isinstance(values, list | tuple) else [values]
+    return any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows)
+
+
 def in_rows(X, where):
     """A copy of a sparse matrix of scipy as csr_array of float64, each entry once.
 
@@ -106,7 +112,7 @@ class CSR:
         """Return the operator of a dense array or any scipy sparse matrix; RrmbenchError if it is no finite matrix."""
         from scipy.sparse import csr_array, issparse
 
-        if np.ma.is_masked(X):
+        if has_mask(X):
             raise RrmbenchError("X: found masked entries, needed are numbers")
         try:
             X = X if issparse(X) else _numbers(np.asarray(X), getattr(X, "columns", None))

@@ -23,7 +23,7 @@ from rrmbench.errors import RrmbenchError, shown
 from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.operators import CSR, Counted
+from rrmbench.problem.operators import CSR, Counted, has_mask
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
@@ -225,7 +225,7 @@ class Problem:
     @property
     def dual_radius(self) -> float:
         """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z."""
-        return self.losses.radius
+        return self.losses.dual_radius
 
     @property
     def R(self) -> float:
@@ -512,7 +512,7 @@ def _check_offset(y: np.ndarray) -> None:
 
 def _numbers(name: str, array: object) -> np.ndarray:
     """An array of float64 of what was given for it; RrmbenchError where that is none, or has masked entries."""
-    if np.ma.is_masked(array):
+    if has_mask(array):
         raise RrmbenchError(f"{name}: found masked entries, needed are numbers")
     try:
         found = np.asarray(array)

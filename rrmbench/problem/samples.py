@@ -62,7 +62,7 @@ class _Outputs:
         return 0.5 * self.loss.lipschitz**2
 
     @property
-    def radius(self):
+    def dual_radius(self):
         return getattr(self.loss, "lipschitz", np.inf)
 
     def balanced(self, b):
@@ -136,8 +136,8 @@ class Vector(_Outputs):
         self.spread = loss.spread(X.shape[-1])
 
     @property
-    def radius(self):
-        return getattr(self.loss, "radius", super().radius * float(np.sqrt(self.spread)))
+    def dual_radius(self):
+        return getattr(self.loss, "dual_radius", super().dual_radius * float(np.sqrt(self.spread)))
 
     def mean_loss(self, mu, z):
         return whole_arrays.mean_loss_rows(self.loss, mu, z, self.y)

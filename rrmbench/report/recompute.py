@@ -116,9 +116,8 @@ def dual(prepared, spec, b):
     n = X.shape[0]
     terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y, n)]
     v = X.adjoint(b) / -n
-    rounding = TOLERANCE * _operator(prepared, loss, np.abs).adjoint(np.abs(b)) / n
     body = _body(v, spec)
-    if body is not v and not np.all(np.abs(v[-1]) <= rounding[-1] + LEAST):
+    if body is not v and not np.all(np.abs(v[-1]) <= _rounding(prepared, loss, b)[-1] + LEAST):
         return -math.inf, math.inf
     if l2 > 0.0:
         x = _prox(regularizer, body / l2, 1.0 / l2)
@@ -127,9 +126,18 @@ def dual(prepared, spec, b):
         x = regularizer.conjugate_point(body)
         terms += [*_psi_terms(regularizer, x), *(-body * x).ravel().tolist()]
     else:
-        nearest = np.sign(body) * np.maximum(np.abs(body) * (1.0 - TOLERANCE) - _body(rounding, spec), 0.0)
-        terms += [-term for term in _psi_terms(regularizer, nearest, "conjugate")]
+        found = _psi_terms(regularizer, body * (1.0 - TOLERANCE), "conjugate")
+        if math.inf in found:
+            inner = np.maximum(np.abs(body) * (1.0 - TOLERANCE) - _body(_rounding(prepared, loss, b), spec), 0.0)
+            nearest = _psi_terms(regularizer, np.sign(body) * inner, "conjugate")
+            found = [there if here == math.inf else here for here, there in zip(found, nearest, strict=True)]
+        terms += [-term for term in found]
     return math.fsum(terms), math.fsum(map(abs, terms))
+
+
+def _rounding(prepared, loss, b):
+    """What the entries of v may be off by: 1e-12 of the sums of the magnitudes of their terms."""
+    return TOLERANCE * np.abs(_operator(prepared, loss, np.abs).adjoint(np.abs(b))) / b.shape[0]
 
 
 def _psi_terms(regularizer, w, method="value"):

@@ -25,6 +25,7 @@ LANCZOS_STEPS = 20  # of a product with X and one with X^T each
 FAILURE = 1e-3  # the probability that ||X|| is more than the bound
 ENDED = 1e-12  # relative to s, the beta with which the Lanczos process has seen all that X does to its start
 MARGIN = 1.1  # of a c that has been found too small
+STILL = 1e-10  # a way, over the longest one
 FARTHEST = 10.0  # that sqrt(sigma/tau) is from the ratio of the ways that b and w have gone, as a factor
 GREATEST = 1e300  # of 2 s tau, where more would make theta 0
 MOVE_ROUNDING = 1e-8  # moves of X w or X^T b less than this, relative to their size, prove nothing
@@ -79,10 +80,11 @@ class StepSizes:
         ways, whole : pairs (of w, of b). omega moves no farther than a factor FARTHEST away from the ratio of `whole`
 
         Where one of both did not move at all, as a w that the proximal step keeps at 0, omega moves by the factor
-        FARTHEST towards longer steps of the other one.
+        FARTHEST towards longer steps of the other one. It stays where what moves does so by rounding only, as at the
+        optimum.
         """
         omega = sqrt(self.sigma / self.tau)
-        if max(ways) == 0.0:
+        if all(way <= STILL * far for way, far in zip(ways, whole, strict=True)):
             return
         if min(ways) == 0.0:
             new = omega * (FARTHEST if ways[1] > 0.0 else 1.0 / FARTHEST)
