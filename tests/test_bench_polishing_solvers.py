@@ -47,7 +47,7 @@ def optimum(kind):
 
 def bounds(kind, w, b, passes):
     p = problem(kind)
-    return [p.dual_value(b) for b, *_ in method(kind)(p, w, b, passes)]
+    return [p.dual_value(b) for b, *_ in method(kind)(p.counted(), w, b, passes)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,7 +84,7 @@ def test_it_counts_its_passes(kind):
 @pytest.mark.parametrize("kind", ["f1, squares", "f1, a norm"])
 def test_planes_end_when_their_time_is_out(kind, monkeypatch):
     p = problem(kind)
-    given = p, np.ones(p.shape), np.zeros(p.output_shape), 200.0
+    given = p.counted(), np.ones(p.shape), np.zeros(p.output_shape), 200.0
     assert len(list(ascend_by_planes(*given))) > 5
     monkeypatch.setattr(polishing, "SECONDS", 0.0)
     assert len(list(ascend_by_planes(*given))) <= 1

@@ -107,3 +107,12 @@ def test_bidiagonalization_is_one_of_the_matrix_with_both_bases(seed):
         if isinstance(left, AllVectors):
             np.testing.assert_allclose(left.vectors @ left.vectors.T, np.eye(6), atol=1e-12)
             np.testing.assert_allclose(right.vectors @ right.vectors.T, np.eye(7), atol=1e-12)
+
+
+def test_the_greatest_one_of_multiples_of_the_identity():
+    """But for rounding: LAPACK's method for single eigenvalues gives up on some of them."""
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        n = rng.integers(3, 8)
+        a = 0.01 * np.eye(n) + 10.0 ** rng.uniform(-19.0, -16.0) * rng.normal(size=(n, n))
+        assert singular_values.greatest(a) == pytest.approx(0.01, rel=1e-9)

@@ -113,5 +113,9 @@ def greatest(a):
     from scipy.linalg import eigh
 
     rows, columns = a.shape
-    square = eigh(a @ a.T, eigvals_only=True, subset_by_index=[rows - 1, rows - 1], check_finite=False)[0]
+    gram = a @ a.T
+    try:
+        square = eigh(gram, eigvals_only=True, subset_by_index=[rows - 1, rows - 1], check_finite=False)[0]
+    except np.linalg.LinAlgError:  # LAPACK's dsyevr gives up on some matrices that are a multiple of I to rounding
+        square = np.linalg.eigvalsh(gram)[-1]
     return np.sqrt(max(0.0, square)) * (1.0 + EPS * (rows + columns))

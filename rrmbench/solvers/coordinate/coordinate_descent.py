@@ -23,7 +23,9 @@ def coordinate_descent(problem, start, rng):
     problem = problem.counted()
     n, nnz = problem.n, max(problem.X.nnz, 1)
     columns, sqnorms = _columns(problem)
-    curvatures = positive(problem.smoothness * sqnorms / n)
+    curvatures = problem.smoothness * sqnorms / n
+    if problem.strong_convexity == 0.0:
+        curvatures = positive(curvatures)
     w = problem.start(start)
     yield Iterate(w)
     z, touched = problem.outputs(w), 0
