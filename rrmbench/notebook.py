@@ -159,8 +159,7 @@ def solve(
         raise RrmbenchError(broken)
     with threadpool_limits(1):
         warm_up(problem, run)
-        declared = {"counted": run.counts_passes, "restarts": "restarts" in run.gives}
-        trace = Trace(problem, run(problem.apart(), None, Rng(seed)), stop, Schedule(every, growth), **declared)
+        trace = Trace(problem, run(problem.apart(), None, Rng(seed)), stop, Schedule(every, growth), **run.declared)
         rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
     return Solution(
         w=trace.w.copy(),

@@ -188,6 +188,11 @@ class Solver:
     def __call__(self, problem, start, rng):
         return self.run(problem, start, rng)
 
+    @property
+    def declared(self):
+        """What a `Trace` asks: whether it counts passes, and whether its iterates may be `restarted`."""
+        return {"counted": self.counts_passes, "restarts": "restarts" in self.gives}
+
     def inside(self, reduction, run, more=frozenset()):
         """The Solver that a reduction (its name) makes of this one, which has none of its theorems.
 
@@ -357,15 +362,13 @@ def load_plugin(path):
     if path.suffix != ".py":
         raise RrmbenchError(f"{path}: a plug-in is a Python file, named like my_solver.py")
     fingerprint.read_from_text(path.parent)
-    spec = importlib.util.spec_from_file_location(name, path, loader=fingerprint.FromText(name, str(path)))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    execute = _module(name, path)
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     before = fingerprint.bindings()
     try:
         with crashes.without_sudden_end():
-            imported = fingerprint.imported_by(lambda: spec.loader.exec_module(module), path)
+            imported = fingerprint.imported_by(execute, path)
     except RrmbenchError:
         raise
     except (Exception, SystemExit) as error:
@@ -376,6 +379,14 @@ def load_plugin(path):
     _check_the_package(path, before)
     fingerprint.unforeseen.update(imported - set(fingerprint.sources_of(path)))
     _plugins.add(path)
+
+
+def _module(name, path):
+    """Put a new module of a file in the place of any other of its name; return the function that executes it."""
+    spec = importlib.util.spec_from_file_location(name, path, loader=fingerprint.FromText(name, str(path)))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    return lambda: spec.loader.exec_module(module)
 
 
 @contextmanager
@@ -391,10 +402,8 @@ def executed_anew(component):
     for table in tables[: len(COMPONENTS)]:
         for name in [name for name, known in table.items() if known.build.__module__ == module]:
             del table[name]
-    spec = importlib.util.spec_from_file_location(module, path, loader=fingerprint.FromText(module, path))
-    sys.modules[module] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(sys.modules[module])
+        _module(module, path)()
         yield _components[component.kind][component.name]
     finally:
         sys.modules[module] = first

@@ -132,9 +132,10 @@ def _run(task, connection, held):
         raise Contradiction(broken)
     _check_code(task)  # of which all has been read by now, but for what is imported later
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
-    declared = {"counted": solve.counts_passes, "restarts": "restarts" in solve.gives}
-    said = {"deterministic": solve.deterministic, "restarts": declared["restarts"]}
-    facts |= {name: True for name, holds in said.items() if holds}
+    if solve.deterministic:
+        facts["deterministic"] = True
+    if solve.declared["restarts"]:
+        facts["restarts"] = True
     facts["yardstick_cpu_seconds"] = [yardstick.measure()]
     connection.send(("start", facts))
     # a solver draws from its Rng alone; where a library draws from these, a seed gives the same numbers again, and
@@ -142,7 +143,7 @@ def _run(task, connection, held):
     random.seed(spec["seed"])
     np.random.seed(spec["seed"] % 2**32)  # noqa: NPY002, which is the generator in question
     held.append(solve(problem.apart(), None, Rng(spec["seed"])))  # what it does to its problem, evaluation is not shown
-    trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, **declared)
+    trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, **solve.declared)
     try:
         for row in trace:
             connection.send(("row", row))

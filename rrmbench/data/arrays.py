@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from rrmbench.data.parsed import Parsed
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.problem.operators import has_mask, in_rows
+from rrmbench.problem.operators import check_mask, in_rows
 
 KEYS = ("X", "y", "qid", "X_test", "y_test", "qid_test", "task")
 TASKS = ("binary", "regression", "multiclass")
@@ -87,13 +87,8 @@ def matrix(X, where):
     return made
 
 
-def _check_mask(values, where):
-    if has_mask(values):
-        raise RrmbenchError(f"{where}: found masked entries, needed are numbers")
-
-
 def _labels(y, where):
-    _check_mask(y, where)
+    check_mask(y, where)
     found = np.asarray(y) if not isinstance(y, list | tuple) or all(isinstance(one, str) for one in y) else None
     if found is None or found.ndim != 1 or not all(isinstance(one, str) for one in found.tolist()):
         return _array(y, where, (1, 2))
@@ -104,7 +99,7 @@ def _labels(y, where):
 
 
 def _array(values, where, dimensions):
-    _check_mask(values, where)
+    check_mask(values, where)
     try:
         found = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -125,7 +120,7 @@ def _refuse_not_finite(X, where):
 
 
 def _qids(qid, n, where):
-    _check_mask(qid, where)
+    check_mask(qid, where)
     found = np.asarray(qid)
     if found.shape != (n,) or found.dtype.kind not in "iu" or (n and (found.min() < 0 or found.max() >= 2**63)):
         raise RrmbenchError(f"{where}: found {_kind(qid)}, allowed are {n} whole numbers from 0 to 2^63 - 1")

@@ -31,8 +31,7 @@ def measured(solve, problem, passes, names=None, gap=0.0, every=1.0):
     with np.errstate(all="ignore"):
         iterates = solve(problem, None, Rng(0))
         stop = StopRule(passes=passes, relative_gap=gap)
-        declared = {"counted": solve.counts_passes, "restarts": "restarts" in solve.gives}
-        trace = Trace(problem, iterates, stop, Schedule(every), names=names, **declared)
+        trace = Trace(problem, iterates, stop, Schedule(every), names=names, **solve.declared)
         rows = []
         try:
             rows.extend(trace if solve.counts_passes else islice(trace, CALLS))

@@ -7,6 +7,8 @@ from numba.extending import register_jitable
 
 from rrmbench.registry import loss
 
+GREAT = 1e6  # of mu, from where on Newton's method is given a start of its own
+
 
 @register_jitable
 def sigmoid(t):
@@ -15,9 +17,6 @@ def sigmoid(t):
         return 1.0 / (1.0 + math.exp(-t))
     e = math.exp(t)
     return e / (1.0 + e)
-
-
-GREAT = 1e6  # of mu, from where on Newton's method is given a start of its own
 
 
 @register_jitable

@@ -50,10 +50,11 @@ def _numbers(X, names):
     return X.astype(np.float64)
 
 
-def has_mask(values):
-    """Whether an array, or a row of a list of arrays, has masked entries, of which numpy would take what lies below."""
+def check_mask(values, where, needed="numbers"):
+    """Raise RrmbenchError where an array, or a row of a list, has masked entries: numpy would take what lies below."""
     rows = values if isinstance(values, list | tuple) else [values]
-    return any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows)
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise RrmbenchError(f"{where}: found masked entries, needed are {needed}")
 
 
 def in_rows(X, where):
@@ -112,8 +113,7 @@ class CSR:
         """Return the operator of a dense array or any scipy sparse matrix; RrmbenchError if it is no finite matrix."""
         from scipy.sparse import csr_array, issparse
 
-        if has_mask(X):
-            raise RrmbenchError("X: found masked entries, needed are numbers")
+        check_mask(X, "X")
         try:
             X = X if issparse(X) else _numbers(np.asarray(X), getattr(X, "columns", None))
         except ValueError as error:  # rows of several lengths

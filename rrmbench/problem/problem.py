@@ -23,7 +23,7 @@ from rrmbench.errors import RrmbenchError, shown
 from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.operators import CSR, Counted, has_mask
+from rrmbench.problem.operators import CSR, Counted, check_mask
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
@@ -512,8 +512,7 @@ def _check_offset(y: np.ndarray) -> None:
 
 def _numbers(name: str, array: object) -> np.ndarray:
     """An array of float64 of what was given for it; RrmbenchError where that is none, or has masked entries."""
-    if has_mask(array):
-        raise RrmbenchError(f"{name}: found masked entries, needed are numbers")
+    check_mask(array, name)
     try:
         found = np.asarray(array)
         numbers = found.astype(np.float64, copy=False) if found.dtype.kind in "biufO" else None

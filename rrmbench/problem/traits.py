@@ -5,7 +5,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError, listed
 from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
-from rrmbench.problem.operators import has_mask
+from rrmbench.problem.operators import check_mask
 from rrmbench.problem.samples import is_entropic, takes_bias
 from rrmbench.registry import built, needs_of
 
@@ -24,8 +24,7 @@ def given_labels(y, loss):
     every row. Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many.
     """
     mode = labels.mode_of(needs_of("loss", type(loss)))
-    if has_mask(y):
-        raise RrmbenchError("y: found masked entries, needed are labels")
+    check_mask(y, "y", "labels")
     y, classes = np.asarray(y), None
     if mode in ("binary", "classes") or (mode == "targets" and y.ndim == 1):
         classes, numbers = _classes(y)

@@ -137,7 +137,8 @@ def dual(prepared, spec, b):
 
 def _rounding(prepared, loss, b):
     """What the entries of v may be off by: 1e-12 of the sums of the magnitudes of their terms."""
-    return TOLERANCE * np.abs(_operator(prepared, loss, np.abs).adjoint(np.abs(b))) / b.shape[0]
+    X = _operator(prepared, loss, np.abs)
+    return TOLERANCE * np.abs(X.adjoint(np.abs(b))) / X.shape[0]
 
 
 def _psi_terms(regularizer, w, method="value"):

@@ -127,9 +127,10 @@ def _named(key, value, equals, write=naming.short):
 
 
 def labels(series):
-    """Return {one: "apcg + regularize σ=1e-3"} of all series of a figure, no two the same.
+    """Return {one: "apcg + regularize σ=1e-3"} of all series of a figure.
 
-    The solver is left out where there is one only and a reduction says enough.
+    Values are short, and in full where labels would be the same. The solver is left out where there is one only and a
+    reduction says enough.
     """
     show_solver = len({one.solver for one in series}) > 1
     found = {one: _label(one, show_solver, naming.short) for one in series}
