@@ -50,7 +50,7 @@ def _method(has, shape):
     if {"Zero", "scalar", "smooth"} <= has and has & {"strongly_convex", "free_bias"}:
         solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
-        scalar = "apcg" if "smooth" in has else "apcg_shrinking"
+        scalar = "apcg" if "smooth" in has else "ssnal" if _is_for_ssnal(has, shape) else "apcg_shrinking"
         solver = scalar if "scalar" in has else "prox_sdca_shrinking"
     elif {"rows", "coordinate", "scalar", "smooth"} <= has:
         solver = "working_sets"
@@ -73,6 +73,12 @@ def _is_for_apcg_bias(has):
     from rrmbench.solvers.sdca.apcg_bias import is_best_for
 
     return is_best_for(has)
+
+
+def _is_for_ssnal(has, shape):
+    from rrmbench.solvers.second_order.ssnal import is_best_for
+
+    return shape is not None and is_best_for(has, *shape)
 
 
 def _is_small(shape):

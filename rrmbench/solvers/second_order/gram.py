@@ -50,7 +50,8 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         X.passes = before + float(reads[end]) / a_pass
         yield
     if not dense:
-        G += np.triu(G, 1).T + np.tril(G, -1).T
+        G += G.T
+        G.flat[:: size + 1] *= 0.5
 
 
 def reads_of(lengths):
@@ -84,11 +85,13 @@ def _columns(X):
 def _parts(reads, a_pass, rows):
     """Pairs (begin, end) of rows: so many `rows`, or what counts about a pass."""
     n = reads.size - 1
-    if rows is None:
+    if rows is not None:
+        ends = np.append(np.arange(rows, n, rows), n)
+    elif reads[-1] <= a_pass:
+        ends = np.array([n])
+    else:
         wanted = np.linspace(0.0, reads[-1], int(reads[-1] // a_pass) + 2)
         ends = np.unique([*np.searchsorted(reads, wanted[1:-1]), n])
-    else:
-        ends = np.append(np.arange(rows, n, rows), n)
     return pairwise([0, *ends[ends > 0]])
 
 

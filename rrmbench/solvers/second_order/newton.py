@@ -11,11 +11,9 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import derivatives, gradient_of, slopes, write_outputs
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
+from rrmbench.solvers.second_order.growing import growing_samples
 
 LARGEST = 3000  # entries of w
-PARTS = 64  # of the samples, one of which is the least stage
-GROWTH = 4  # of the parts, from one stage to the next
-PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
 SETTLED = 0.05  # of P, the decrease promised by a step from which on one step ends a stage
 ROUNDING = 1e-14  # of P, relative: differences below it say nothing
 
@@ -36,18 +34,14 @@ def newton(problem, start, rng):
 
     Raises RrmbenchError for d > 3000.
     """
-    n, d = problem.n, problem.shape[0]
+    d = problem.shape[0]
     if d > LARGEST:
         raise RrmbenchError(f"newton: found {d} features, allowed are at most {LARGEST}")
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
-    number, parts = rng.integers(PARTS, n), PARTS if w.any() else 1
-    while True:
-        samples = np.flatnonzero(number < parts)
-        if parts >= PARTS or samples.size >= PER_FEATURE * d:
-            w = yield from _stage(problem, w, samples, parts >= PARTS)
-        parts *= GROWTH
+    for samples, is_last in growing_samples(problem, w, rng):
+        w = yield from _stage(problem, w, samples, is_last)
 
 
 def _stage(problem, w, samples, is_last):
