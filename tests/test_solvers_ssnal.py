@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from rrmbench import registry
+from rrmbench import Problem, registry, solve
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
@@ -147,10 +147,26 @@ def test_it_is_near_before_it_has_read_all_samples_twice():
     assert near <= 2.0
 
 
+@pytest.mark.parametrize("loss", ["absolute", "quantile"])
+def test_without_a_regularizer_inside_of_a_reduction(loss):
+    """It gives its gap, so proximal stages can end; the least absolute deviations are those of a linear program."""
+    p = oracles.problem(loss, "none", n=300, d=6)
+    optimum = solve(p, "highs", seconds=20).trace["primal"].iloc[-1]
+    for reduction in "proximal_point", "adapt_reg":
+        found = solve(p, "ssnal", reduction=reduction, passes=600).trace["primal"].iloc[-1]
+        assert found - optimum <= 1e-9 * p.primal(np.zeros(6))
+
+
+def test_a_start_has_its_b_for_a_center():
+    """At the optimum one stage finds that nothing moves."""
+    p = oracles.problem("hinge", L2, n=300, d=6)
+    end = [(it.w.copy(), it.b.copy()) for it in iterates(p, 3000) if it.b is not None][-1]
+    gaps = [p.primal(it.w) - p.certificate(it.b)[0] for it in iterates(p, 12, Iterate(*end)) if it.b is not None]
+    assert max(gaps) <= 1e-12
+
+
 def test_where_all_is_zero():
-    p = oracles.problem("hinge", L2, n=4, d=3).__class__(
-        csr_array((4, 3)), np.array([1.0, -1.0, 1.0, 1.0]), "hinge", L2
-    )
+    p = Problem(csr_array((4, 3)), np.array([1.0, -1.0, 1.0, 1.0]), "hinge", L2)
     assert least_gap(p, count=300) <= 1e-15
 
 

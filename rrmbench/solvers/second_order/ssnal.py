@@ -1,5 +1,7 @@
 """The method of multipliers by semismooth Newton steps, for losses of linear pieces [Li, Sun and Toh 2018]."""
 
+from functools import partial
+
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
@@ -22,7 +24,6 @@ STEEP, FLAT = 0.5, 1e-3  # of the slope at w: the search along p ends at a slope
 INSIDE = 0.1  # of the interval, how far from its ends the search tries
 SECANTS, TRIES = 20, 200  # of the search, which bisects after so many secants
 
-
 NEEDS = frozenset({"rows", "Zero", "scalar", "separable", "strongly_convex", "piecewise_linear"})
 FEW = 1000  # features: with more, H takes longer than the steps of first-order methods
 
@@ -32,16 +33,16 @@ def is_best_for(traits, n, d):
     return traits >= NEEDS and d <= min(n, FEW)
 
 
-@solver(needs=NEEDS)
+@solver(needs=NEEDS, gives={"gap"})
 def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
     """w = argmin (1/n) sum max_b [b x_i.w - phi*(b) - (mu/2) (b - c_i)^2] + Psi(w); c = b, mu halves, and again
 
     The proximal point method on the dual problem, which is the method of multipliers on z = X w. [Rockafellar 1976]
     The minimized function is smooth and its derivative has kinks: w+ = w - t H^-1 g, with H of the samples alone whose
     b is on a slope, and t by a search along the outputs, which touches no data. A stage ends when a step promises a
-    decrease g^T H^-1 g of at most half of (mu/2n) ||b - c||^2. From 0, the first stages have 1/64, 1/16 and 1/4 of the
-    samples, and c = 0. After a stage in which b stood still but for rounding, mu doubles: b is known to the rounding of
-    the outputs divided by mu, and then X^T b is computed anew.
+    decrease g^T H^-1 g of at most half of (mu/2n) ||b - c||^2. At first c is the b of the start, or 0; from w = 0 the
+    first stages have 1/64, 1/16 and 1/4 of the samples. After a stage in which b stood still but for rounding, mu
+    doubles, as b is known to the rounding of the outputs divided by mu, and X^T b is computed anew.
 
     Samples rest whose b is constant up to twice the last movement of the outputs around theirs. Rows at rest are not
     read until the outputs of the others have moved as far, or the stage seems to be over; a stage ends with all
@@ -63,6 +64,8 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
     yield Iterate(w)
     (_, first), _ = yield from starting_values(None, problem, Iterate(problem.start()), None, mu)
     outputs, mu, radius = Outputs(problem), first, np.inf
+    if start is not None and start.b is not None:
+        outputs.c[:] = start.b
     # on no row, so that the few passes of a warm-up call all kernels
     outputs.sum_anew()
     outputs.move(np.arange(0), mu, w, 1, -1.0, 1.0)
@@ -98,7 +101,9 @@ def _stage(problem, outputs, w, samples, mu, radius):
                 w, may_rest = known, False
                 outputs.see(samples, w)
                 continue
-        at = Iterate(w, outputs.b if n == problem.n else None, X.passes)
+        at = Iterate(w, passes=X.passes)
+        if n == problem.n:
+            at = at._replace(b=outputs.b, objectives=partial(outputs.objectives, w) if awake.size == n else None)
         yield at
         allowed = INEXACT * mu / (2.0 * n) * outputs.movement(samples)
         H = np.zeros((d, d))
@@ -170,6 +175,11 @@ class Outputs:
         self.v[:] = 0.0
         add_combination(X.rows, moved, self.b[moved], self.v)
         X.passes += float(self.lengths[moved].sum()) / self.a_pass
+
+    def objectives(self, w):
+        """(P(w), D(b)), where the outputs are those at w."""
+        problem = self.problem
+        return problem.primal(w, self.z), problem.dual_at(-self.v / problem.n, self.b)[0]
 
     def movement(self, samples):
         """sum_i (b_i - c_i)^2 over the samples."""
