@@ -219,6 +219,35 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(lab):
     assert {name for name in before if before[name] == after[name]} == {f"{run}.npz" for run in done}
 
 
+def test_a_run_that_is_interrupted_does_not_replace_the_finished_one(lab):
+    slow = sleeping(lab, 12)
+    assert lab.command(*slow).code == 0
+    before = wall_seconds(lab)
+    process = lab.start(*slow, "--fresh")
+    assert wait_for(lambda: len(lab.processes()) >= 4, 60)  # itself, fork server, resource tracker, child
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert {result.status for result in lab.results()} == {"done"}
+    assert any(before[run] == seconds for run, seconds in wall_seconds(lab).items())
+
+
+def test_a_run_that_cannot_start_does_not_replace_the_finished_one(lab, monkeypatch):
+    slow = sleeping(lab, 2)
+    assert lab.command(*slow).code == 0
+    before = wall_seconds(lab)
+    folder = lab.folder / ("x" * 150)  # too long for the name of a socket
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    again = lab.command(*slow, "--fresh")
+    assert again.code == 1 and "could not be started" in again.err
+    assert wall_seconds(lab) == before
+
+
+def wall_seconds(lab):
+    return {result.run: result.info["wall_seconds"] for result in lab.results()}
+
+
 def test_ctrl_c_while_the_fork_server_starts(lab):
     slow = sleeping(lab, 20)
     process = lab.start(*slow)

@@ -19,6 +19,8 @@ from rrmbench.bench.timing import untimed
 from rrmbench.errors import printable
 from rrmbench.problem.certificate import suspects
 
+CUT_SHORT = frozenset({"interrupted", "killed"})  # from outside, which says nothing of the run
+
 
 @dataclass
 class Report:
@@ -150,7 +152,12 @@ class Scheduler:
             self.rates.save()
 
     def _store(self, run, outcome):
+        """Store what came of a run; what was cut short does not replace what `--fresh` or `--timing` ran again."""
         result = self._result(run, outcome)
+        if result.status in CUT_SHORT and self.experiment.statuses([run.run]).get(run.run) in FINAL:
+            if self.progress:
+                self.progress.end(run, result)
+            return result.status
         found = *bounds(result.trace), size_of(result.trace)
         self.experiment.withdraw(run.problem, run.run)
         wrong = self.experiment.contradiction(run.problem, run.run, *found)
