@@ -284,6 +284,11 @@ def test_the_solver_of_a_reference(of, shape, solver):
     assert reference.specs(of, 60.0, shape)[0]["solver"] == {"name": solver}
 
 
+def test_the_methods_of_a_reference_where_the_first_leaves_it_open():
+    names = [found["solver"]["name"] for found in reference.specs(spec("hinge"), 60.0, (9, 9))]
+    assert names == ["ssnal", "apcg_shrinking"]
+
+
 def test_fewer_passes_than_first_order_methods():
     """Where features have very different scales, to 1e-9 in a tenth of the passes of FISTA."""
     X = csr_array(sparse(200, 30) * np.logspace(0.0, -2.0, 30))
