@@ -29,7 +29,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
     methods = [_method(has, shape)]
     if "smooth" in has and methods[0][0]["name"] == "pdprox_restarted":  # where one is slow, the other often is not
         methods.append(({"name": "agm_ef"}, "none"))
-    if methods[0][0]["name"] == "ssnal":  # which the condition of the data stops late, or never
+    if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
         methods.append(_method(has, None))
     if {"piecewise_linear", "polyhedral"} <= has and entries <= LARGEST_PROGRAM:
         methods.insert(0, ({"name": "highs", "time_limit": seconds}, "none"))
