@@ -92,6 +92,11 @@ def end_of(generator):
             return end.value
 
 
+@pytest.mark.parametrize("mu", [1e-300, 1e-4, 1e4, 1e300])
+def test_the_optimum_from_any_mu(mu):
+    assert least_gap(oracles.problem("hinge", L2, n=200, d=5), mu=mu) <= 1e-12
+
+
 @pytest.mark.parametrize("far", [1e-3, 2.0, np.inf])
 def test_whoever_rests_the_optimum_is_the_same(far, monkeypatch):
     """Also where far too many rest at first: the distance doubles until their b stay as they are."""

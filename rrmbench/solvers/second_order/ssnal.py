@@ -16,7 +16,7 @@ from rrmbench.solvers.second_order.newton import LARGEST, add_combination
 from rrmbench.stages.starting_values import starting_values
 
 DECAY = 0.5  # of mu, from one stage to the next
-LEAST = 0.5**20  # of mu_0, below which it is not lowered: b is known to 2^20 times the rounding of z
+LEAST = 0.5**20  # of the automatic mu, below which it is not lowered: b is known to 2^20 times the rounding of z
 INEXACT = 0.5  # of (mu/2n) ||b - c||^2: a step that promises no greater decrease ends a stage
 ROUNDING = 1e-15  # of P, relative: nor one that promises less than that
 FAR = 2.0  # times the last movement of the outputs: where b is constant so far to both sides, a sample may rest
@@ -52,7 +52,7 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
     For few features: products of pairs of entries count as the entries that they read, as in `newton`; outputs half a
     pass, X^T b half a pass of the rows whose b has changed. Yields after each of these; w waits for its step.
 
-    mu : of the first stage; "auto" is (P(0) - D(0))/(2 D), as in `adapt_smooth`
+    mu : of the first stage; "auto" is (P(0) - D(0))/(2 D), as in `adapt_smooth`, of which mu is never less than 2^-20
 
     Raises RrmbenchError for d > 3000.
     """
@@ -62,8 +62,8 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
-    (_, first), _ = yield from starting_values(None, problem, Iterate(problem.start()), None, mu)
-    outputs, mu, radius = Outputs(problem), first, np.inf
+    (_, scale), _ = yield from starting_values(None, problem, Iterate(problem.start()), None, "auto")
+    outputs, mu, radius = Outputs(problem), scale if mu == "auto" else max(mu, LEAST * scale), np.inf
     if start is not None and start.b is not None:
         outputs.c[:] = start.b
     # on no row, so that the few passes of a warm-up call all kernels
@@ -79,7 +79,7 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
             radius = np.inf
         if stands:
             outputs.sum_anew()
-        mu = min(mu / DECAY, first) if stands else max(DECAY * mu, LEAST * first)
+        mu = min(mu / DECAY, scale) if stands else max(DECAY * mu, LEAST * scale)
 
 
 def _stage(problem, outputs, w, samples, mu, radius):
