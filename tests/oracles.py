@@ -327,6 +327,7 @@ SOLVERS = {
     "svrg": Tested({}, Reaches(0.1)),
     "working_sets": Tested({}, Reaches(1e-9)),
     "celer": peer(1e-9, ("squared", L1), ("squared", NET)),
+    "clarabel": peer(1e-9, ("hinge", L2), ("absolute", L1), ("ordinal_hinge", L2), ("squared", NET)),
     "cyanure": peer(1e-7, ("squared", L1), ("squared", L2), ("squared_hinge", L2), ("logistic", L1), ("logistic", L2)),
     "highs": peer(1e-9, ("hinge", L1), ("absolute", L1), ("ordinal_hinge", L1)),
     "liblinear": peer(1e-7, ("hinge", L2), ("squared_hinge", L2), ("logistic", L2)),

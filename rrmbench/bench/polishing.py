@@ -34,7 +34,7 @@ from rrmbench.problem.certificate import Certifier, has_no_bound
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.coordinate.working_sets import working_sets
-from rrmbench.solvers.peers import highs
+from rrmbench.solvers.peers import clarabel, highs
 from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
 from rrmbench.solvers.sdca.bcfw import bcfw
 from rrmbench.solvers.sdca.output import DualState
@@ -63,6 +63,7 @@ ROUNDS = 2.0  # passes of `bcfw` over S/(s n), with fewer cutting planes are nea
 STEP = 2.0  # passes of a step of cutting planes, with its bound
 SLIGHT = 0.01  # of the gap, which its first square is at the model, where Psi is not strongly convex
 PROGRAMS = ((MANY, 1.5e5), (500.0, 1e6))  # passes, and entries times kinks that HiGHS then has, in 0.3 s and in 3 s
+CONES = ((MANY, 4e7), (500.0, 4e8))  # the same for Clarabel, entries times min(n, d), in a second and in several
 SECONDS = 20.0  # for a program that takes longer than any measured, and for planes of so many features, in each turn
 LOOKS = 1.25  # factor of the passes between two looks at the gap, or at P
 PART = 1e-3  # of the last gap, which a better b may still give where nothing more is spent
@@ -85,7 +86,10 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
         found.append(newton.ascend)
     if {"rows", "coordinate", "separable"} <= problem.traits:
         found.append(ascend_by_rows)
-    elif dual_splitting.fits(problem):
+        return found
+    if any(passes >= least and _fits_clarabel(problem, most) for least, most in CONES):
+        found.append(ascend_by_cones)
+    if dual_splitting.fits(problem):
         found += [begin_by_dual_ascent] if passes >= MANY else []
         found.append(dual_splitting.ascend)
     else:
@@ -96,6 +100,10 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
         found.append(ascend_by_planes if no_stage else dual_ascent.ascend)
     return found
+
+
+def _fits_clarabel(problem: Problem, most: float) -> bool:
+    return clarabel.fits(problem.traits, problem.n, math.prod(problem.shape), problem.X.nnz, most)
 
 
 def _labellings_fit(problem: Problem, passes: float) -> bool:
@@ -170,10 +178,18 @@ def begin_by_dual_ascent(problem: Problem, w: np.ndarray, b: np.ndarray, passes:
 
 
 def ascend_by_program(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
-    """The b of HiGHS, which counts no passes."""
-    for x in highs.highs(problem, None, None, time_limit=SECONDS):
-        if x.b is not None:
-            yield x.b, x.w, 0.0
+    """The b of HiGHS."""
+    return _by_library(highs.highs(problem, None, None, time_limit=SECONDS))
+
+
+def ascend_by_cones(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
+    """The b of Clarabel."""
+    return _by_library(clarabel.clarabel(problem, None, None, time_limit=SECONDS))
+
+
+def _by_library(iterates: Iterable[Iterate]) -> Iterator[Found]:
+    """The b of a library, which counts no passes."""
+    return ((x.b, x.w, 0.0) for x in iterates if x.b is not None)
 
 
 def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:

@@ -29,8 +29,10 @@ def specs(run_spec, seconds, shape=None, entries=0):
     methods = [_method(has, shape)]
     if "smooth" in has and methods[0][0]["name"] == "pdprox_restarted":  # where one is slow, the other often is not
         methods.append(({"name": "agm_ef"}, "none"))
-    if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
+    if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much, and Clarabel below
         methods.append(_method(has, None))
+    if methods[0][0]["name"] == "pdprox_restarted" and _is_for_clarabel(has, shape, entries):
+        methods.insert(0, ({"name": "clarabel", "time_limit": seconds}, "none"))
     if {"piecewise_linear", "polyhedral"} <= has and entries <= LARGEST_PROGRAM:
         methods.insert(0, ({"name": "highs", "time_limit": seconds}, "none"))
     return [
@@ -81,6 +83,12 @@ def _is_for_ssnal(has, shape):
     from rrmbench.solvers.second_order.ssnal import is_best_for
 
     return shape is not None and is_best_for(has, *shape)
+
+
+def _is_for_clarabel(has, shape, entries):
+    from rrmbench.solvers.peers.clarabel import fits
+
+    return shape is not None and fits(has, *shape, entries)
 
 
 def _is_small(shape):

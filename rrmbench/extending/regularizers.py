@@ -110,6 +110,7 @@ def _edges(shape):
 def _scaling(psi, models, duals):
     for v in duals:
         statements.scaling_is_no_smaller_than_needed(psi, v)
+        statements.dual_balls_are_where_the_conjugate_is_zero(psi, v)
 
 
 def _each(statement):

@@ -101,6 +101,21 @@ def scaling_is_no_smaller_than_needed(psi, v):
         )
 
 
+def dual_balls_are_where_the_conjugate_is_zero(psi, v):
+    """The factor that brings v into the balls of `dual_balls`, if psi has them, is dual_scaling(v)."""
+    if not hasattr(psi.psi, "dual_balls"):
+        return
+    blocks, radii = psi.psi.dual_balls(v.shape)
+    lengths = np.sqrt(np.bincount(blocks, np.square(v).reshape(-1), len(radii)))
+    least = float(np.min(np.divide(radii, lengths, out=np.ones(len(radii)), where=lengths > radii)))
+    t = psi.dual_scaling(v)
+    if not math.isclose(t, least, rel_tol=1e-9):
+        raise Broken(
+            f"dual_scaling({text_of(v)}) = {t:.10g}, but the balls of dual_balls ask for {least:.10g}",
+            "dual_balls(shape) = (the block of each entry of v, row by row; the radius of each block's ball)",
+        )
+
+
 def projects(psi, w):
     """prox(w, 0) is in the domain, w itself where w is, and no point of the domain is nearer."""
     p = psi.prox(w, 0.0)

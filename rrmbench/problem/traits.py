@@ -80,8 +80,9 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     model), and its class name ("Hinge") where it is not smoothed, for methods that know certain formulas only;
     "separable" (a sum over samples) unless a minimized bias couples them. Of the regularizer: "strongly_convex",
     "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "polyhedral" (it knows the pieces of
-    psi*, and Psi has no square), "entropy" (a step with an entropy for prox-function, on all of the model), its class
-    name ("L1", "Zero"). Of both loss and data: "matrix", if the model is one.
+    psi*, and Psi has no square), "conic" (it knows these, or the balls in which psi* is 0), "entropy" (a step with an
+    entropy for prox-function, on all of the model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if
+    the model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return traits_of(phi, mu, psi, l2, 0.0, data)
@@ -109,6 +110,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "coordinate": regularization.coordinate_separable and "free_bias" not in data,
         "isotropic": regularization.isotropic,
         "polyhedral": hasattr(regularizer, "conjugate_pieces") and l2 + kappa == 0.0,
+        "conic": hasattr(regularizer, "conjugate_pieces") or hasattr(regularizer, "dual_balls"),
         "entropy": regularization.entropic and square == 0.0 and "free_bias" not in data,
     }
     own = {"rows"} if hasattr(loss, "operator") else set()  # an operator of the loss has no rows for kernels

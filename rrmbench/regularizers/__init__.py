@@ -31,7 +31,8 @@ A psi(x) + c d(x) - g.x for the relative entropy d(x) = sum x_j log(n x_j) of n 
 take steps in the entropy; `convexity` then holds in ||.||_1 too.
 
 A polyhedral regularizer of either kind may have `conjugate_pieces(shape)`, psi* for linear programs:
-`rrmbench.numerics.pieces.Pieces`.
+`rrmbench.numerics.pieces.Pieces`. A sum of Euclidean norms may have `dual_balls(shape)`, for programs with cones: the
+number of the block of each entry of v, row by row, and the radii (blocks,) of the balls in which psi* is 0.
 
 Attributes of both kinds: `isotropic = True` where psi depends on ||w||_2 only; `homogeneous = True` where psi(c w) =
 c psi(w) for all c >= 0, as for norms, so that it may be restricted to a ball. `problem.domain.within` makes these

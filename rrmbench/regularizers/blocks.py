@@ -13,6 +13,9 @@ from rrmbench.regularizers.norms import Norm, matrix_only, shrinkage
 class RowBlocks:
     """Every row of a matrix is a block."""
 
+    def of_entries(self, shape):
+        return np.repeat(np.arange(shape[0]), shape[1])
+
     def norms(self, w):
         return np.sqrt(np.einsum("jk,jk->j", w, w))
 
@@ -28,6 +31,9 @@ class RowBlocks:
 
 class ColumnBlocks:
     """Every column of a matrix is a block."""
+
+    def of_entries(self, shape):
+        return np.tile(np.arange(shape[1]), shape[0])
 
     def norms(self, w):
         return np.sqrt(np.einsum("jk,jk->k", w, w))
@@ -55,6 +61,10 @@ class Groups:
 
     def norms(self, w):
         return np.sqrt(np.add.reduceat(np.square(w).reshape(-1), self.cut(w.size)[0]))
+
+    def of_entries(self, shape):
+        sizes = self.cut(int(np.prod(shape)))[1]
+        return np.repeat(np.arange(sizes.size), sizes)
 
     def sizes(self, shape):
         return self.cut(int(np.prod(shape)))[1].astype(float)
@@ -103,6 +113,9 @@ class BlockNorm(Norm):
 
     def longest(self, shape):
         return 1.0 / np.min(self.weights(shape))
+
+    def dual_balls(self, shape):
+        return self.blocks.of_entries(shape), self.strength * self.weights(shape)
 
     def weights(self, shape):
         """c_g of all blocks of a model of this shape."""

@@ -88,6 +88,9 @@ class L2Norm(Norm):
     def longest(self, shape):
         return 1.0
 
+    def dual_balls(self, shape):
+        return np.zeros(prod(shape), dtype=np.int64), np.array([self.strength])
+
 
 @dataclass(frozen=True)
 class LInfNorm(Norm):

@@ -1,0 +1,156 @@
+"""The dual problem as a program in standard form, which other libraries solve.
+
+Of a loss with the kinks t_i1 <= ... <= t_iK, and slopes s_i0 <= ... <= s_iK between them, phi*(b_i) is piecewise linear
+with the kinks for slopes, so with b_i = s_i0 + sum_k u_ik and 0 <= u_ik <= s_ik - s_i(k-1)
+
+    (1/n) sum_i phi*(b_i) = constant + (1/n) sum_ik t_ik u_ik
+
+The squared loss has phi*(b) = b^2/2 + y b, so one u_i = b_i without bounds. Psi* is psi* of its pieces or its balls;
+where Psi has a square (s/2) ||w||^2 beside psi, it is the least of psi*(v') + ||v - v'||^2/(2 s). The multiplier of
+v = -(1/n) X^T b is w.
+
+The tolerances of libraries are absolute, so all is in units: v in one in which its bounds and the greatest entry of X/n
+are 1 or more (or in `units` of these), kinks in one in which they are 1 or less, as are the labels of the squared loss,
+whose b has this unit too. The minimum is in units of kinks times those of b, over n.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rrmbench.numerics.pieces import Pieces
+from rrmbench.problem.samples import over_samples
+
+FREE = Pieces((0.0,), (-math.inf,), (math.inf,))  # a v' that is bounded by balls alone
+
+
+class Duals(NamedTuple):
+    """b_i = base_i + unit sum_k u_ik, between least_i and greatest_i.
+
+    costs, lower, upper : (n, K) t_ik and the bounds of u_ik
+    square : the strong convexity of phi*, 1 of the squared loss
+    """
+
+    costs: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    square: float
+    base: np.ndarray
+    least: np.ndarray
+    greatest: np.ndarray
+    unit: float
+
+    @classmethod
+    def of(cls, problem):
+        """For a loss that knows its kinks, or the squared one."""
+        if not hasattr(problem.loss, "kinks"):
+            y, free = problem.y, np.full(problem.n, np.inf)
+            unit = float(np.abs(y).max()) or 1.0
+            return cls(y[:, None], -free[:, None], free[:, None], 1.0, np.zeros(problem.n), -free, free, unit)
+        kinks = problem.loss.kinks(problem.y)
+        slopes = _slopes(problem, kinks)
+        first, last = slopes[:, 0], slopes[:, -1]
+        return cls(kinks, np.zeros(kinks.shape), np.diff(slopes, axis=1), 0.0, first, first, last, 1.0)
+
+
+class Unknowns(NamedTuple):
+    """Some x: their costs.x + (1/2) squares.x^2, lower <= x <= upper, and their columns of the equations."""
+
+    costs: np.ndarray
+    squares: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    columns: object
+
+
+class Program(NamedTuple):
+    """min costs.x + (1/2) squares.x^2 where columns x = right, lower <= x <= upper, and parts of x are in balls.
+
+    x : the Unknowns u_i1 of all samples, u_i2, ..., then v' in pieces, and v - v', as far as the problem has them
+    sums : (A, radius), A x <= radius in every row, for l1 balls of v', or None
+    balls : (first, blocks, radii), those x[first + j] with blocks[j] = g have ||.||_2 <= radii[g], or None
+    w_unit : the unit of the multipliers
+    """
+
+    x: Unknowns
+    right: np.ndarray
+    sums: tuple | None
+    balls: tuple | None
+    duals: Duals
+    w_unit: float
+
+    def solution(self, problem, x, multipliers):
+        """(w, b), in their domains, of x and the multipliers of the equations, the slopes of the minimum in `right`."""
+        duals = self.duals
+        b = duals.base + duals.unit * x[: duals.costs.size].reshape(-1, problem.n).sum(axis=0)
+        w = self.w_unit * multipliers[: math.prod(problem.shape)].reshape(problem.shape)
+        return problem.prox(w, 0.0), np.clip(b, duals.least, duals.greatest)
+
+
+def program_of(problem, units=1.0):
+    """The Program of a problem whose loss knows its kinks or is the squared one, and psi its pieces or its balls."""
+    from scipy.sparse import coo_array, eye_array, hstack, vstack
+
+    n, size, psi = problem.n, math.prod(problem.shape), problem.regularizer
+    shape = problem.start()[: -1 if problem.free_bias else None].shape
+    d, duals = math.prod(shape), Duals.of(problem)
+    X = getattr(problem.X, "flat", problem.X).columns()
+    pieces = psi.conjugate_pieces(shape) if hasattr(psi, "conjugate_pieces") else FREE
+    blocks, radii = psi.dual_balls(shape) if pieces is FREE else (None, ())
+
+    bounds = [*pieces.lower, *pieces.upper, pieces.radius or 0.0, *radii]
+    sizes = [np.abs(X.data).max(initial=0.0) * duals.unit / n, *np.abs(bounds)]
+    v_unit = min((size for size in sizes if 0.0 < size < np.inf), default=1.0) * units
+    farthest = float(np.abs(duals.costs).max()) or 1.0
+    w_unit = farthest * duals.unit / (n * v_unit)
+
+    # X^T b/n + v' + (v - v') = 0, and sum b = 0 with a minimized bias
+    of_u = X.T * (duals.unit / (n * v_unit))
+    if problem.minimized_bias:
+        of_u = vstack([of_u, np.ones((1, n))])
+    of_v = vstack([eye_array(size), coo_array((of_u.shape[0] - size, size))], format="csc")
+    unknowns = [
+        Unknowns(cost / farthest, np.full(n, duals.square), *ends, of_u)
+        for cost, *ends in zip(duals.costs.T, duals.lower.T, duals.upper.T, strict=True)
+    ]
+    for slope, *ends in zip(pieces.slopes, pieces.lower, pieces.upper, strict=True):
+        if ends != [0.0, 0.0]:
+            lower, upper = (np.full(d, end / v_unit) for end in ends)
+            unknowns.append(Unknowns(np.full(d, slope / w_unit), np.zeros(d), lower, upper, of_v[:, :d]))
+    strengths = np.full(size, problem.kappa)
+    strengths[:d] += problem.l2
+    places = np.flatnonzero(strengths)
+    free = np.full(places.size, np.inf)
+    squares = v_unit / (w_unit * strengths[places])
+    unknowns.append(Unknowns(np.zeros(places.size), squares, -free, free, of_v[:, places]))
+
+    *numbers, columns = zip(*unknowns, strict=True)
+    first = duals.costs.size
+    return Program(
+        Unknowns(*map(np.concatenate, numbers), hstack(columns, format="csc")),
+        -(of_u @ duals.base),
+        None if pieces.radius is None else (_sums(pieces, d, first, places.size), pieces.radius / v_unit),
+        None if blocks is None else (first, blocks, radii / v_unit),
+        duals,
+        w_unit,
+    )
+
+
+def _sums(pieces, d, before, after):
+    """The matrix A of sum |v'| over the blocks of l1 balls; so many unknowns stand before and after those of v'."""
+    from scipy.sparse import coo_array, eye_array, hstack, kron
+
+    blocks = d // pieces.length
+    sums = kron(eye_array(blocks), np.ones((1, pieces.length)))
+    signed = [sums if upper > 0.0 else -sums for upper in pieces.upper]
+    return hstack([coo_array((blocks, before)), *signed, coo_array((blocks, after))], format="csc")
+
+
+def _slopes(problem, kinks):
+    """phi'(z) left of the first kink, between two of them, and right of the last, (n, K + 1)."""
+    first, last = kinks[:, :1], kinks[:, -1:]
+    between = [first - np.abs(first) - 1.0, 0.5 * (kinks[:, 1:] + kinks[:, :-1]), last + np.abs(last) + 1.0]
+    losses = over_samples(problem.loss, problem.X, problem.y)  # without the bias that the problem may minimize
+    points = np.ascontiguousarray(np.concatenate(between, axis=1).T)
+    return np.stack([losses.dual_point(0.0, z) for z in points], axis=1)
