@@ -29,10 +29,11 @@ def specs(run_spec, seconds, shape=None, entries=0):
     methods = [_method(has, shape)]
     if "smooth" in has and methods[0][0]["name"] == "pdprox_restarted":  # where one is slow, the other often is not
         methods.append(({"name": "agm_ef"}, "none"))
-    if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much, and Clarabel below
+    if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
         methods.append(_method(has, None))
-    if methods[0][0]["name"] == "pdprox_restarted" and _is_for_clarabel(has, shape, entries):
-        methods.insert(0, ({"name": "clarabel", "time_limit": seconds}, "none"))
+    if _is_for_clarabel(has, shape, entries):  # rounding may stop it, too, mostly below 1e-10
+        first = methods[0][0]["name"] == "pdprox_restarted"
+        methods.insert(0 if first else 1, ({"name": "clarabel", "time_limit": seconds}, "none"))
     if {"piecewise_linear", "polyhedral"} <= has and entries <= LARGEST_PROGRAM:
         methods.insert(0, ({"name": "highs", "time_limit": seconds}, "none"))
     return [
