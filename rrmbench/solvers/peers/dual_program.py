@@ -22,7 +22,8 @@ import numpy as np
 from rrmbench.numerics.pieces import Pieces
 from rrmbench.problem.samples import over_samples
 
-FREE = Pieces((0.0,), (-math.inf,), (math.inf,))  # a v' that is bounded by balls alone
+ZERO = Pieces((0.0,), (0.0,), (0.0,))
+FREE = Pieces((0.0,), (-math.inf,), (math.inf,))  # v' that is bounded by balls alone
 
 
 class Duals(NamedTuple):
@@ -97,7 +98,9 @@ def program_of(problem, units=1.0):
     d, duals = math.prod(shape), Duals.of(problem)
     X = getattr(problem.X, "flat", problem.X).columns()
     pieces = psi.conjugate_pieces(shape) if hasattr(psi, "conjugate_pieces") else FREE
-    blocks, radii = psi.dual_balls(shape) if pieces is FREE else (None, ())
+    blocks, radii = psi.dual_balls(shape) if pieces is FREE else (None, np.zeros(0))
+    if pieces is FREE and not radii.any():
+        pieces, blocks = ZERO, None
 
     bounds = [*pieces.lower, *pieces.upper, pieces.radius or 0.0, *radii]
     sizes = [np.abs(X.data).max(initial=0.0) * duals.unit / n, *np.abs(bounds)]
@@ -130,7 +133,7 @@ def program_of(problem, units=1.0):
     return Program(
         Unknowns(*map(np.concatenate, numbers), hstack(columns, format="csc")),
         -(of_u @ duals.base),
-        None if pieces.radius is None else (_sums(pieces, d, first, places.size), pieces.radius / v_unit),
+        (_sums(pieces, d, first, places.size), pieces.radius / v_unit) if pieces.radius else None,
         None if blocks is None else (first, blocks, radii / v_unit),
         duals,
         w_unit,
