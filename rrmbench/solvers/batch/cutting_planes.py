@@ -16,6 +16,7 @@ NEWTON_STEPS = 5  # for the weights of the planes, after each plane
 HALVINGS = 30  # of a Newton step, at most
 DAMPING = 1e-6  # of a Newton step, over what the weights leave
 INNER = 0.3  # of the gap, which the weights of the planes may still leave
+ROUNDING = 1e-15  # of the terms of D_t, relative
 APART = 1e-4  # half the way between the points of a difference quotient of grad Psi*, over s/max |v_t|
 GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)  # the part of an interval that a step of the search keeps
 
@@ -144,12 +145,10 @@ class Planes:
 
         A Newton step is on the planes that have a weight, and those that would raise D_t.
         """
-        v, u, D = self._at(self._a)
+        v, u, D, _ = self._at(self._a)
         damping = DAMPING
         for _ in range(NEWTON_STEPS):
-            slopes = self._c - self._v @ u.reshape(-1)
-            mean = float(slopes @ self._a)
-            left = float(slopes.max()) - mean
+            slopes, mean, left = self._slopes(self._a, u)
             if left <= INNER * max(P - D, 0.0):
                 break
             near = np.flatnonzero((self._a > 0.0) | (slopes > mean))
@@ -158,25 +157,35 @@ class Planes:
                 H.flat[:: near.size + 1] += damping * left
             aim = np.zeros(self._a.size)
             aim[near] = maximizer(H, slopes[near] + H @ here, here) - here
-            t, before = 1.0, D
+            t = 1.0
             for _ in range(HALVINGS):
                 a = self._a + t * aim
-                new_v, new_u, new_D = self._at(a)
-                if new_D > D:
+                new_v, new_u, new_D, rounding = self._at(a)
+                # near the maximum D stands still before u does, of which P is a function with kinks
+                if new_D > D or (new_D >= D - rounding and self._slopes(a, new_u)[2] < 0.5 * left):
                     self._a, v, u, D = a, new_v, new_u, new_D
                     break
                 t *= 0.5
-            if not before < D and (self._is_square or damping > 1.0):
-                break
-            damping = damping * 100.0 if t < 0.1 or not before < D else DAMPING
+            else:
+                if self._is_square or damping > 1.0:
+                    break
+                t = 0.0
+            damping = damping * 100.0 if t < 0.1 else DAMPING
         self.D = D
         return u
 
     def _at(self, a):
-        """(v, grad Psi*(v), D_t) at the weights a."""
+        """(v, grad Psi*(v), D_t, its rounding) at the weights a."""
         v = (a @ self._v).reshape(self.problem.shape)
         u = self.problem.primal_point(v)
-        return v, u, float(a @ self._c) - float(np.vdot(v, u)) + self.problem.Psi(u)
+        terms = float(a @ self._c), -float(np.vdot(v, u)), self.problem.Psi(u)
+        return v, u, sum(terms), ROUNDING * sum(map(abs, terms))
+
+    def _slopes(self, a, u):
+        """(the derivatives of D_t by the weights at a, their mean over a, how much the greatest is above the mean)."""
+        slopes = self._c - self._v @ u.reshape(-1)
+        mean = float(slopes @ a)
+        return slopes, mean, float(slopes.max()) - mean
 
     def _curvature(self, v, u, which):
         """(k, k): v_t times the derivative of grad Psi* along v_r, for t and r in `which`, at v where it is u."""
