@@ -16,6 +16,7 @@ PACKAGES = (
     "pandas",
     "threadpoolctl",
     "scikit-learn",
+    "clarabel",
     "celer",
     "skglm",
     "cyanure",

@@ -18,7 +18,7 @@ from rrmbench.files import bytes_in
 from rrmbench.folders import cache_root
 from rrmbench.report.sizes import megabytes
 
-BASIC = ("numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn", "pandas", "matplotlib")
+BASIC = ("numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn", "clarabel", "pandas", "matplotlib")
 ROOM = 2**30  # bytes that the cache should have free
 TICK = 1e-6  # seconds; a coarser clock blurs short passes
 CALLS = 20_000  # of the clock, to measure it
