@@ -38,6 +38,8 @@ def _number(text):
     value = float(re.sub(r"\.(inf|nan)$", r"\1", text.lower()))
     if math.isinf(value) and "inf" not in text.lower():
         raise _Unfit(f"{shown(text)[1:-1]}", "numbers up to 1.7e308, and .inf")
+    if value == 0.0 and re.search("[1-9]", re.split("[eE]", text)[0]):
+        raise _Unfit(f"{shown(text)[1:-1]}", "0, and numbers from 5e-324")
     return value
 
 

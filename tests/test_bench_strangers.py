@@ -299,7 +299,9 @@ def test_a_conjugate_that_is_too_small_far_from_all_random_points_fails_a_run_mi
         assert result.points > 1 and result.trace["gap"].min() > 0.0
         assert (lab.out / "toy" / "references" / f"{result.problem}.json").exists() is False
     shown = " ".join(lab.cli("show", lab.out).out.split())
-    assert "failed" in shown and "done" not in shown
+    assert "failed none" in shown and "done" not in shown  # no gap, and no level that is reached
+    (row, *_) = json.loads(lab.cli("show", lab.out, "--json").out)["experiments"][0]["problems"][0]["methods"]
+    assert row["certified"] is False and row["final"]["gap"]["median"] is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.5, 1.0), st.floats(0.0, 0.5)), min_size=1, max_size=6))

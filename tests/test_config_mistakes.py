@@ -300,6 +300,7 @@ MISTAKES = {
         BASE.replace("0.1}", f"0.1, domain: {{ball: {'1' * 400}}}}}"),
         "config.yaml:3:55: found an integer of 400 digits",
     ),
+    "below_float": (BASE.replace("0.1", "1e-400"), "config.yaml:3:35: found 1e-400, allowed are 0, and numbers from"),
     "beyond_float": (BASE.replace("0.1", "1e400"), "config.yaml:3:35: found 1e400, allowed are numbers up to 1.7e308"),
     "beyond_64_bits": (
         BASE.replace("tiny.txt", "{path: tiny.txt, subset: 9223372036854775808}"),

@@ -13,6 +13,7 @@ from lab import rows as libsvm_rows
 
 from rrmbench import Problem, solve
 from rrmbench.errors import RrmbenchError
+from rrmbench.problem.operators import Flattened
 from rrmbench.report import recompute
 
 N, D = 30, 5
@@ -139,6 +140,14 @@ def test_steps_of_one_over_L_decrease_and_L_is_not_that_of_the_rows(seed):
     slope = gradient(w) @ (u - w)
     away = p.mean_loss(p.X.forward(u)) - p.mean_loss(p.X.forward(w)) - slope
     assert -1e-12 <= away <= 0.5 * p.L * np.sum((u - w) ** 2)
+
+
+def test_a_free_bias_of_each_task_is_refused():
+    """b would have to sum to 0 over the rows of every task."""
+    columns = np.array([0, 2, 1, 3], dtype=np.uint32)
+    wide = Flattened(np.ones(4), columns, np.array([0, 2, 4], dtype=np.int32), (2, 4), (2, 2))
+    with pytest.raises(RrmbenchError, match="a free bias of a model of tasks"):
+        Problem(wide, np.ones(2), "absolute", {"name": "l1inf", "strength": 0.1}, free_bias=True)
 
 
 def test_traits_and_refusals():

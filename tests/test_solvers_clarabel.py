@@ -102,6 +102,18 @@ def test_a_square_that_a_reduction_adds_is_known_a_centre_and_smoothing_are_not(
         calls(p.smoothed(0.1))
 
 
+def test_a_call_that_rounding_spoils_does_not_take_the_model_of_a_better_one():
+    """Columns whose scales differ by 1e5: the first call ends far from the optimum, the last not nearest."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((26, 10)) * np.logspace(-2.5, 3.0, 10)
+    y = X @ rng.standard_normal(10) + rng.standard_normal(26)
+    X = np.hstack([X, np.ones((26, 1))])
+    for strength in (1e-6, 1e-5, 1e-4):
+        p = Problem(X, y, "absolute", {"name": "l1", "strength": strength}, free_bias=True)
+        values = [p.primal(x.w) for x in calls(p)]
+        assert values == sorted(values, reverse=True)
+
+
 def test_out_of_time_it_ends_at_its_start():
     assert calls(oracles.problem("absolute", GROUPS, n=300, d=60), time_limit=1e-9) == []
 

@@ -146,6 +146,8 @@ class Problem:
         """Raise RrmbenchError where a bias has no place; `made` is the operator, if its last column is not known."""
         if self.free_bias and not takes_bias(self.loss):
             raise RrmbenchError(f"{type(self.loss).__name__}: found a free bias, which has no place in its model")
+        if self.free_bias and self._outputs() is None and len(self.shape) > 1:
+            raise RrmbenchError("found a free bias of a model of tasks, allowed are models w of which X w is a product")
         if self.free_bias and self.minimized_bias:
             raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
         if self.minimized_bias and self.weights is not None:

@@ -128,7 +128,7 @@ class BlockNorm(Norm):
 
 @regularizer
 def group_lasso(strength: NonNegative, groups: PositiveInt | SizesFile):
-    """strength sum_g sqrt(d_g) ||w_g||_2, groups = the size d_g of all groups, or a file of their sizes in order"""
+    """strength sum_g sqrt(d_g) ||w_g||_2, groups = the size d_g of all (the last may be smaller), or a file of sizes"""
     return BlockNorm(strength, Groups(groups), weighted=True)
 
 

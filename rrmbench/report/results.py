@@ -56,9 +56,12 @@ class StoredRun:
     def column(self, name: str) -> np.ndarray:
         """Return one measured quantity at every trace point, (points,); all NaN where it was not measured.
 
-        Beside the trace's own columns: `objective` (primal), `work` (passes + checks), `suboptimality`.
+        Beside the trace's own columns: `objective` (primal), `work` (passes + checks), `suboptimality`. NaN is the gap,
+        too, where P(w) was below D(b): the loss and the regularizer are no pair, so that no gap certifies anything.
         """
         trace = self.result.trace
+        if name in ("dual", "gap") and self.result.info.get("contradiction"):
+            return np.full(self.result.points, np.nan)
         if name == "objective":
             return self.column("primal")
         if name == "work":

@@ -29,17 +29,22 @@ def clarabel(problem, start, rng, *, time_limit: Positive | None = None):
 
     The program of `rrmbench.solvers.peers.dual_program`: its costs are quadratic where the loss is squared or Psi has a
     square, and v is in second-order cones where psi is a sum of Euclidean norms. Three calls, from scratch and in other
-    units each: it depends on these how many digits rounding leaves, mostly 10 to 14 after the first call.
+    units each: it depends on these how many digits rounding leaves, mostly 10 to 14 after the first call. w is that of
+    the least P so far.
 
     time_limit : seconds after which a call gives up, and the run ends
     """
     check(problem, NEEDS)
-    yield Iterate(problem.start(), passes=np.nan)
+    best, least = problem.start(), np.inf
+    yield Iterate(best, passes=np.nan)
     for units in UNITS:
         found = _solved(problem, program_of(problem, units), time_limit)
         if found is None:
             return
-        yield Iterate(*found, passes=np.nan, restarted=True)
+        w, b = found
+        if (P := problem.primal(w)) < least:
+            best, least = w, P
+        yield Iterate(best, b, passes=np.nan, restarted=True)
 
 
 def _solved(problem, program, time_limit):
