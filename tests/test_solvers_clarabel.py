@@ -91,13 +91,11 @@ def test_no_unit_of_measurement_matters(of_X, of_y, loss, psi):
     assert abs(p.gap(x.w, x.b)) <= 1e-9 * first
 
 
-def test_a_square_that_a_reduction_adds_is_known_a_centre_and_smoothing_are_not():
+def test_a_square_around_a_centre_that_a_reduction_adds_is_known_smoothing_is_not():
     p = oracles.problem("hinge", NORM)
-    stage = p.regularized(0.1)
-    x = calls(stage)[0]
-    assert -1e-12 <= stage.gap(x.w, x.b) <= 1e-9
-    with pytest.raises(RrmbenchError, match="a regularizer without a centre"):
-        calls(p.regularized(0.1, np.ones(p.shape)))
+    for stage in (p.regularized(0.1), p.regularized(0.1, np.linspace(-2.0, 3.0, p.shape[0]))):
+        x = calls(stage)[0]
+        assert -1e-12 <= stage.gap(x.w, x.b) <= 1e-9 < stage.primal(stage.start()) - stage.primal(x.w)
     with pytest.raises(RrmbenchError, match="not piecewise_linear or Squared"):
         calls(p.smoothed(0.1))
 

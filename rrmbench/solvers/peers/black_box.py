@@ -49,14 +49,16 @@ def known(name):
 
 
 def check(problem, needs):
-    """Raise RrmbenchError where a trait is lacking.
+    """Raise RrmbenchError where a trait is lacking, or there is a centre.
 
-    A reduction may have smoothed the losses or added a centre, of which no library knows.
+    A reduction may have smoothed the losses or added a centre, of which libraries of estimators do not know.
     """
-    missing = lacking(needs, problem.traits)
-    if problem.center is not None:
-        missing |= {"a regularizer without a centre"}
-    if missing:
+    check_traits(problem, needs, set() if problem.center is None else {"a regularizer without a centre"})
+
+
+def check_traits(problem, needs, more=frozenset()):
+    """Raise RrmbenchError where a trait is lacking, or there is `more` that is."""
+    if missing := lacking(needs, problem.traits) | more:
         raise RrmbenchError(
             f"the library does not know this problem, which a reduction may have changed: "
             f"it is not {', '.join(sorted(missing))}"

@@ -6,8 +6,8 @@ with the kinks for slopes, so with b_i = s_i0 + sum_k u_ik and 0 <= u_ik <= s_ik
     (1/n) sum_i phi*(b_i) = constant + (1/n) sum_ik t_ik u_ik
 
 The squared loss has phi*(b) = b^2/2 + y b, so one u_i = b_i without bounds. Psi* is psi* of its pieces or its balls;
-where Psi has a square (s/2) ||w||^2 beside psi, it is the least of psi*(v') + ||v - v'||^2/(2 s). The multiplier of
-v = -(1/n) X^T b is w.
+where Psi has a square (s/2) ||w||^2 beside psi, it is the least of psi*(v') + ||v - v'||^2/(2 s); a centre moves v by
+kappa center. The multiplier of v = -(1/n) X^T b is w.
 
 The tolerances of libraries are absolute, so all is in units: v in one in which its bounds and the greatest entry of X/n
 are 1 or more (or in `units` of these), kinks in one in which they are 1 or less, as are the labels of the squared loss,
@@ -108,7 +108,7 @@ def program_of(problem, units=1.0):
     farthest = float(np.abs(duals.costs).max()) or 1.0
     w_unit = farthest * duals.unit / (n * v_unit)
 
-    # X^T b/n + v' + (v - v') = 0, and sum b = 0 with a minimized bias
+    # X^T b/n + v' + (v - v') = kappa center, and sum b = 0 with a minimized bias
     of_u = X.T * (duals.unit / (n * v_unit))
     if problem.minimized_bias:
         of_u = vstack([of_u, np.ones((1, n))])
@@ -128,11 +128,14 @@ def program_of(problem, units=1.0):
     squares = v_unit / (w_unit * strengths[places])
     unknowns.append(Unknowns(np.zeros(places.size), squares, -free, free, of_v[:, places]))
 
+    right = -(of_u @ duals.base)
+    right[:size] += problem.center_term().reshape(-1) / v_unit
+
     *numbers, columns = zip(*unknowns, strict=True)
     first = duals.costs.size
     return Program(
         Unknowns(*map(np.concatenate, numbers), hstack(columns, format="csc")),
-        -(of_u @ duals.base),
+        right,
         (_sums(pieces, d, first, places.size), pieces.radius / v_unit) if pieces.radius else None,
         None if blocks is None else (first, blocks, radii / v_unit),
         duals,
