@@ -108,7 +108,12 @@ def test_files_that_cannot_be_read(tmp_path):
 
 def test_numbers_at_their_bounds():
     assert parse("9" * 300, "f").value == 10**300 - 1
-    assert parse("[1.7976931348623157e308, -.inf, 1e-400]", "f").value == [1.7976931348623157e308, float("-inf"), 0.0]
+    assert parse("[1.7976931348623157e308, -.inf, 0e-400, 5e-324]", "f").value == [
+        1.7976931348623157e308,
+        float("-inf"),
+        0.0,
+        5e-324,
+    ]
 
 
 def test_as_deep_as_allowed():
