@@ -53,7 +53,7 @@ def bounds(kind, w, b, passes):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_comes_near_to_the_optimum_of_cvxpy(kind):
     p, least = problem(kind), optimum(kind)
-    assert method(kind) in methods_for(p, 50.0)
+    assert next(found for found in methods_for(p, 50.0) if found is not ascend_by_cones) == method(kind)
     values = bounds(kind, np.zeros(p.shape), np.zeros(p.output_shape), 200.0)
     best = values[-1] if method(kind) is ascend_by_planes else max(values)  # of apcg they may fall
     assert least - 1e-6 <= best <= least + 1e-7

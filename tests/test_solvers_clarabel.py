@@ -7,7 +7,7 @@ import oracles
 import pytest
 from lab import make_lab  # noqa: F401
 from oracles import L1
-from test_solvers_highs import BOUNDED, solvers_of_references
+from test_solvers_highs import BOUNDED, of_tasks, solvers_of_references
 
 import rrmbench
 from rrmbench import registry
@@ -19,7 +19,6 @@ from rrmbench.extending.verdicts import Broken
 from rrmbench.extending.whole_regularizers import dual_balls_are_where_the_conjugate_is_zero
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.coordinates import over_coordinates
-from rrmbench.problem.operators import Flattened
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_regularizer, traits
 from rrmbench.solvers.peers.clarabel import UNITS, fits
@@ -61,15 +60,10 @@ def test_the_gap_closes(loss, psi, bias):
 @pytest.mark.parametrize("loss", ["absolute", "squared"])
 @pytest.mark.parametrize("psi", ["l21", "l2_norm", "l1inf", "group_lasso", "l2"])
 def test_models_that_are_matrices(psi, loss):
-    """Tasks: sample i has the features of task t in the columns j k + t."""
-    rng, n, d, k = np.random.default_rng(0), 90, 5, 4
-    X, task = rng.standard_normal((n, d)), rng.integers(0, k, n)
-    columns = (np.arange(d) * k + task[:, None]).astype(np.uint32)
-    wide = Flattened(X.reshape(-1), columns.reshape(-1), np.arange(0, n * d + 1, d, dtype=np.int32), (n, d * k), (d, k))
     groups = {"groups": 3} if psi == "group_lasso" else {}
-    p = Problem(wide, X[:, 0] + rng.standard_normal(n), loss, {"name": psi, "strength": 0.03, **groups})
+    p = of_tasks(loss, name=psi, **groups)
     found = calls(p)
-    assert all(x.w.shape == (d, k) for x in found)
+    assert all(x.w.shape == (5, 4) for x in found)
     assert -1e-12 <= min(p.gap(x.w, x.b) for x in found) <= 1e-9 < p.primal(p.start()) - p.primal(found[0].w)
 
 

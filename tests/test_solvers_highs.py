@@ -73,17 +73,21 @@ def test_the_gap_closes(loss, psi, bias, method):
     assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("psi", ["l1", "l1inf", "linf_norm"])
-def test_models_that_are_matrices(psi, method):
-    """Tasks: sample i has the features of task t in the columns j k + t."""
+def of_tasks(loss, **psi):
+    """A problem of 5 features and 4 tasks: sample i has the features of task t in the columns j k + t."""
     rng, n, d, k = np.random.default_rng(0), 90, 5, 4
     X, task = rng.standard_normal((n, d)), rng.integers(0, k, n)
     columns = (np.arange(d) * k + task[:, None]).astype(np.uint32)
     wide = Flattened(X.reshape(-1), columns.reshape(-1), np.arange(0, n * d + 1, d, dtype=np.int32), (n, d * k), (d, k))
-    p = Problem(wide, X[:, 0] + rng.standard_normal(n), "absolute", {"name": psi, "strength": 0.03})
+    return Problem(wide, X[:, 0] + rng.standard_normal(n), loss, {"strength": 0.03, **psi})
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("psi", ["l1", "l1inf", "linf_norm"])
+def test_models_that_are_matrices(psi, method):
+    p = of_tasks("absolute", name=psi)
     x, _ = last(p, method=method)
-    assert x.w.shape == (d, k)
+    assert x.w.shape == (5, 4)
     assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
 
 
