@@ -159,7 +159,9 @@ def solve(
         raise RrmbenchError(broken)
     with threadpool_limits(1):
         warm_up(problem, run)
-        trace = Trace(problem, run(problem.apart(), None, Rng(seed)), stop, Schedule(every, growth), **run.declared)
+        apart = problem.apart()
+        iterates = run(apart, None, Rng(seed))
+        trace = Trace(problem, iterates, stop, Schedule(every, growth), audited=apart.X, **run.declared)
         rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
     return Solution(
         w=trace.w.copy(),

@@ -111,6 +111,7 @@ ODD = {
     "shape": yields(lambda w, passes: Iterate(np.zeros(1), passes=passes)),
     "b_shape": yields(lambda w, passes: Iterate(w, np.zeros(1), passes=passes)),
     "array": yields(lambda w, passes: w),
+    "undercounted": yields(lambda w, passes: Iterate(w, passes=passes - 0.75)),
     "backwards": yields(lambda w, passes: Iterate(w, passes=1)),
     "still": stands_still,
     "sleep": does(lambda: time.sleep(3600)),

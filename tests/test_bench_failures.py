@@ -36,6 +36,7 @@ EXPECTED = {
     "endless": ("failed", "counted inf passes", 3),
     "worded": ("failed", "counted 'many' passes and 0.0 checks, not numbers", 3),
     "uncounted": ("failed", "counted nan passes; one that counts none says so: @solver(counts_passes=False)", 3),
+    "undercounted": ("failed", "counted 2.25 passes, its products with X and X^T alone are 2.5: each", 3),
     "does_not_close": ("done", "passes", 6),
     "process": ("done", "passes", 6),
     "backwards": ("failed", "counted 1 passes", 3),
@@ -78,7 +79,9 @@ def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run
     assert np.isfinite(results["spoils"].w).all()
     assert "in act" in results["raise"].info["traceback"]
     for reader in (("show", lab.out), ("export", lab.out, "--to", lab.folder / "t.csv"), ("verify", lab.out)):
-        assert lab.cli(*reader).code == 0, reader
+        ran = lab.cli(*reader)
+        assert ran.code == 0, reader
+        assert ("passes of odd: as the plug-in counts them" in ran.out) == (reader[0] == "show")
     before = lab.files()
     lab.run(config, "-j", 2)
     changed = {name.removesuffix(".npz") for name, time in lab.files().items() if before[name] != time}

@@ -44,6 +44,48 @@ def column(rows, name):
     return [row[name] for row in rows]
 
 
+# what a solver counts, next to the products that it made
+
+
+def counting(problem, share, start=None):
+    """Gradient steps whose passes are `share` of what their products are."""
+    w, passes = np.zeros(problem.shape) if start is None else start, 0.0
+    yield Iterate(w)
+    while True:
+        passes += 1.0 if w.any() else 0.5  # a product with 0 is free
+        w = w - problem.prox_gradient(w, problem.X.forward(w)) / problem.L
+        yield Iterate(w, passes=share * passes)
+
+
+def test_passes_are_no_fewer_than_the_products():
+    apart = RIDGE.apart()
+    trace = Trace(RIDGE, counting(apart, 1.0), StopRule(passes=5), Schedule(), audited=apart.X)
+    assert list(trace)[-1]["passes"] == apart.X.passes == 5.5  # the first product is with 0
+    for share, start in ((0.9, None), (0.4, np.ones(5))):
+        apart = RIDGE.apart()
+        trace = Trace(RIDGE, counting(apart, share, start), StopRule(passes=5), Schedule(), audited=apart.X)
+        rows = []
+        with pytest.raises(Failure, match=r"counted 0.4\d? passes, its products with X and X\^T alone are (0.5|1)"):
+            rows.extend(trace)
+        assert [row["passes"] for row in rows] == [0.0]
+
+
+def test_a_call_from_scratch_counts_its_own_products():
+    apart = RIDGE.apart()
+
+    def calls():
+        w = np.ones(5)
+        for products, passes in ((1, 0.5), (2, 1.0), (3, 1.5), (4, 1.5)):
+            for _ in range(products):
+                apart.X.forward(w)
+            yield Iterate(w, passes=passes, restarted=True)
+
+    rows = []
+    with pytest.raises(Failure, match=r"counted 1\.5 passes, its products .* are 2"):
+        rows.extend(Trace(RIDGE, calls(), StopRule(passes=50), Schedule(0.0), restarts=True, audited=apart.X))
+    assert column(rows, "passes") == [0.5, 1.0, 1.5]
+
+
 # the clock
 
 

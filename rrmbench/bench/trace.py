@@ -19,6 +19,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import Certifier, contradict, suspects
 from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.operators import Audited
 from rrmbench.problem.problem import Problem
 
 AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use
@@ -49,6 +50,8 @@ class Trace:
     counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
     names : of the loss and the regularizer, for messages; None for the names of their classes
     restarts : whether iterates of a solver that counts passes may be `restarted`
+    audited : the X of the problem that the solver was given, if that is `Problem.apart`: its products are the least
+        that the solver can count
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Trace:
         counted: bool = True,
         names: tuple[str, str] | None = None,
         restarts: bool = False,
+        audited: Audited | None = None,
     ) -> None:
         self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
         self._counted, self._names, self._restarts = counted, names, restarts or not counted
@@ -70,6 +74,7 @@ class Trace:
         self.b: np.ndarray | None = None
         self.evaluation_seconds = 0.0
         self._iterates = iter(iterates)
+        self._audited, self._before = audited, 0.0  # the passes of products before the call that an iterate is of
         self._certifier = Certifier(problem)
         self._polisher = polishing.Polisher(problem, self._certifier)
         self._seconds = self._cpu = 0.0
@@ -108,12 +113,14 @@ class Trace:
             self.status, self.reason = "done", ENDED
 
     def _next(self) -> Iterate | None:
+        products = self._audited.passes if self._audited else 0.0
         wall, cpu, x = perf_counter(), process_time(), None
         try:
             x = next(self._iterates, None)
         finally:
             if self._restarts and getattr(x, "restarted", False):
                 self._seconds = self._cpu = 0.0
+                self._before = products
             self._seconds += perf_counter() - wall
             self._cpu += process_time() - cpu
         return x
@@ -137,6 +144,10 @@ class Trace:
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks")
         if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
+        products = self._audited.passes - self._before if self._audited else 0.0
+        if total < products - 1e-6:
+            found = f"the solver counted {total:g} passes, its products with X and X^T alone are {products:g}"
+            raise Failure(f"{found}: each product is half a pass, but for one with 0")
 
     @property
     def evaluation_passes(self) -> float:

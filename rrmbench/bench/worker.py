@@ -142,8 +142,11 @@ def _run(task, connection, held):
     # another seed others, which the copies of one parent's would not
     random.seed(spec["seed"])
     np.random.seed(spec["seed"] % 2**32)  # noqa: NPY002, which is the generator in question
-    held.append(solve(problem.apart(), None, Rng(spec["seed"])))  # what it does to its problem, evaluation is not shown
-    trace = Trace(problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, **solve.declared)
+    apart = problem.apart()  # what the solver does to its problem, evaluation is not shown
+    held.append(solve(apart, None, Rng(spec["seed"])))
+    trace = Trace(
+        problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, audited=apart.X, **solve.declared
+    )
     try:
         for row in trace:
             connection.send(("row", row))

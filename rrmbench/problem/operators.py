@@ -236,6 +236,18 @@ class Counted:
         return self._X.adjoint(b)
 
 
+class Audited(Counted):
+    """A view that counts in `passes` what no solver can call free: its products with what is not 0."""
+
+    def forward(self, w):
+        """z = X w."""
+        return super().forward(w) if w.any() else self._X.forward(w)
+
+    def adjoint(self, b):
+        """X^T b."""
+        return super().adjoint(b) if b.any() else self._X.adjoint(b)
+
+
 def _head(rows, n):
     end = rows.indptr[n]
     return rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy()

@@ -23,7 +23,7 @@ from rrmbench.errors import RrmbenchError, shown
 from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.operators import CSR, Counted, check_mask
+from rrmbench.problem.operators import CSR, Audited, Counted, check_mask
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
@@ -279,15 +279,15 @@ class Problem:
     # other problems on the same data
 
     def apart(self) -> "Problem":
-        """The same problem: what is set anew of its attributes, or of its operator's, this one does not see.
+        """The problem for a solver: what it sets anew of its attributes, or of its operator's, this one does not see.
 
-        The arrays and components are shared.
+        The arrays and components are shared. Its `X.passes` are those of the products with what is not 0.
         """
         try:
             X = copy(self.X)
         except RecursionError:  # an operator that passes on what it has not to another
             X = self.X
-        return self._with(X=X)
+        return self._with(X=Audited(X))
 
     def _with(self, **changes: Any) -> "Problem":
         """The problem with other fields, and the same classes."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, nearest
-from rrmbench.report import naming, resources, timing
+from rrmbench.report import naming, plug_ins, resources, timing
 from rrmbench.report.levels import CERTIFIED_GAPS
 from rrmbench.report.methods import standings_at
 from rrmbench.report.show_table import table
@@ -76,7 +76,7 @@ def _blocks(standings, levels, filtered, per_run):
     if methods:
         yield table(standings, levels, per_run)
     runs = [run for method in methods for run in method.runs]
-    yield from map(Text, (*timing.told(runs), *resources.told(runs)))
+    yield from map(Text, (*timing.told(runs), *resources.told(runs), *plug_ins.told(runs)))
     if any(not method.certified for method in methods):
         yield Text(
             "* no certificate: this method or problem gives no dual bound; the levels are of the"
