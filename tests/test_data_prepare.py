@@ -173,6 +173,17 @@ def test_a_subset_is_the_first_rows_or_a_seeded_choice(folder):
         load(path="many.svm", subset=41)
 
 
+@pytest.mark.parametrize("mode", ["binary", "classes"])
+def test_first_rows_of_a_sorted_file_are_told(folder, mode):
+    (folder / "sorted.svm").write_text("".join(f"{1 if i < 20 else -1} 1:{i + 1}\n" for i in range(40)))
+    with pytest.raises(RrmbenchError, match="its first 9 rows have one label value, 1; 'subset_seed: 0' takes random"):
+        load(labels=mode, path="sorted.svm", subset=9)
+    assert len(load(labels=mode, path="sorted.svm", subset=9, subset_seed=0).y) == 9
+    with pytest.raises(RrmbenchError, match="needs two"):
+        (folder / "one.svm").write_text("1 1:1\n" * 9)
+        load(labels=mode, path="one.svm", subset=9, subset_seed=0)
+
+
 def test_a_split_parts_the_rows_and_scales_by_the_training_part(folder):
     row = numbered(folder)
     prepared = load(path="many.svm", split=0.75)

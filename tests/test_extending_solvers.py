@@ -226,6 +226,17 @@ def test_a_broken_promise_is_told(name):
     assert words in broken("solver", "mine", check)
 
 
+@pytest.mark.parametrize(
+    "objectives, words", [((1.0, 0.0), "is (1.0, 0.0), not a function"), (lambda: (9.0, 0.0), "(9, 0)")]
+)
+def test_objectives_that_are_none_are_found(objectives, words):
+    @registry.solver(needs={"smooth"}, gives={"gap"})
+    def mine(problem, start, rng):
+        return (x._replace(objectives=objectives) for x in descent(problem, start, rng))
+
+    assert words in broken("solver", "mine", 'gives "gap"')
+
+
 def test_a_pair_that_is_none_is_found():
     @registry.solver(needs={"smooth", "strongly_convex"}, gives={"dual"})
     def mine(problem, start, rng):

@@ -117,6 +117,11 @@ def _prepared(train, test, folds, steps, mode):
     numbers = [labels.numbered_sequences(part.qid, train.where) for part in table.parts] if mode == "sequences" else []
     parts = _parts(table, steps, folds, train.where, *numbers[:1])
     found = parts[0].labels
+    if mode in ("binary", "classes") and steps["subset"] and steps["subset_seed"] is None and _is_constant(found):
+        raise RrmbenchError(
+            f"{train.where}: its first {steps['subset']} rows have one label value, {labels.values_found(found)}; "
+            "'subset_seed: 0' takes random ones in place of the first"
+        )
     positive = _positive(steps["positive"], train.entry or table, table.names, train.where)
     convert, meaning = labels.rule(found, train.entry or table, positive, mode, train.where)
     y = [convert(part.labels) for part in parts]
@@ -137,6 +142,10 @@ def _prepared(train, test, folds, steps, mode):
         "label_values": labels.values_found(found),
     }
     return list(zip(X, y, strict=True)), info | sizes | table.facts | layout
+
+
+def _is_constant(labels):
+    return not isinstance(labels, list) and labels.min() == labels.max()
 
 
 def _places(names):

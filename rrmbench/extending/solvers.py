@@ -10,7 +10,7 @@ from unittest import SkipTest
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.extending import problems, variants
 from rrmbench.extending.progress import approaches
 from rrmbench.extending.runs import copied, first_iterates, measured
@@ -266,6 +266,11 @@ def has_objectives(solve, problem):
     """objectives() is (P(w), D(b)) where it is there."""
     for x in islice(solve(problem, None, Rng(0)), 10):
         if "gap" in solve.gives and x.objectives is not None:
+            if not callable(x.objectives):
+                raise Broken(
+                    f"objectives is {shown(x.objectives)}, not a function",
+                    "Iterate(w, b, passes, objectives=lambda: (P, D)), which is called where they are needed",
+                )
             primal, dual = x.objectives()
             if not math.isclose(primal, problem.primal(x.w), rel_tol=1e-8, abs_tol=1e-10) or dual > primal + 1e-9:
                 raise Broken(f"objectives() = ({primal:.8g}, {dual:.8g}), P(w) = {problem.primal(x.w):.8g}")
