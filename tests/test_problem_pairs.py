@@ -105,11 +105,44 @@ def test_pairs_are_none_whatever_the_problem(bias, monkeypatch):
             assert broken_pair(problem, "f", "g") is None, name
 
 
-@pytest.mark.parametrize("mapping", oracles.coordinate_regularizers(), ids=lambda mapping: mapping["name"])
-def test_regularizers_over_coordinates_are_pairs(mapping, monkeypatch):
+REGULARIZERS = [oracles.example("regularizer", name) for name in oracles.names("regularizer")]
+DOMAINS = [{"name": "l1", "strength": 0.1, "domain": domain} for domain in ({"box": [-0.2, 0.3]}, {"ball": 0.5})]
+
+
+def with_regularizer(mapping, **numbers):
+    """A small problem on a vector or, where the regularizer needs one, on a matrix."""
+    try:
+        return Problem(X, Y, "squared", mapping, **numbers)
+    except RrmbenchError:
+        return Problem(X, np.arange(30) % 3, "smoothed_max_of_hinge", mapping, **numbers)
+
+
+@pytest.mark.parametrize("mapping", REGULARIZERS + DOMAINS, ids=str)
+def test_regularizers_are_pairs(mapping, monkeypatch):
     monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
-    assert broken_pair(Problem(X, Y, "squared", mapping), "f", "g") is None
-    assert broken_pair(Problem(X, Y, "squared", mapping, l2=0.1), "f", "g") is None
+    assert broken_pair(with_regularizer(mapping), "f", "g") is None
+    assert broken_pair(with_regularizer(mapping, l2=0.1), "f", "g") is None
+
+
+WRONG_SCALINGS = {
+    "all but the last": lambda v: np.concatenate([v[:-1], 0.0 * v[-1:]]),
+    "all but the first": lambda v: np.concatenate([0.0 * v[:1], v[1:]]),
+    "a mean": lambda v: np.full_like(v, np.mean(v)),
+    "positive ones": lambda v: np.maximum(v, 0.0),
+    "negative ones": lambda v: np.minimum(v, 0.0),
+    "too small": lambda v: 0.99 * v,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_SCALINGS)
+@pytest.mark.parametrize("name", ["l1", "l2_norm", "linf_norm", "l21", "l1inf", "trace_norm"])
+def test_a_scaling_that_leaves_v_outside_the_dual_domain_is_named(name, wrong, monkeypatch):
+    problem, seen = with_regularizer(oracles.example("regularizer", name)), WRONG_SCALINGS[wrong]
+    kind = type(problem.regularizer)
+    right = kind.dual_scaling
+    monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
+    monkeypatch.setattr(kind, "dual_scaling", lambda psi, v: right(psi, seen(v)))
+    assert broken_pair(problem, "f", "mine").startswith("the regularizer 'mine' is no conjugate pair")
 
 
 @pytest.mark.parametrize("loss", [Plain(scale=0.98), Plain(below=1e-3)])

@@ -4,9 +4,10 @@ A conjugate that is too small makes bounds that are too great, and a run may end
 lies below them. Fenchel's inequality f(z) + f*(b) >= b.z tells at the first pair of points that it fails at.
 """
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -83,15 +84,30 @@ def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
         shape = (shape[0] - 1, *shape[1:])
     if problem.l2 + problem.kappa > 0.0:  # a bias is left out of psi, not of the square of a problem without one
         return _is_broken_sum(replace(problem, free_bias=False), rng)
-    for scale in SCALES:
-        v = scale * rng.normal(size=shape)
+    for v in _slopes(problem, shape, rng):
         t = psi.dual_scaling(v)
         v, conjugate = (t * v, 0.0) if t < 1.0 else (v, psi.conjugate(v))  # as bounds are computed
-        for w in (rng.normal(size=shape), v, np.where(np.abs(v) == np.abs(v).max(), v, 0.0)):
-            for u in (_inside(psi, c * w) for c in SCALES):
-                if _is_below(psi.value(u), conjugate, float(np.vdot(v, u))):
-                    return True
+        sizes = np.abs(v)
+        extremes = (np.where(v == at, v, 0.0) for at in (sizes.max(), -sizes.max(), v.max(), v.min()))
+        points = [c * w for w in (rng.normal(size=shape), v, *extremes) for c in SCALES]
+        points += [psi.prox(c * v, c) for c in SCALES]  # on the way to a greatest v.w - psi(w), where that is above 0
+        for w in (_inside(psi, w) for w in points):
+            if _is_below(psi.value(w), conjugate, float(np.vdot(v, w))):
+                return True
     return False
+
+
+def _slopes(problem: Problem, shape: tuple[int, ...], rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """v of all signs, with one coordinate above the others, and as they come from the losses, in several scales."""
+    drawn = rng.normal(size=shape)
+    at = np.arange(drawn.size).reshape(shape)
+    peaks = (np.where(at == j, 10.0, drawn) for j in (0, drawn.size // 2, drawn.size - 1))
+    outputs = (np.zeros(problem.output_shape), _outputs(problem, 1.0, rng))
+    met = (problem.v(problem.loss_dual(z))[: shape[0]] for z in outputs)  # but for a bias, the last coordinate
+    for v in chain((drawn, np.abs(drawn)), peaks, met):
+        unit = v / max(float(np.abs(v).max()), 1e-300)
+        for scale, sign in product(SCALES, (1.0, -1.0)):
+            yield sign * scale * unit
 
 
 def _is_broken_sum(problem: Problem, rng: np.random.Generator) -> bool:
