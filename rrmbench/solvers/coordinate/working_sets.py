@@ -20,7 +20,7 @@ FLOOR = 1e-4  # of the weights of a model, over their bound
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
-MOST = 16.0  # sweeps, in passes, for a model that is no bound: P is modelled anew where it is solved roughly
+MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
 
@@ -50,15 +50,15 @@ def working_sets(problem, start, rng):
     while True:
         yield from state.grow()
         model, is_bound = yield from state.model()
-        begun = at = state.passes
-        read = 0
+        at, read, most = state.passes, 0, MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * problem.X.nnz)
         for _ in model.descend(max(ACCURACY * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
-            if state.passes - at >= min(OFTEN, 1.0 - state.share):  # one more sweep may not make it more than a pass
+            # one more sweep may not make it more than a pass; sweeps by a matrix are none
+            if state.passes > at and state.passes - at >= min(OFTEN, 1.0 - state.share):
                 yield state.halfway(model) if is_bound else state.iterate()
                 at = state.passes
-            if not is_bound and state.passes - begun > MOST * max(state.share, LEAST_SHARE):
+            if not is_bound and read > most:
                 break
         state.move(model, is_bound)
         yield state.iterate()
