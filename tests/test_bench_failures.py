@@ -16,6 +16,7 @@ from lab import make_lab, odd, wait_for  # noqa: F401
 from rrmbench.bench import children
 from rrmbench.bench.runner import Scheduler
 from rrmbench.bench.store import Experiment
+from rrmbench.errors import RrmbenchError
 
 LIMIT = 6
 # how: status, part of the reason, points of the curve that is kept
@@ -314,3 +315,42 @@ def test_a_full_disk_in_the_middle_ends_the_run_at_once(lab, monkeypatch):
     monkeypatch.setattr(os, "fsync", sync)
     assert lab.cli(*slow).code == 0
     assert len(lab.files()) == 20
+
+
+def full_disk(*arguments):
+    raise RrmbenchError("No space left on device")
+
+
+def test_bounds_of_runs_that_were_stored_just_before_the_end_reach_the_reference_later(lab, monkeypatch):
+    config = lab.config(solver=["agd", "gd"], reference={"seconds": 5})
+    with monkeypatch.context() as patch:
+        patch.setattr(Experiment, "improve_reference", full_disk)
+        for stored in 1, 2, 3:  # the third is the extra run
+            assert lab.run(config, "-j", 1).code == 2
+            assert len(lab.files()) == stored
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1 and "has a better" in ran.out
+    before = lab.files()
+    assert lab.run(config).code == 0
+    assert lab.files() == before
+    assert_references_rest_on_all_runs(lab)
+    assert lab.cli("verify", lab.out).code == 0
+
+
+def test_the_bounds_of_a_run_that_was_withdrawn_and_not_replaced_come_back(lab, monkeypatch):
+    config = lab.config()
+    assert lab.run(config).code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(Experiment, "write", full_disk)
+        assert lab.run(config, "--fresh").code == 2
+    assert "has a better" in lab.cli("verify", lab.out).out
+    assert lab.run(config).code == 0
+    assert_references_rest_on_all_runs(lab)
+
+
+def assert_references_rest_on_all_runs(lab):
+    experiment = Experiment(lab.out / "toy")
+    found = [experiment.read(run) for run in experiment.run_ids()]
+    known = experiment.reference(found[0].problem)
+    assert known["primal"] == min(result.trace["primal"].min() for result in found)
+    assert known["dual"] == max(result.trace["dual"].max() for result in found)

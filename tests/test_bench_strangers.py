@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -262,13 +263,16 @@ def test_a_run_below_the_dual_bound_of_another_is_failed_and_no_reference(tmp_pa
 def test_a_run_that_failed_by_the_bound_of_another_needs_this_bound(lab):
     lab.run(lab.config(solver="gd", stop={"passes": 5}))
     (first,) = lab.results()
-    file = lab.out / "toy" / "references" / f"{first.problem}.json"
-    known = json.loads(file.read_text())
-    file.write_text(json.dumps(known | {"dual": first.trace["primal"].min() + 0.1}))
+    record = lab.out / "toy" / "runs" / f"{first.run}.npz"
+    reference = lab.out / "toy" / "references" / f"{first.problem}.json"
+    honest = record.read_bytes(), reference.read_bytes()
+    above = {"primal": first.trace["primal"] + 1.0, "dual": first.trace["dual"] + first.trace["gap"][-1] + 0.1}
+    Experiment(lab.out / "toy").write(replace(first, trace=first.trace | above, w=first.w, b=first.b))
     assert lab.run(lab.config(solver="agd", stop={"passes": 5})).code == 1
     assert "is below the dual bound" in lab.results()[0].reason
     assert "failed by a bound" not in lab.cli("verify", lab.out).out
-    file.write_text(json.dumps(known))
+    record.write_bytes(honest[0])
+    reference.write_bytes(honest[1])
     assert "failed by a bound that nothing here has" in lab.cli("verify", lab.out).out
 
 

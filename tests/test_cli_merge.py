@@ -9,7 +9,8 @@ import pytest
 import stored
 from lab import make_lab  # noqa: F401
 
-from rrmbench.bench.store import Experiment, bounds
+from rrmbench.bench.bounds import bounds
+from rrmbench.bench.store import Experiment
 
 
 def part(lab, folder, results, **manifest):

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rrmbench.bench import records
+from rrmbench.bench.bounds import bounds, size_of
 from rrmbench.bench.rules import SPREAD
-from rrmbench.bench.store import Experiment, Result, UnreadableFile, bounds, experiments, size_of
+from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.files import reading, replacing
 

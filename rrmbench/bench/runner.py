@@ -12,9 +12,10 @@ import numpy as np
 
 from rrmbench.bench import identity, reference
 from rrmbench.bench.backends import Local
+from rrmbench.bench.bounds import bounds, size_of
 from rrmbench.bench.identity import Identities
 from rrmbench.bench.rates import Rates, entries_of
-from rrmbench.bench.store import FINAL, Experiment, Result, UnreadableFile, bounds, size_of
+from rrmbench.bench.store import FINAL, Experiment, Result, UnreadableFile
 from rrmbench.bench.timing import untimed
 from rrmbench.errors import printable
 from rrmbench.problem.certificate import suspects
@@ -57,6 +58,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         backend.jobs = jobs
         environments = dict([backend.environment] if backend.environment else [])
         experiment.write_manifest(_manifest(experiment, plan, runs, whole, environments))
+        experiment.settle_references({run.problem: run.asked for run in runs})
         known = {} if fresh else experiment.statuses(run.run for run in runs)
         if timing is not None:
             for run in untimed(experiment, known, timing.repeats):

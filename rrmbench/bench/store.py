@@ -15,19 +15,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrmbench.bench import records
+from rrmbench.bench.bounds import NOTHING, Bounds, best_of, contradiction, improved
 from rrmbench.bench.records import SCHEMA_VERSION, STATUSES
 from rrmbench.bench.result import HEADER, Result
 from rrmbench.bench.stored_files import UnreadableFile, opened, read_json, write_json
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import locked, refuse_link, replacing
-from rrmbench.problem.certificate import contradict
 
-Columns = Mapping[str, np.ndarray]
+if TYPE_CHECKING:
+    from rrmbench.bench.statuses import Stored
+
 FINAL = frozenset({"done", "diverged", "timeout"})
 
 _improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
@@ -103,20 +105,22 @@ class Experiment:
 
         Files that are as they were at the last call are not read again. Writers only: the call writes an index.
         """
+        return {run: known.status for run, known in self._stored(runs).items()}
+
+    def _stored(self, runs: Iterable[str] | None = None) -> dict[str, "Stored"]:
         from rrmbench.bench.statuses import Index
 
         index = Index(self._within(".statuses.json"))
         stored = self.run_ids()
         wanted = stored if runs is None else stored & set(runs)
-        found = {run: index.status(self._path(run), partial(self._status, run)) for run in wanted}
+        found = {run: index.known(self._path(run), partial(self._read_for_index, run)) for run in wanted}
         index.save({f"{run}.npz" for run in stored})
         return found
 
-    def _status(self, run: str) -> str:
-        try:
-            return self.read(run).status
-        except UnreadableFile:
-            return "failed"
+    def _read_for_index(self, run: str) -> Result | None:
+        with suppress(UnreadableFile):
+            return self.read(run)
+        return None
 
     def results(self) -> list[Result]:
         """Return the Result of each spec of the manifest, in its order, without the runs not yet done.
@@ -150,19 +154,8 @@ class Experiment:
         return read_json(path, records.reference) if path.exists() else None
 
     def contradiction(self, problem: str, run: str | None, primal: float, dual: float, size: float = 0.0) -> str | None:
-        """What is wrong with the bounds that a run gives for a problem, in words, or None.
-
-        No objective may lie below a dual value by more than rounding (`certificate.contradict`), be they of one run or
-        of two.
-        """
-        known = self._known(problem)
-        primal, dual = primal if math.isfinite(primal) else math.inf, dual if math.isfinite(dual) else -math.inf
-        least, of_primal = min((primal, run), (known["primal"], known.get("primal_run")), key=lambda pair: pair[0])
-        greatest, of_dual = max((dual, run), (known["dual"], known.get("dual_run")), key=lambda pair: pair[0])
-        if not contradict(least, greatest, size):
-            return None
-        of_primal, of_dual = (f"of {'this run' if name == run else f'run {name}'}" for name in (of_primal, of_dual))
-        return f"P(w) = {least:.12g} {of_primal} is below the dual bound D = {greatest:.12g} {of_dual}"
+        """What is wrong with the bounds that a run gives for a problem, in words, or None."""
+        return contradiction(self._known(problem), Bounds(run, primal, dual, size))
 
     def improve_reference(
         self,
@@ -179,17 +172,14 @@ class Experiment:
         origin of a bound that improved. Values that are not finite change nothing. Raises RrmbenchError for
         bounds that contradict each other or the known ones.
         """
+        found = Bounds(run, primal, dual, size)
         with _improving:
-            if wrong := self.contradiction(problem, run, primal, dual, size):
-                raise RrmbenchError(f"{self.directory}: {wrong}")
             known = self._known(problem)
-            best = {"schema_version": SCHEMA_VERSION, "problem": problem, "spec": spec} | known
-            if math.isfinite(primal) and primal < best["primal"]:
-                best |= {"primal": float(primal), "primal_run": run}
-            if math.isfinite(dual) and dual > best["dual"]:
-                best |= {"dual": float(dual), "dual_run": run}
+            if wrong := contradiction(known, found):
+                raise RrmbenchError(f"{self.directory}: {wrong}")
+            best = _reference(problem, spec) | improved(known, found)
             if best != known:
-                write_json(self._within("references", f"{problem}.json"), best)
+                self._write_reference(problem, best)
             return best
 
     def withdraw(self, problem: str, run: str) -> None:
@@ -197,31 +187,50 @@ class Experiment:
         with _improving, suppress(UnreadableFile):  # a damaged one is made again at its next use
             known = self.reference(problem) or {}
             if run in (known.get("primal_run"), known.get("dual_run")):
-                rest = {name: known[name] for name in ("schema_version", "problem", "spec")}
-                write_json(self._within("references", f"{problem}.json"), rest | self._bounds(problem, without=run))
+                self._write_reference(problem, _reference(problem, known["spec"]) | self._bounds(problem, without=run))
+
+    def settle_references(self, specs: Mapping[str, dict]) -> None:
+        """Let the references of problems {id: spec} rest on all runs that are stored.
+
+        A writer may have died after it withdrew a run or stored it, and before it improved the reference.
+        """
+        stored = self._stored_bounds()
+        for problem, spec in specs.items():
+            self.settle_reference(problem, spec, stored.get(problem, ()))
+
+    def settle_reference(self, problem: str, spec: dict, runs: Iterable[Bounds]) -> dict[str | None, str]:
+        """Let the reference of a problem rest on `runs`; return {run: why} of those that contradict earlier ones."""
+        best, left = best_of(runs)
+        with _improving:
+            try:
+                known = self.reference(problem) or NOTHING
+            except UnreadableFile:
+                known = {}
+            whole = _reference(problem, spec) | best
+            if known not in (whole, best):  # which is NOTHING where there is none
+                self._write_reference(problem, whole)
+        return left
+
+    def _write_reference(self, problem: str, reference: dict) -> None:
+        write_json(self._within("references", f"{problem}.json"), reference)
 
     def _known(self, problem: str) -> dict:
         """The reference of a problem, or bounds that say nothing; a damaged one is made again from the runs."""
         try:
-            return self.reference(problem) or {"primal": math.inf, "dual": -math.inf}
+            return self.reference(problem) or NOTHING
         except UnreadableFile:
             return self._bounds(problem)
 
     def _bounds(self, problem: str, without: str | None = None) -> dict:
-        """The best bounds in the stored runs of a problem, those aside that contradict what came before them."""
-        best: dict[str, Any] = {"primal": math.inf, "dual": -math.inf}
-        for run in sorted(self.run_ids() - {without}):
-            try:
-                result = self.read(run)
-            except UnreadableFile:
-                continue
-            primal, dual = bounds(result.trace)
-            least, greatest = min(primal, best["primal"]), max(dual, best["dual"])
-            if result.problem != problem or not result.certifies or contradict(least, greatest, size_of(result.trace)):
-                continue
-            best |= {"primal": primal, "primal_run": run} if primal < best["primal"] else {}
-            best |= {"dual": dual, "dual_run": run} if dual > best["dual"] else {}
-        return best
+        """The best bounds in the stored runs of a problem."""
+        return best_of(found for found in self._stored_bounds().get(problem, ()) if found.run != without)[0]
+
+    def _stored_bounds(self) -> dict[str, list[Bounds]]:
+        """The bounds of all stored runs by problem."""
+        found: dict[str, list[Bounds]] = {}
+        for run, stored in sorted(self._stored().items()):
+            found.setdefault(stored.problem, []).append(stored.bounds(run))
+        return found
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -249,18 +258,8 @@ class Experiment:
         return path
 
 
-def bounds(trace: Columns) -> tuple[float, float]:
-    """(the least finite primal, the greatest finite dual) of a trace; inf and -inf where there is none."""
-    primal, dual = (np.asarray(trace.get(name, ()), dtype=float) for name in ("primal", "dual"))
-    shown = np.isfinite(primal)
-    dual = dual[shown & np.isfinite(dual)] if len(dual) == len(primal) else np.empty(0)
-    return float(primal[shown].min(initial=math.inf)), float(dual.max(initial=-math.inf))
-
-
-def size_of(trace: Columns) -> float:
-    """P at the start of a trace, in whose rounding P and D may lie; 0 where there is none."""
-    primal = np.asarray(trace.get("primal", ()), dtype=float)
-    return float(primal[0]) if len(primal) and np.isfinite(primal[0]) else 0.0
+def _reference(problem: str, spec: dict) -> dict:
+    return {"schema_version": SCHEMA_VERSION, "problem": problem, "spec": spec}
 
 
 def experiments(path: str | Path) -> list[Experiment]:

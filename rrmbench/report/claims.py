@@ -10,8 +10,8 @@ from datetime import datetime
 
 import numpy as np
 
+from rrmbench.bench.bounds import bounds, size_of
 from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, StopRule
-from rrmbench.bench.store import bounds, size_of
 from rrmbench.columns import METRICS
 from rrmbench.problem.certificate import contradict
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench import identity
+from rrmbench.bench.bounds import NOTHING, Bounds, best_of, bounds, size_of
 from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
-from rrmbench.bench.store import UnreadableFile, bounds, experiments, size_of
+from rrmbench.bench.store import UnreadableFile, experiments
 from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
@@ -75,25 +76,34 @@ class _Checked:
     seen: set = field(default_factory=set)
     truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
     failed: dict = field(default_factory=dict)  # problem: [(label, least P, greatest D, size)], failed by other runs
+    stored: dict = field(default_factory=dict)  # problem: [Bounds] of the stored runs that are not wrong
 
     def verdicts(self, found):
         for run in found:
-            yield self._verdict(run, naming.run(run.keys))
+            verdict = self._verdict(run, naming.run(run.keys))
+            yield verdict
+            if verdict.state != "WRONG":
+                self._note(run.result)
         yield from self._manifest({run.result.run: run.result for run in found})
+        damaged = {}
+        for name in sorted(self.experiment.run_ids() - self.seen):
+            try:
+                self._note(self.experiment.read(name))
+            except UnreadableFile as error:
+                damaged[name] = str(error)
         for problem in dict.fromkeys(run.result.problem for run in found):
             try:
                 known = self.experiment.reference(problem)
             except UnreadableFile as error:
                 yield Verdict(f"reference {problem}", "WRONG", why=str(error))
                 continue
-            if known is not None:
-                yield from self._reference(problem, known)
+            yield from self._reference(problem, known or NOTHING | {"problem": problem})
             yield from self._contradictions(problem, known or {})
-        for name in sorted(self.experiment.run_ids() - self.seen):
-            try:
-                self.experiment.read(name)
-            except UnreadableFile as error:
-                yield Verdict(f"run {name}", "WRONG", why=str(error))
+        for name, why in damaged.items():
+            yield Verdict(f"run {name}", "WRONG", why=why)
+
+    def _note(self, result):
+        self.stored.setdefault(result.problem, []).append(Bounds.of(result))
 
     def _verdict(self, run, label):
         result = run.result
@@ -159,6 +169,9 @@ class _Checked:
                 )
             if result.problem != problem or bounds(result.trace)[number] != known[kind]:
                 wrong.append(f"its {kind} value {known[kind]:.12g} is not that of run {name}")
+        best, _ = best_of(self.stored.get(problem, []), known)
+        better = [kind for kind in ("primal", "dual") if best[kind] != known[kind]]
+        wrong += [f"run {best[f'{kind}_run']} has a better {kind} value, {best[kind]:.12g}" for kind in better]
         truths = self.truths.get(problem, [])
         if any(contradict(primal, known["dual"], size) for primal, _, size in truths):
             wrong.append("its dual value is above an objective that was recomputed")
