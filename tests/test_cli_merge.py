@@ -143,7 +143,24 @@ def test_references_take_the_best_that_a_record_supports(lab):
     ran = lab.cli("merge", *folders, "-o", lab.folder / "forged")
     assert ran.code == 1
     assert "no record here supports dual = 0.2500001" in ran.err
-    assert Experiment(lab.folder / "forged" / "toy").reference(loose.problem)["dual"] == loose.trace["dual"].max()
+    assert Experiment(lab.folder / "forged" / "toy").reference(loose.problem)["dual"] == tight.trace["dual"].max()
+
+
+def test_references_rest_on_the_records_that_stay_and_not_on_those_that_they_replace(lab):
+    (tight,) = seeds(0, created="2026-01-01T00:00:00+00:00")
+    loose = replace(tight, trace=stored.trace(passes=5), created="2026-02-01T00:00:00+00:00", w=tight.w, b=tight.b)
+    one, two = part(lab, "one", [tight]), part(lab, "two", [loose])
+    for sources in ([one, two], [two, one], [one], [lab.folder / "all"]):  # the last two into what is there
+        output = lab.folder / ("again" if sources == [lab.folder / "all"] else "all")
+        ran = lab.cli("merge", *sources, "-o", output)
+        assert (ran.code, ran.err) == (0, "")
+        known = Experiment(output / "toy").reference(loose.problem)
+        assert (known["primal"], known["dual"]) == bounds(loose.trace)
+    file = lab.folder / "all" / "toy" / "references" / f"{loose.problem}.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"dual": 0.2499}))  # what no record has
+    for code in 1, 0:  # what is left out is gone
+        assert lab.cli("merge", one, "-o", lab.folder / "all").code == code
+        assert joined(lab).reference(loose.problem)["dual"] == bounds(loose.trace)[1]
 
 
 def test_bounds_that_contradict_each_other_are_named(lab):

@@ -4,12 +4,13 @@ Everything is read as data, as strangers' folders are: records are checked, link
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rrmbench.bench import records
-from rrmbench.bench.bounds import bounds, size_of
+from rrmbench.bench.bounds import Bounds, bounds
+from rrmbench.bench.identity import PROBLEM
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, shown
@@ -34,8 +35,8 @@ class Merged:
 def merge(sources: Iterable[Path], output: Path) -> list[Merged]:
     """Join the experiments at `sources` into `output`/<name>, by name; what is there already takes part.
 
-    Of records of one run stays one that was not cut short, then a timed one, then the newest. A reference keeps the
-    greatest dual and the least primal value that a record of its folder supports. Raises RrmbenchError for links and
+    Of records of one run stays one that was not cut short, then a timed one, then the newest. A reference is the
+    greatest dual and the least primal value of the records that stay. Raises RrmbenchError for links and
     bad sources.
     """
     named: dict[str, list[Experiment]] = {}
@@ -86,38 +87,39 @@ class _Read:
         with reading(self.experiment.directory / "runs" / f"{run}.npz") as file:
             return file.read()
 
-    def supported(self, problem: str, side: str) -> tuple[float, str | None, float]:
-        """(bound, its run, size of P) of one side of a reference; infinite, with a fault, if no record supports it."""
-        worst = math.inf if side == "primal" else -math.inf
-        reference = self.references[problem]
-        value, run = reference[side], reference.get(f"{side}_run")
-        if math.isinf(value):
-            return worst, None, 0.0
-        result = self.results.get(run or "")
-        if result is not None and result.problem == problem:
-            primal, dual = bounds(result.trace)
-            if (primal <= value) if side == "primal" else (dual >= value):
-                return value, run, size_of(result.trace)
-        where = f"{self.experiment.directory}/references/{problem}.json"
-        self.faults.append(f"{where}: no record here supports {side} = {value:.12g} (run {run}); left out")
-        return worst, None, 0.0
+    def unsupported(self) -> Iterator[str]:
+        """What is wrong with values of references that no record here supports."""
+        for problem, reference in self.references.items():
+            for side, number in (("primal", 0), ("dual", 1)):
+                value, run = reference[side], reference.get(f"{side}_run")
+                result = self.results.get(run or "")
+                if math.isinf(value):
+                    continue
+                if result is not None and result.problem == problem:
+                    bound = bounds(result.trace)[number]
+                    if (bound <= value) if side == "primal" else (bound >= value):
+                        continue
+                where = f"{self.experiment.directory}/references/{problem}.json"
+                yield f"{where}: no record here supports {side} = {value:.12g} (run {run}); left out"
 
 
 def _merged(target: Experiment, parts: list[_Read]) -> Merged:
     merged = Merged(target.directory)
     with target.lock():
-        _copy_results(target, parts, merged)
-        _improve_references(target, parts, merged)
+        kept = _copy_results(target, parts, merged)
+        _settle_references(target, parts, kept, merged)
         target.write_manifest(_united(parts, merged))
     for part in parts:
-        merged.faults += part.faults
+        merged.faults += [*part.faults, *part.unsupported()]
     return merged
 
 
-def _copy_results(target: Experiment, parts: list[_Read], merged: Merged) -> None:
+def _copy_results(target: Experiment, parts: list[_Read], merged: Merged) -> dict[str, _Read]:
+    """Copy what the target does not have; return the part that the record of each run is kept of."""
+    kept = {}
     for run in sorted({run for part in parts for run in part.results}):
         holders = [part for part in parts if run in part.results]
-        best = max(holders, key=lambda part: _worth(part.results[run]))
+        best = kept[run] = max(holders, key=lambda part: _worth(part.results[run]))
         if len({_numbers(part.results[run]) for part in holders}) > 1:
             result, where = best.results[run], best.experiment.directory
             kind = f"{result.status}, {'timed, ' if result.info.get('timing') else ''}{result.created}"
@@ -130,6 +132,7 @@ def _copy_results(target: Experiment, parts: list[_Read], merged: Merged) -> Non
         with replacing(target.directory / "runs" / f"{run}.npz") as file:
             file.write(best.content(run))
         merged.copied += 1
+    return kept
 
 
 def _worth(result: Result) -> tuple[bool, int, str]:
@@ -144,15 +147,16 @@ def _numbers(result: Result) -> tuple:
     return result.status, tuple(trace.items()), *final
 
 
-def _improve_references(target: Experiment, parts: list[_Read], merged: Merged) -> None:
-    for part in parts:
-        for problem, reference in part.references.items():
-            for side in "primal", "dual":
-                value, run, size = part.supported(problem, side)
-                try:
-                    target.improve_reference(problem, reference.get("spec", {}), **{side: value}, run=run, size=size)
-                except RrmbenchError as error:
-                    merged.faults.append(f"{error}; the bound of {part.experiment.directory} is left out")
+def _settle_references(target: Experiment, parts: list[_Read], kept: dict[str, _Read], merged: Merged) -> None:
+    """Let every reference rest on the records that stay."""
+    problems: dict[str, list[Result]] = {}
+    for result in (result for part in parts for run, result in part.results.items() if kept[run] is part):
+        problems.setdefault(result.problem, []).append(result)
+    for problem, results in problems.items():
+        spec = {kind: results[0].spec.get(kind) for kind in PROBLEM}
+        for run, why in target.settle_reference(problem, spec, map(Bounds.of, results)).items():
+            bound = f"the bound of {kept[str(run)].experiment.directory} is left out"
+            merged.faults.append(f"{target.directory}: run {run}: {why}; {bound}")
 
 
 def _united(parts: list[_Read], merged: Merged) -> dict:
