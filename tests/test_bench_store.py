@@ -1,5 +1,6 @@
 """The store: nothing half-written is ever seen, nothing is lost, and every problem has one clear message."""
 
+import errno
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from lab import make_lab  # noqa: F401
 
 from rrmbench.bench import stored_files
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
@@ -230,6 +233,27 @@ def test_a_directory_that_refuses_is_named_with_the_reason(tmp_path):
     ):
         with pytest.raises(RrmbenchError, match=r"file.*cannot write here: Not a directory"):
             write()
+
+
+@pytest.mark.parametrize("folder", ["runs", "references"])
+def test_a_folder_that_refuses_is_told_before_the_manifest_is_replaced(lab, monkeypatch, folder):
+    assert lab.run(lab.config()).code == 0
+    before = (lab.out / "toy" / "manifest.json").read_bytes()
+    inside = lab.out / "toy" / folder
+    inside.chmod(0o500)
+    if os.access(inside, os.W_OK):  # to root
+        opened = os.open
+
+        def refused(path, flags, *more, **named):
+            if Path(os.fspath(path)).is_relative_to(inside) and flags & os.O_RDWR:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return opened(path, flags, *more, **named)
+
+        monkeypatch.setattr(os, "open", refused)
+    ran = lab.run(lab.config(solver="gd"))
+    inside.chmod(0o700)
+    assert (ran.code, ran.out, ran.err) == (2, "", f"rrmbench: {inside}: cannot write here: Permission denied\n")
+    assert (lab.out / "toy" / "manifest.json").read_bytes() == before
 
 
 def test_a_full_disk_is_a_clear_error_and_leaves_no_file(tmp_path, monkeypatch):

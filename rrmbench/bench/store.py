@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from rrmbench.bench.records import SCHEMA_VERSION, STATUSES
 from rrmbench.bench.result import HEADER, Result
 from rrmbench.bench.stored_files import UnreadableFile, opened, read_json, write_json
 from rrmbench.errors import RrmbenchError
-from rrmbench.files import locked, refuse_link, replacing
+from rrmbench.files import locked, refuse_link, replacing, writable
 
 if TYPE_CHECKING:
     from rrmbench.bench.statuses import Stored
@@ -236,6 +237,8 @@ class Experiment:
     def lock(self) -> Iterator[None]:
         """Hold the experiment for writing; raises RrmbenchError naming the process that holds it already.
 
+        So does a folder in it in which nothing can be written.
+
         The operating system drops the lock when its process dies, however that happens. Temporary files of a
         writer that was killed are removed.
         """
@@ -246,6 +249,9 @@ class Experiment:
             for stray in (stray for folder in folders for stray in folder.glob(".*.tmp")):
                 with suppress(OSError):
                     stray.unlink()
+            for folder in filter(Path.exists, folders):
+                with writable(folder), TemporaryFile(dir=folder):
+                    pass  # before hours of work, too
             yield
 
     def _path(self, run: str) -> Path:
