@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,19 @@ def test_timeouts_are_kept_unless_asked_for(lab):
     lab.run(config, "--retry", "timeout")
     changed = [name.removesuffix(".npz") for name, time in lab.files().items() if before[name] != time]
     assert changed == [r.run for r in lab.results() if r.status == "timeout"]
+
+
+def test_runs_that_timed_out_are_told_apart_from_those_that_were_done(lab):
+    config = lab.config(solver=["agd", "gd"])
+    assert lab.run(config).code == 0
+    late, _ = lab.results()
+    Experiment(lab.out / "toy").write(replace(late, status="timeout", w=None, b=None))
+    ran = lab.run(config)
+    assert ran.code == 1
+    assert "1 of 2 runs were done before and were kept (--fresh runs them again)" in ran.out
+    assert "1 timed out before and were kept (--retry timeout runs them again)" in ran.out
+    assert lab.run(config, "--retry", "timeout").code == 0
+    assert "2 of 2 runs were done before" in (again := lab.run(config)).out and "timed out" not in again.out
 
 
 def test_a_second_writer_is_told_who_is_there(lab):

@@ -30,6 +30,7 @@ class Report:
     directory: Path
     statuses: dict = field(default_factory=dict)
     kept: int = 0
+    timed_out: int = 0  # of the kept ones
     older: int = 0
     skipped: list = field(default_factory=list)
     interrupted: bool = False
@@ -67,6 +68,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         missing = [run for run in runs if known.get(run.run) not in final]
         report.statuses = {run.run: known[run.run] for run in runs if known.get(run.run) in final}
         report.kept = len(report.statuses)
+        report.timed_out = sum(status == "timeout" for status in report.statuses.values())
         report.older = _older(experiment, missing)
         scheduler = Scheduler(experiment, plan, backend, progress, timing)
         with scheduler.interruptible():

@@ -98,8 +98,11 @@ def _check_names(plans):
 
 
 def _closing(report):
-    if report.kept:
-        yield f"{report.kept} of {len(report.statuses)} runs were done before and were kept (--fresh runs them again)"
+    done = report.kept - report.timed_out
+    if done:
+        yield f"{done} of {len(report.statuses)} runs were done before and were kept (--fresh runs them again)"
+    if report.timed_out:
+        yield f"{report.timed_out} timed out before and were kept (--retry timeout runs them again)"
     if report.older:
         yield f"{report.older} results belong to older code; they are kept, and run again"
     reasons = dict.fromkeys(reason for _, reason in report.skipped)
