@@ -121,6 +121,14 @@ def test_a_fork_server_that_stops_or_dies_costs_no_run(lab, number, monkeypatch)
     assert forkserver._forkserver._forkserver_pid != stopped[0]
 
 
+def test_a_first_child_whose_parent_has_given_it_up_ends_without_a_word():
+    code = "from multiprocessing import Pipe; from rrmbench.bench import children; a, b = Pipe(); a.close()"
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{code}; children._nothing(None, b)"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
 def test_a_solver_that_changes_its_problem_is_measured_on_the_one_that_was_asked_for(lab):
     meddlers = [
         {"path": odd("well")["path"], "name": "meddler", "target": target} for target in ("labels", "operator", "psi")

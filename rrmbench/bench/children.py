@@ -168,7 +168,8 @@ class Children:
 
 def _nothing(task, connection):
     """The main function of a child that is only started."""
-    connection.send(("end", "done", "", {}))
+    with suppress(OSError):  # whoever started it has given it up
+        connection.send(("end", "done", "", {}))
     os._exit(0)
 
 
