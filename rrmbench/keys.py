@@ -1,7 +1,9 @@
 """The flat keys of a run: what readers call it, and what `plot:` and `--only` name it by."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rrmbench.errors import printable
 from rrmbench.kinds import COMPONENTS
@@ -10,16 +12,33 @@ ORIGINS = ("stop", "trace", "timing", "code")  # in the order of a table
 
 
 def keys(spec: dict) -> dict:
-    """Return the flat, readable keys of a run's spec: names of the components, their parameters, the seed."""
+    """Return the flat, readable keys of a run's spec: names of the components, their parameters, the seed.
+
+    Of a path there is the name of the file, see `unplaced`.
+    """
     names: dict = {}
     parameters: dict = {}
     for kind in COMPONENTS:
         component = spec.get(kind, "none")
-        component = {"name": component} if isinstance(component, str) else dict(component)
+        component = {"name": component} if isinstance(component, str) else unplaced(component)
         path = component.pop("path", None)
         names[kind] = line(component.pop("name", None) or Path(path).stem)
         parameters |= flat(kind, component)
     return names | parameters | {"seed": spec.get("seed")}
+
+
+def is_path(text: str) -> bool:
+    """Whether a text of a spec is the path of a file, which is absolute there."""
+    return Path(text).is_absolute()
+
+
+def unplaced(value: Any, is_path: Callable[[str], bool] = is_path) -> Any:
+    """A spec, or a part of one, with the name of each file in place of its path: what a file holds does not move."""
+    if isinstance(value, dict):
+        return {key: unplaced(held, is_path) for key, held in value.items()}
+    if isinstance(value, list):
+        return [unplaced(held, is_path) for held in value]
+    return Path(value).name if isinstance(value, str) and is_path(value) else value
 
 
 def flat(prefix: str, mapping: dict) -> dict:

@@ -529,6 +529,16 @@ def parameter_files(spec, kinds=tuple(KINDS)):
     return found
 
 
+def plugin_files(spec):
+    """The paths of the plug-in files that the components of a run spec name, or of a part of it."""
+    for kind in KINDS:
+        mapping = spec.get(kind)
+        while mapping is not None:
+            if "path" in mapping:
+                yield mapping["path"]
+            mapping = mapping.get("inside")
+
+
 def build_solver(solver_spec, reduction_spec="none"):
     """Return the Solver of two mappings: the solver's, and that of the reduction around it."""
     component, parameters = from_mapping("solver", solver_spec)

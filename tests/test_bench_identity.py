@@ -9,10 +9,11 @@ import zipfile
 
 import oracles
 import pytest
-from lab import make_lab  # noqa: F401
+from lab import make_lab, rows  # noqa: F401
 
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench import identity
+from rrmbench.config import read, resolve
 from rrmbench.kinds import KINDS
 
 
@@ -311,6 +312,42 @@ def test_after_an_edit_is_taken_back_readers_show_the_results_of_before(lab):
         found.append(lab.results()[0].w[0])
     assert "1 of 1 runs were done before" in ran.out
     assert found == [0.1, 0.2, 0.1]
+
+
+def test_a_run_is_what_its_files_hold_and_not_where_they_lie(lab):
+    def of(folder, sizes):
+        (lab.folder / folder).mkdir()
+        (lab.folder / folder / "toy.txt").write_text(rows())
+        (lab.folder / folder / "sizes.txt").write_text(sizes)
+        config = lab.config(
+            f"{folder}/c.yaml",
+            solver="fista",
+            regularizer={"name": "group_lasso", "strength": 1, "groups": "sizes.txt"},
+        )
+        (spec,) = resolve(read(config)).runs
+        return identity.Identities().run(spec)
+
+    one, two, other = of("one", "4 2"), of("two", "4 2"), of("three", "2 4")
+    assert one.spec != two.spec
+    assert (one.run, one.problem) == (two.run, two.problem)
+    assert one.spec_id != other.spec_id and one.problem != other.problem
+
+
+def test_a_copy_of_the_data_is_no_other_run_and_other_data_of_its_name_are_told_by_their_folder(lab):
+    for folder in "one", "two":
+        (lab.folder / folder).mkdir()
+        (lab.folder / folder / "toy.txt").write_text(rows())
+    lab.run(lab.config(dataset="one/toy.txt"))
+    config = lab.config(dataset=["one/toy.txt", "two/toy.txt"])
+    assert "1 of 1 runs were done before" in lab.run(config).out
+    assert "toy.txt" not in lab.cli("show", lab.out).out
+    (lab.folder / "two" / "toy.txt").write_text(rows(seed=1))
+    assert "1 of 2 runs were done before" in lab.run(config).out
+    shown = lab.cli("show", lab.out).out.splitlines()
+    assert [line for line in shown if line in ("path=one/toy.txt", "path=two/toy.txt")] == [
+        "path=one/toy.txt",
+        "path=two/toy.txt",
+    ]
 
 
 def test_a_file_of_a_parameter_that_changes_while_runs_wait_is_not_taken_for_the_old(lab):

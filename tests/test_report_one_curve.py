@@ -108,6 +108,20 @@ def test_seeds_of_other_code_data_or_rules_are_no_seeds_of_one_curve(tmp_path, c
     assert len(table[apart].drop_duplicates()) == 2
 
 
+@pytest.mark.parametrize(
+    ("code", "labels"), [("0000aaaa", ["apcg"]), ("ffff0000", ["apcg path=a/my.py", "apcg path=b/my.py"])]
+)
+def test_a_plug_in_at_another_place_is_another_method_if_its_code_is_another(tmp_path, code, labels):
+    runs = []
+    for seed, folder in enumerate(["/here/a", "/there/b"]):
+        asked = stored.spec(seed=seed)
+        asked["solver"]["path"] = f"{folder}/my.py"
+        runs.append(stored.result(asked))
+    runs[1].code, runs[1].run = code, f"{runs[1].spec_id}-{code}"
+    experiment = stored.experiment(tmp_path / "e", runs)
+    assert [label for label, _ in curves(experiment.directory, y="gap")] == labels
+
+
 def test_a_damaged_file_is_not_told_apart_by_the_code_it_does_not_tell(tmp_path):
     runs = [stored.result(stored.spec(seed=seed)) for seed in (0, 1, 2)]
     experiment = stored.experiment(tmp_path / "e", runs)

@@ -5,12 +5,14 @@ import json
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
 from lab import make_lab, odd, rows  # noqa: F401
 
+from rrmbench.bench import identity
 from rrmbench.bench.store import Experiment
 
 CLOCKS = ("passes", "checks", "seconds", "cpu_seconds")
@@ -361,7 +363,16 @@ def bounded(problem, start, rng):
 ASK = """
 import json, sys
 from rrmbench.report.plots import sheets
+from rrmbench.bench import identity
 from rrmbench.bench.store import Experiment
 (_, sheet), = sheets(Experiment({folder!r}), theory=True, trust=sys.argv[1] == "1")
 print(json.dumps([len(sheet.panels[0, 0].proven), any("--trust" in note for note in sheet.notes)]))
 """
+
+
+def test_a_run_that_was_named_with_the_folder_of_its_data_is_still_that_of_its_spec(lab, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "spec_id", partial(identity.spec_id, placed=True))
+        lab.run(lab.config())
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 0, ran.out

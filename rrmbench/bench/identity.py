@@ -8,6 +8,8 @@ from pathlib import Path
 
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench.store import SCHEMA_VERSION
+from rrmbench.data import spec as blocks
+from rrmbench.keys import unplaced
 from rrmbench.kinds import KINDS
 from rrmbench.problem.labels import mode_of
 
@@ -101,22 +103,33 @@ def data_of(spec, load=data.load):
     return load(spec["dataset"], mode_of(loss.needs))
 
 
-def spec_id(spec, checksum, files=None):
-    """16 hex digits that name a run spec on data with this checksum.
+def spec_id(spec, checksum, files=None, placed=False):
+    """16 hex digits that name a run spec on data with this checksum, wherever its files lie.
 
     files : those that its parameters name, where they are known
+    placed : with the folders of its files, which counted once
     """
-    files = _checksums(registry.parameter_files(spec) if files is None else files)
-    return _short(canonical({"spec": spec, "data": checksum, "schema_version": SCHEMA_VERSION} | files))
+    files = registry.parameter_files(spec) if files is None else files
+    content = {"spec": spec if placed else _unplaced(spec, files), "data": checksum, "schema_version": SCHEMA_VERSION}
+    return _short(canonical(content | _checksums(files)))
 
 
 def problem_id(spec, checksum, digest=fingerprint.digest):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
-    parts = {kind: spec[kind] for kind in PROBLEM}
+    files = registry.parameter_files(spec, PROBLEM[1:])
+    parts = _unplaced({kind: spec[kind] for kind in PROBLEM}, files)
     sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
     code = digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
-    files = _checksums(registry.parameter_files(spec, PROBLEM[1:]))
-    return _short(canonical({"parts": parts, "data": checksum, "code": code} | files))
+    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _checksums(files)))
+
+
+def _unplaced(parts, files):
+    """Components with the names of their files in place of the paths; checksums and digests say what these hold.
+
+    files : those that parameters of loss, regularizer, solver and reduction name
+    """
+    known = {*files, *blocks.files(parts["dataset"]), *registry.plugin_files(parts)}
+    return unplaced(parts, known.__contains__)
 
 
 def _checksums(files):

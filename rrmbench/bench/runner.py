@@ -18,6 +18,7 @@ from rrmbench.bench.rates import Rates, entries_of
 from rrmbench.bench.store import FINAL, Experiment, Result, UnreadableFile
 from rrmbench.bench.timing import untimed
 from rrmbench.errors import printable
+from rrmbench.keys import unplaced
 from rrmbench.problem.certificate import suspects
 
 CUT_SHORT = frozenset({"interrupted", "killed"})  # from outside, which says nothing of the run
@@ -52,7 +53,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
     """
     experiment = Experiment.inside(output, plan.name)
     identities = Identities()
-    runs = [identities.run(spec) for spec in plan.runs]
+    runs = list({run.run: run for run in map(identities.run, plan.runs)}.values())  # one for two copies of a file
     report = Report(experiment.directory, skipped=plan.skipped)
     with experiment.lock():
         backend = Local(jobs, timing) if cluster is None else cluster
@@ -101,7 +102,7 @@ def _manifest(experiment, plan, runs, whole, environments):
 
 def _method(spec):
     """What a run of a spec replaces in a manifest: the same method and seed, however long it ran, on whatever file."""
-    return identity.canonical({key: value for key, value in spec.items() if key not in ("stop", "trace")})
+    return identity.canonical(unplaced({key: value for key, value in spec.items() if key not in ("stop", "trace")}))
 
 
 def _older(experiment, missing):

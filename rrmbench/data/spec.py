@@ -140,6 +140,14 @@ def generated(block):
     return component and (component, {key: block[key] for key in component.parameters if key in block})
 
 
+def files(block):
+    """The absolute paths of the files that a checked block names, those of a function's parameters among them."""
+    component, values = generated(block) or (None, {})
+    of_function = [value for key, value in values.items() if component.parameters[key].is_path(value)]
+    named = [block[key] for key in ("path", "test", "folds", "y") if key in block]
+    return of_function + [text for text in named if Path(text).is_absolute()]
+
+
 def format_of(block):
     """What a checked block says, else the registry of its name; 'arrays' where a function makes the data."""
     if generated(block):

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 from rrmbench.keys import is_origin
 
@@ -10,7 +9,7 @@ PROBLEM = ("dataset", "loss", "regularizer")
 
 
 def short(value):
-    """Return a parameter's value as people write it: 1e-4, 0.5, auto; of a path, the file's name."""
+    """Return a parameter's value as people write it: 1e-4, 0.5, auto."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, (int, float)):
@@ -18,7 +17,7 @@ def short(value):
             digits, _, exponent = f"{value:.3e}".partition("e")
             return f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
         return f"{value:.6g}"
-    return Path(value).name if "/" in value else value
+    return value
 
 
 def varying(keys):

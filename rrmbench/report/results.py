@@ -18,7 +18,7 @@ from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
 from rrmbench.keys import ORIGINS, flat, keys, line
 from rrmbench.kinds import COMPONENTS
-from rrmbench.report import naming
+from rrmbench.report import namesakes, naming
 
 if TYPE_CHECKING:
     import pandas
@@ -109,7 +109,7 @@ def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
         if result.problem not in references:
             references[result.problem] = experiment.reference(result.problem) if referred else None
         found.append(StoredRun(name, result, keys(result.spec), references[result.problem]))
-    _tell_namesakes_apart(found)
+    namesakes.tell_apart(found)
     _tell_origins_apart(found)
     return found
 
@@ -125,16 +125,6 @@ def plugins_of(path: str | Path) -> list[str]:
                     found[component.get("path")] = None
                     component = component.get("inside")
     return [file for file in found if file and Path(file).is_file()]
-
-
-def _tell_namesakes_apart(found: list[StoredRun]) -> None:
-    """Add the key `dataset.path` where data files of one stem (a9a, a9a.t) would look the same."""
-    paths: dict[str, set] = {}
-    for run in found:
-        paths.setdefault(run.keys["dataset"], set()).add(_path_of(run, "dataset"))
-    for run in found:
-        if len(paths[run.keys["dataset"]]) > 1:
-            run.keys["dataset.path"] = _path_of(run, "dataset")
 
 
 def _tell_origins_apart(found: list[StoredRun]) -> None:
@@ -159,10 +149,9 @@ def but_seed(keys: dict) -> tuple[tuple[str, str], ...]:
 
 
 def _origin(run: StoredRun) -> dict:
-    """What a result depends on beside its keys: stopping rule, trace points, plug-in files, code and data."""
+    """What a result depends on beside its keys: stopping rule, trace points, code and data."""
     spec, result = run.result.spec, run.result
     origin = flat("stop", spec.get("stop", {})) | flat("trace", spec.get("trace", {}))
-    origin |= {f"{kind}.path": _path_of(run, kind) for kind in COMPONENTS}
     origin["timing"] = _repeats(run)
     return origin | {"dataset.checksum": line(result.data[:12]), "code": line(result.code[:8])}
 
@@ -170,12 +159,6 @@ def _origin(run: StoredRun) -> dict:
 def _repeats(run: StoredRun) -> int | None:
     """The repeats of `run --timing`, None where seconds are of one run."""
     return (run.result.info.get("timing") or {}).get("repeats")
-
-
-def _path_of(run: StoredRun, kind: str) -> str | None:
-    component = run.result.spec.get(kind)
-    path = component.get("path") if isinstance(component, dict) else None
-    return path and line(path)
 
 
 def load_results(path: str | Path) -> "pandas.DataFrame":
