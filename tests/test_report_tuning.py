@@ -1,5 +1,7 @@
 """`tune:` from the grid in the file to the choice that readers show."""
 
+from dataclasses import replace
+
 import pytest
 import stored
 from rich.console import Console
@@ -76,7 +78,31 @@ def test_a_value_that_lacks_seeds_is_not_the_best_and_is_counted(tmp_path):
     (choice,) = choices(experiment.manifest(), found)
     assert choice.values == {"reduction.sigma": 1.0}
     assert [run.keys["seed"] for run in choice.kept] == [0, 1, 2]
-    assert "is the best of 3 (1 with fewer seeds are left out) by objective" in choice.text
+    assert "is the best of 3 (1 with fewer or other seeds left out) by objective" in choice.text
+
+
+def test_values_with_runs_of_other_seeds_are_not_compared(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    seeds = {0.1: (0, 1), 0.3: (1, 2), 1.0: (0, 1)}
+    found = [run for run in runs_of(experiment) if run.keys["seed"] in seeds.get(run.keys["reduction.sigma"], ())]
+    (choice,) = choices(experiment.manifest(), found)
+    assert choice.values == {"reduction.sigma": 1.0}
+    assert "is the best of 3 (1 with fewer or other seeds left out) by objective" in choice.text
+
+
+def test_where_no_value_has_a_finished_run_none_is_the_best_and_all_are_shown(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9})
+    for result in experiment.results():
+        if result.spec["reduction"]["name"] == "adapt_reg":
+            experiment.write(replace(result, status="timeout", w=result.w, b=result.b))
+    console = Console(width=100, record=True)
+    console.print(summary(experiment.directory))
+    shown = " ".join(console.export_text().split())
+    assert "none of 2 values is the best, as none has finished runs for most of its seeds" in shown
+    assert "trials of tuning" not in shown and "EDGE" not in shown
+    assert "sigma=0.1)" in shown and "sigma=0.3)" in shown
+    ((_, sheet),) = plots.sheets(experiment)
+    assert len(sheet.labels) == 3 and not [note for note in sheet.notes if "best of" in note]
 
 
 def test_passes_to_a_gap_prefer_what_gets_there_first_and_tell_an_edge(tmp_path):

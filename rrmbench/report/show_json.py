@@ -62,7 +62,7 @@ def _method(method):
 
 
 def _tuned(choice):
-    if choice is None:
+    if choice is None or not choice.values:
         return None
     return {"values": choice.values, "by": choice.by, "at_edge": choice.at_edge, "trials": len(choice.trials)}
 

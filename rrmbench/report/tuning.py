@@ -1,5 +1,6 @@
 """Tuned parameters, as readers see them: the value that is kept, its rivals, and what the search cost."""
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,13 @@ from rrmbench.report.results import points_to
 class Choice:
     """One method on one problem with all values of its grid.
 
-    kept : the Runs (one per seed) with the best value; trials : the Runs with the other values
-    values : {key: value} that is best; at_edge : whether a number among them is the least or greatest of its grid
+    kept : the Runs (one per seed) with the best value; trials : the Runs with the other values. Where no value has
+        finished runs for most of its seeds, none is the best, and all Runs are kept
+    values : {key: value} that is best, {} if none is
+    at_edge : whether a number among these is the least or greatest of its grid
+    keys : the keys that are tuned; count : how many values there are
     by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap
-    incomplete : how many of the values have runs of fewer seeds than others, and cannot be the best
+    incomplete : how many of the values have runs of fewer seeds than others, or of others, and cannot be the best
     """
 
     kept: tuple
@@ -23,6 +27,8 @@ class Choice:
     values: dict
     at_edge: bool
     by: str
+    keys: tuple = ()
+    count: int = 1
     unreached: bool = False
     incomplete: int = 0
 
@@ -41,16 +47,19 @@ class Choice:
     @property
     def text(self):
         """What a reader must know of the search, its cost included."""
-        runs, values = self.kept + self.trials, 1 + len(self.trials_by_value())
+        runs = self.kept + self.trials
         passes, seconds = (sum(float(run.column(name)[-1]) for run in runs if run.result.points) for name in _COST)
         best = ", ".join(f"{key} = {naming.short(value)}" for key, value in self.values.items())
-        method = naming.method({k: v for k, v in self.kept[0].keys.items() if k not in self.values})
-        left_out = f" ({self.incomplete} with fewer seeds are left out)" if self.incomplete else ""
+        method = naming.method({k: v for k, v in self.kept[0].keys.items() if k not in self.keys})
+        left_out = f" ({self.incomplete} with fewer or other seeds left out)" if self.incomplete else ""
         edge = "; AT THE EDGE of its grid, which should be wider" if self.at_edge else ""
-        return (
-            f"{naming.problem(self.kept[0].keys)}, {method}: {best} is the best of {values}{left_out} by "
-            f"{self.criterion} (search: {passes:.4g} passes, {seconds:.3g} s){edge}"
-        )
+        found = f"{best} is the best of {self.count}{left_out} by {self.criterion}"
+        if not self.values:
+            found = (
+                f"none of {self.count} values{left_out} is the best, as none has finished runs for most of its seeds"
+            )
+        cost = f"search: {passes:.4g} passes, {seconds:.3g} s"
+        return f"{naming.problem(self.kept[0].keys)}, {method}: {found} ({cost}){edge}"
 
 
 _COST = ("passes", "seconds")
@@ -78,15 +87,17 @@ def _choice(keys, candidates, by, level):
         runs = [run for members in candidates.values() for run in members]
         unreached = level is None or not any(np.isfinite(_passes_to(run, level)) for run in runs)
         by = "objective" if unreached else by
-    seeds = max(len(runs) for runs in candidates.values())
-    scores = {values: _score(runs, by, level) for values, runs in candidates.items() if len(runs) == seeds}
+    seeds = {values: frozenset(run.keys["seed"] for run in runs) for values, runs in candidates.items()}
+    shared = max(Counter(seeds.values()).items(), key=lambda pair: (len(pair[0]), pair[1]))[0]
+    scores = {values: _score(runs, by, level) for values, runs in candidates.items() if seeds[values] == shared}
+    about = {"by": by, "keys": keys, "count": len(candidates), "unreached": unreached}
+    about["incomplete"] = len(candidates) - len(scores)
     best = min(scores, key=scores.get)
-    trials = [run for values, runs in candidates.items() if values != best for run in runs]
-    incomplete = len(candidates) - len(scores)
+    if not np.isfinite(scores[best][0]):
+        return Choice(tuple(run for runs in candidates.values() for run in runs), (), {}, False, **about)
+    trials = tuple(run for values, runs in candidates.items() if values != best for run in runs)
     at_edge = any(_is_edge(best[i], [values[i] for values in candidates]) for i in range(len(keys)))
-    return Choice(
-        tuple(candidates[best]), tuple(trials), dict(zip(keys, best, strict=True)), at_edge, by, unreached, incomplete
-    )
+    return Choice(tuple(candidates[best]), trials, dict(zip(keys, best, strict=True)), at_edge, **about)
 
 
 def _score(runs, by, level):

@@ -55,7 +55,8 @@ def _theory(panels, views):
 
 
 def _tuning(tuned):
-    sizes = sorted({1 + len(choice.trials_by_value()) - choice.incomplete for choice in tuned})
+    tuned = [choice for choice in tuned if choice.values]
+    sizes = sorted({choice.count - choice.incomplete for choice in tuned})
     if not sizes or sizes[-1] == 1:
         return
     of = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
