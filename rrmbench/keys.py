@@ -8,7 +8,8 @@ from typing import Any
 from rrmbench.errors import printable
 from rrmbench.kinds import COMPONENTS
 
-ORIGINS = ("stop", "trace", "timing", "code")  # in the order of a table
+RULES = ("stop", "trace")
+ORIGINS = (*RULES, "timing", "code")  # in the order of a table
 
 
 def keys(spec: dict) -> dict:

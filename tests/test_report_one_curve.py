@@ -9,6 +9,7 @@ import stored
 from lab import make_lab  # noqa: F401
 
 from rrmbench.bench.store import Experiment
+from rrmbench.report.compare import Side, compare
 from rrmbench.report.plots import sheets
 from rrmbench.report.results import load_results, runs_of
 from rrmbench.report.tuning import choices
@@ -29,14 +30,38 @@ def curves(path, **asked):
 def test_a_run_with_another_stopping_rule_replaces_the_one_before_in_the_manifest(lab):
     config = lab.config(solver=["prox_sdca", "apcg"], seed=[0, 1])
     lab.run(config)
-    lab.run(config, "--only", "solver=prox_sdca", "--set", "stop.passes=2", "--set", "trace.every=2")
+    again = lab.run(config, "--only", "solver=prox_sdca", "--set", "stop.passes=2", "--set", "trace.every=2")
+    assert "2 results of before are asked for no longer; they are kept, and not shown" in again.out
     entries = Experiment(lab.out / "toy").manifest()["runs"]
     passes = [(entry["spec"]["solver"]["name"], entry["spec"]["stop"]["passes"]) for entry in entries]
     assert sorted(passes) == [("apcg", 5), ("apcg", 5), ("prox_sdca", 2), ("prox_sdca", 2)]
-    assert curves(lab.out / "toy", y="objective") == [("apcg", 5.0), ("prox_sdca", 2.0)]
+    assert curves(lab.out / "toy", y="objective") == [
+        ("apcg", 5.0),
+        ("prox_sdca [stop.passes=2, trace.every=2]", 2.0),
+    ]
     for option, rows in ((), 1), (("--runs",), 2):  # of its two seeds
         shown = lab.cli("show", lab.out, *option).out
         assert sum(line.startswith("prox_sdca") for line in shown.splitlines()) == rows
+    assert "stop.passes=2" in shown and "stop.passes=5" not in shown
+    stops = load_results(lab.out / "toy").groupby("solver")["stop.passes"].unique()
+    assert {solver: list(found) for solver, found in stops.items()} == {"apcg": [5.0], "prox_sdca": [2.0]}
+    baseline = lab.folder / "b.json"
+    lab.cli("check", lab.out, "--baseline", baseline, "--update")
+    assert "prox_sdca, " not in baseline.read_text() and "apcg, seed 0" in baseline.read_text()
+    assert lab.cli("compare", lab.out, "--a", "solver=apcg", "--b", "solver=prox_sdca").code == 0
+
+
+def test_each_problem_has_a_rule_of_its_own_and_two_methods_by_name_are_compared_whatever_theirs(tmp_path):
+    def run(strength, solver, reduction, passes):
+        asked = stored.spec(strength=strength, solver=solver, reduction=reduction) | {"stop": {"passes": passes}}
+        return stored.result(asked, stored.trace(passes=passes))
+
+    runs = [run(s, solver, "none", p) for s, p in ((0.1, 10), (0.2, 20)) for solver in ("agd", "fista")]
+    assert not [k for one in runs_of(stored.experiment(tmp_path / "e", runs)) for k in one.keys if k.startswith("stop")]
+    runs = [run(0.1, solver, r, p) for r, p in (("none", 10), ("regularize", 20)) for solver in ("agd", "fista")]
+    folder = stored.experiment(tmp_path / "f", runs).directory
+    found = compare(Side(folder, ("reduction=none",)), Side(folder, ("reduction=regularize",)))
+    assert len(found.pairing.pairs) == 2
 
 
 def test_a_run_on_changed_data_replaces_the_one_before_in_the_manifest(lab):

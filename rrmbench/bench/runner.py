@@ -33,6 +33,7 @@ class Report:
     kept: int = 0
     timed_out: int = 0  # of the kept ones
     older: int = 0
+    replaced: int = 0
     skipped: list = field(default_factory=list)
     interrupted: bool = False
 
@@ -59,6 +60,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         backend = Local(jobs, timing) if cluster is None else cluster
         backend.jobs = jobs
         environments = dict([backend.environment] if backend.environment else [])
+        before = _asked(experiment)
         experiment.write_manifest(_manifest(experiment, plan, runs, whole, environments))
         experiment.settle_references({run.problem: run.asked for run in runs})
         known = {} if fresh else experiment.statuses(run.run for run in runs)
@@ -71,6 +73,8 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         report.kept = len(report.statuses)
         report.timed_out = sum(status == "timeout" for status in report.statuses.values())
         report.older = _older(experiment, missing)
+        stored = {run.partition("-")[0] for run in experiment.run_ids()}
+        report.replaced = len((before - _asked(experiment)) & stored)
         scheduler = Scheduler(experiment, plan, backend, progress, timing)
         with scheduler.interruptible():
             left = scheduler.extra(runs)
@@ -98,6 +102,14 @@ def _manifest(experiment, plan, runs, whole, environments):
         "skipped": [{"spec": spec, "reason": reason} for spec, reason in plan.skipped],
         "environments": old.get("environments", {}) | environments,
     }
+
+
+def _asked(experiment):
+    """The ids of the specs in the manifest; none where it is not there or damaged."""
+    try:
+        return {entry["spec_id"] for entry in experiment.manifest()["runs"]}
+    except UnreadableFile:
+        return set()
 
 
 def _method(spec):

@@ -105,6 +105,8 @@ def _closing(report):
         yield f"{report.timed_out} timed out before and were kept (--retry timeout runs them again)"
     if report.older:
         yield f"{report.older} results belong to older code; they are kept, and run again"
+    if report.replaced:
+        yield f"{report.replaced} results of before are asked for no longer; they are kept, and not shown"
     reasons = dict.fromkeys(reason for _, reason in report.skipped)
     for reason in reasons:
         count = sum(reason == other for _, other in report.skipped)

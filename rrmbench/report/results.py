@@ -4,6 +4,7 @@
 """
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from rrmbench.bench.store import Experiment, Result, experiments
 from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
-from rrmbench.keys import ORIGINS, flat, keys, line
+from rrmbench.keys import ORIGINS, flat, is_origin, keys, line
 from rrmbench.kinds import COMPONENTS
 from rrmbench.report import namesakes, naming
 
@@ -111,6 +112,7 @@ def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
         found.append(StoredRun(name, result, keys(result.spec), references[result.problem]))
     namesakes.tell_apart(found)
     _tell_origins_apart(found)
+    _tell_rules_apart(found)
     return found
 
 
@@ -125,6 +127,31 @@ def plugins_of(path: str | Path) -> list[str]:
                     found[component.get("path")] = None
                     component = component.get("inside")
     return [file for file in found if file and Path(file).is_file()]
+
+
+def _tell_rules_apart(found: list[StoredRun]) -> None:
+    """Add the keys of stopping rule and trace points to methods that have not those of most methods on their problem.
+
+    Of several values that are as frequent the first in the manifest counts as that of most.
+    """
+    problems: dict[tuple, dict[tuple, list[StoredRun]]] = {}
+    for run in found:
+        problem = but_seed({key: run.keys[key] for key in run.keys if key.partition(".")[0] in naming.PROBLEM})
+        problems.setdefault(problem, {}).setdefault(but_seed(run.keys), []).append(run)
+    for methods in problems.values():
+        rules = {run: _rules(run) for runs in methods.values() for run in runs}
+        for key in naming.varying(rules.values()):
+            held = Counter(value for runs in methods.values() for value in {rules[run].get(key) for run in runs})
+            ((usual, _),) = held.most_common(1)
+            for run, rule in rules.items():
+                if rule.get(key) != usual and key not in run.keys:
+                    run.keys[key] = rule.get(key)
+
+
+def _rules(run: StoredRun) -> dict:
+    """When a run was to stop, and where its trace has points."""
+    spec = run.result.spec
+    return flat("stop", spec.get("stop", {})) | flat("trace", spec.get("trace", {}))
 
 
 def _tell_origins_apart(found: list[StoredRun]) -> None:
@@ -150,10 +177,8 @@ def but_seed(keys: dict) -> tuple[tuple[str, str], ...]:
 
 def _origin(run: StoredRun) -> dict:
     """What a result depends on beside its keys: stopping rule, trace points, code and data."""
-    spec, result = run.result.spec, run.result
-    origin = flat("stop", spec.get("stop", {})) | flat("trace", spec.get("trace", {}))
-    origin["timing"] = _repeats(run)
-    return origin | {"dataset.checksum": line(result.data[:12]), "code": line(result.code[:8])}
+    rest = {"dataset.checksum": line(run.result.data[:12]), "code": line(run.result.code[:8])}
+    return _rules(run) | {"timing": _repeats(run)} | rest
 
 
 def _repeats(run: StoredRun) -> int | None:
@@ -179,8 +204,10 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     read = experiments(path)
     found = [run for experiment in read for run in runs_of(experiment)]
     metrics = [name for name in (*METRICS, *SPREAD) if any(name in run.result.trace for run in found)]
-    for run in found if any(_repeats(run) for run in found) else ():
-        run.keys["timing"] = _repeats(run)
+    told = {key for run in found for key in run.keys if is_origin(key)}
+    told |= {"timing"} if any(_repeats(run) for run in found) else set()
+    for run in found:
+        run.keys.update({key: value for key, value in _origin(run).items() if key in told})
     columns = ["run", "status", "reason", *COMPONENTS, *_parameter_columns(found), "seed", "point"]
     columns += [*_MEASURED, *metrics] + ["experiment"] * (len(read) > 1)
     rows = [max(run.result.points, 1) for run in found]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rrmbench.errors import RrmbenchError, listed, printable
+from rrmbench.keys import RULES
 from rrmbench.report import naming
 from rrmbench.report.levels import Levels
 from rrmbench.report.methods import Method, ProblemMethods, standings_at
@@ -140,15 +141,22 @@ def _matched(mine, theirs, filtered, problem):
     if filtered and len(mine.methods) == len(theirs.methods) == 1:
         yield mine.methods[0], theirs.methods[0]
         return
+    rules = filtered | set(RULES)
+    if filtered and all(len({_rest(m, rules) for m in one.methods}) == len(one.methods) for one in (mine, theirs)):
+        filtered = rules  # whoever asks for two methods by name means them with their own stopping rules
     a, b = (_by_rest(one.methods, filtered, problem, side) for one, side in ((mine, "A"), (theirs, "B")))
     yield from ((method, b[rest]) for rest, method in a.items() if rest in b)
+
+
+def _rest(method, filtered):
+    return tuple((k, v) for k, v in method.identity if not any(k == f or k.startswith(f + ".") for f in filtered))
 
 
 def _by_rest(methods, filtered, problem, side):
     """{all of a method's identity but the filtered keys: the method}."""
     found: dict = {}
     for method in methods:
-        rest = tuple((k, v) for k, v in method.identity if not any(k == f or k.startswith(f + ".") for f in filtered))
+        rest = _rest(method, filtered)
         if rest in found:
             names = listed(dict.fromkeys(one.name for one in methods))
             option = f"--{side.lower()} or --only" if filtered else "--only, or name the folder of one experiment,"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.keys import sets_apart
+from rrmbench.keys import is_origin, sets_apart
 from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
 
@@ -103,6 +103,8 @@ def method_of(run, placed):
 def series_of(panels, placed):
     """Return {run: Series} for the runs of `panels` (lists of runs), which the keys `placed` tell apart."""
     structure = [key for key in STRUCTURE if key not in placed]
+    varied = naming.varying(run.keys for panel in panels for run in panel)
+    told = [key for key in varied if is_origin(key) and key not in placed]
     classes = {}
     for number, panel in enumerate(panels):
         for run in panel:
@@ -110,7 +112,7 @@ def series_of(panels, placed):
             classes.setdefault(method, []).append((number, run))
     found = {}
     for members in classes.values():
-        named = [*structure, *_needed_keys(members, {*STRUCTURE, *placed, "seed"})]
+        named = dict.fromkeys([*structure, *_needed_keys(members, {*STRUCTURE, *placed, "seed"}), *told])
         for _, run in members:
             found[run] = Series(tuple((key, run.keys[key]) for key in named if key in run.keys))
     return found
