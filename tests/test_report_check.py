@@ -7,6 +7,7 @@ import pytest
 import stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lab import make_lab  # noqa: F401
 from rich.console import Console
 
 from rrmbench.errors import RrmbenchError
@@ -20,7 +21,7 @@ def verdicts(path, baseline):
 @pytest.fixture
 def baseline(tmp_path):
     stored.experiment(tmp_path / "before" / "e", [stored.result(stored.spec(), stored.trace(rate=0.7, passes=40))])
-    assert update(tmp_path / "before", tmp_path / "baseline.json") == 1
+    assert update(tmp_path / "before", tmp_path / "baseline.json") == []
     return tmp_path / "baseline.json"
 
 
@@ -145,8 +146,18 @@ def test_the_baseline_does_not_depend_on_machine_code_or_time(tmp_path, baseline
 def test_runs_that_differ_in_their_stopping_rule_only_are_told_apart(tmp_path):
     runs = [stored.result(stored.spec() | {"stop": {"passes": p}}, stored.trace(passes=p)) for p in (10, 20)]
     path = now(tmp_path, *runs)
-    assert update(path, tmp_path / "b.json") == 2
+    assert update(path, tmp_path / "b.json") == []
     assert verdicts(path, tmp_path / "b.json") == ["ok", "ok"]
+
+
+def test_a_new_baseline_names_the_runs_that_will_be_regressions(lab):
+    runs = [stored.result(stored.spec(seed=seed), status=status) for seed, status in ((0, "done"), (1, "failed"))]
+    stored.experiment(lab.out / "e", runs)
+    asked = ("check", lab.out, "--baseline", lab.folder / "b.json")
+    written = " ".join(lab.cli(*asked, "--update").out.split())
+    assert "WARNING: check will call 1 of its runs a regression until done: e: toy" in written
+    assert written.endswith("seed 1 (failed)")
+    assert lab.cli(*asked).code == 1
 
 
 def test_a_missing_or_damaged_baseline_is_one_clear_message(tmp_path, baseline):

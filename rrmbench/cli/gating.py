@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from rrmbench.cli.app import READ, Results, app, console
+from rrmbench.errors import listed, printable
 
 
 @app.command(rich_help_panel=READ)
@@ -27,8 +28,11 @@ def check(
 
     allowed = tolerated(seconds, tolerance)
     if update:
-        checks.update(results, baseline, seconds)
+        bad = checks.update(results, baseline, seconds)
         print(f"{baseline} written")
+        if bad:
+            said = f"WARNING: check will call {len(bad)} of its runs a regression until done"
+            print(printable(f"{said}: {listed(bad, 5)}"))
         return
     report = checks.check(results, baseline, allowed)
     console().print(report)

@@ -89,13 +89,17 @@ def check(path, baseline, seconds=None):
 
 
 def update(path, baseline, seconds=False):
-    """Write the results at `path` as the new baseline file, with `seconds` or not; return the number of its runs."""
+    """Write the results at `path` as the new baseline file, with `seconds` or not.
+
+    Return the names of the runs that came to no end of their own, each of which `check` calls a regression.
+    """
     found = _runs(path)
     content = {name: {key: _record(run, seconds) for key, run in runs.items()} for name, runs in found.items()}
     with replacing(Path(baseline)) as file:
         text = json.dumps({"schema_version": SCHEMA_VERSION, "experiments": content}, indent=1, sort_keys=True)
         file.write(text.encode() + b"\n")
-    return sum(map(len, found.values()))
+    ended = ((name, key, run.status) for name, runs in found.items() for key, run in runs.items())
+    return [f"{name}: {key} ({status})" for name, key, status in ended if status not in FINAL]
 
 
 def _runs(path):
