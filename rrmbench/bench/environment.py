@@ -24,7 +24,7 @@ PACKAGES = (
 
 
 def environment(jobs, **place):
-    """Return (id, facts) of this machine and these versions; the id leaves the momentary load out.
+    """Return (id, facts) of this machine and these versions; the id leaves the load and `jobs` out, which pass.
 
     place : further facts, which tell machines apart
     """
@@ -37,12 +37,11 @@ def environment(jobs, **place):
         "blas": _blas(),
         "governor": governor(),
         "physical_cores": cpu_count(only_physical_cores=True),
-        "jobs": jobs,
         "threads_per_run": 1,
         "versions": {name: _version(name) for name in PACKAGES},
     } | place
     key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
-    return key, facts | {"load_average": os.getloadavg()[0]}
+    return key, facts | {"jobs": jobs, "load_average": os.getloadavg()[0]}
 
 
 def governor():
