@@ -18,7 +18,9 @@ from rrmbench.bench.store import Experiment
 from rrmbench.report import plots
 from rrmbench.report.html import report
 from rrmbench.report.html.thinning import Pool, thinned
+from rrmbench.report.html.winners import winners
 from rrmbench.report.plots import section
+from rrmbench.report.results import runs_of
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -106,6 +108,17 @@ def test_the_methods_are_ranked_and_the_winners_marked(page):
     assert first[:4] == ["svrg", "prox_sdca", "apcg", "sgd"]  # of the greatest rate, and the one that failed
     assert all("» " in row for row in rows if "svrg" in row)
     assert not [row for row in rows if "apcg" in row and "» " in row]
+
+
+def test_a_level_that_most_seeds_never_come_to_has_no_median(tmp_path):
+    """One of three is there at its end: at most never is no number."""
+    traces = [stored.trace(rate=rate, passes=4) for rate in (1.5, 0.1, 0.1)]
+    runs = [stored.result(stored.spec(seed=seed), trace) for seed, trace in enumerate(traces)]
+    experiment = stored.experiment(tmp_path / "e", runs)
+    found = runs_of(experiment)
+    ((row,),) = (problem["rows"] for problem in winners(experiment, found, found)["problems"])
+    assert row["cells"][0]["share"] == "1 of 3"
+    assert {cost["text"] for cost in row["cells"][0]["costs"]} == {"-"}
 
 
 def test_texts_of_results_stay_texts(page):

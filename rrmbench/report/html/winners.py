@@ -59,7 +59,7 @@ def _cell(at, best):
         "share": "" if at.count == at.runs else f"{at.count} of {at.runs}",
         "costs": [
             {
-                "text": "≤ " * at.is_bound + _number(spread.median, ".3g", COSTS[cost]),
+                "text": _median(at, spread.median, COSTS[cost]),
                 "spread": f"{_number(spread.low, '.3g')} to {_number(spread.high, '.3g')}" if at.runs > 1 else "",
                 "best": best[cost],
             }
@@ -67,6 +67,11 @@ def _cell(at, best):
             if not np.isnan(spread.median)
         ],
     }
+
+
+def _median(at, median, unit):
+    """The median of what a level costs; "-" where most runs never come there, as in `show`."""
+    return "≤ " * at.is_bound + _number(median, ".3g", unit) if np.isfinite(median) else "-"
 
 
 def _number(value, form, unit=""):
