@@ -119,6 +119,17 @@ def test_bad_overrides_say_which(message, option, expected):
     assert message(BASE, option).startswith(expected)
 
 
+def test_a_grid_of_tuning_is_replaced_or_added_by_its_key(plan, message):
+    text = BASE.replace("prox_sdca", "svrg") + "tune: {grid: {solver.step_scale: [1, 2, 3]}}\n"
+    for tuned in text, text.partition("tune:")[0]:
+        made = plan(tuned, "tune.grid.solver.step_scale=[4, 5]")
+        assert [spec["solver"]["step_scale"] for spec in made.runs] == [4, 5]
+    option = "tune.grid.solver.step_scal=[4, 5]"
+    assert message(text, option).startswith(
+        f"--set {option}: tune.grid.solver.step_scal: no solver of this file has such a parameter"
+    )
+
+
 def test_only_compares_lists_as_wholes(plan):
     made = plan(BASE, "regularizer={name: l2, strength: [1, 2], domain: [{box: [0, 1]}, {box: [-1, 1.5]}]}")
     [kept] = select([made], ["regularizer.domain.box=[[-1.0, 1.5]]"])

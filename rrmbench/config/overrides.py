@@ -7,6 +7,8 @@ from rrmbench.kinds import COMPONENTS
 from rrmbench.matching import key_value
 from rrmbench.yaml_reader import dotted
 
+GRID = ("tune", "grid")
+
 
 def apply(tree, places, folder, text):
     """Change `tree` and `places` as `--set text` says; components may be names after it."""
@@ -29,6 +31,8 @@ class _Setting:
     """One KEY=VALUE on its way into nested mappings."""
 
     def __init__(self, keys, value, place, places, folder):
+        if keys[:2] == GRID and len(keys) > 2:  # a grid has the whole key of its parameter
+            keys = (*GRID, ".".join(keys[2:]))
         self.keys, self.value, self.place = keys, value, place
         self.places, self.folder = places, folder
 
