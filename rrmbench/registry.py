@@ -189,6 +189,11 @@ class Solver:
         return self.run(problem, start, rng)
 
     @property
+    def takes_single_samples(self):
+        """Whether it steps on one sample after another, in an order that it draws, so that a pass has n steps."""
+        return "rows" in self.needs and not self.deterministic and "full_steps" not in self.gives
+
+    @property
     def declared(self):
         """What a `Trace` asks: whether it counts passes, and whether its iterates may be `restarted`."""
         return {"counted": self.counts_passes, "restarts": "restarts" in self.gives}

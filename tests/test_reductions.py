@@ -464,3 +464,33 @@ def test_quartering_is_the_former_name_of_passes_to_quarter(of_my_own):
 
     solve = registry.build_solver({"name": "slow", "factor": 3.0})
     assert solve.passes_to_quarter(problem_of("adapt_reg")) == 120.0
+
+
+@pytest.mark.parametrize(("n", "d"), [(10, 50), (40, 15)])
+@pytest.mark.parametrize("solver", ["direct", "newton_cg", "lbfgs", "cutting_planes", "svrg"])
+def test_a_stage_that_is_solved_to_rounding_ends_its_epoch(solver, n, d):
+    """What closes an epoch may be far below what any solver reaches in the next one."""
+    p = small_problem("squared", n, d)
+    best = first_that(p, "direct", "none", 0.0, 30)
+    assert best - 1e-9 <= first_that(p, solver, "adapt_reg", best + 1e-9, 1000) <= best + 1e-9
+
+
+@pytest.mark.parametrize("reduction", ["adapt_smooth", "joint_proximal_point", "joint_adapt"])
+@pytest.mark.parametrize("solver", ["newton", "newton_cg", "lbfgs"])
+def test_smoothing_goes_on_where_a_solver_is_quick(solver, reduction):
+    p = small_problem("absolute", 10, 50)
+    best = first_that(p, "prox_sdca", "none", 0.0, 2000)
+    assert first_that(p, solver, reduction, best + 1e-6, 3000) <= best + 1e-6
+
+
+def small_problem(loss, n, d):
+    rng = np.random.default_rng(2)
+    return Problem(rng.normal(size=(n, d)) / d**0.5, rng.normal(size=n), loss, {"name": "l2", "strength": 0.16})
+
+
+def first_that(p, solver, reduction, enough, passes):
+    """P(w) of the first iterate with P(w) <= enough, or of the last after so many passes."""
+    for x in registry.build_solver(solver, reduction)(p, None, Rng(0)):
+        if p.primal(x.w) <= enough or x.passes + x.checks > passes:
+            return p.primal(x.w)
+    raise AssertionError("it ended")

@@ -23,10 +23,11 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
-from rrmbench.stages.progress import copy_of, needed_to_show, progress_of
+from rrmbench.stages.progress import StandStill, copy_of, needed_to_show, progress_of
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
+RESOLVED = 1e-9  # of the first distance: an epoch that cannot end by its fraction ends below this
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
@@ -152,18 +153,23 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
 
 
 class _ByProgress:
-    """An epoch is over at a fraction of the distance that closed the one before (the first: of the first distance)."""
+    """An epoch is over at a fraction of the distance that closed the one before (the first: of the first distance).
+
+    It also is where rounding lets the distance fall no more: below what closed the epoch before there may be nothing.
+    """
 
     def __init__(self, solve):
         self.measure, self.goal = progress_of(solve)
-        self.closed = None
+        self.closed, self.stands_still = None, StandStill(RESOLVED)
 
     def __call__(self, stage, x):
         """Whether the epoch is over, and the passes spent on knowing it."""
         if x.passes == 0.0 and self.closed is not None:
+            self.stands_still.begin()
             return False, 0.0
         distance, floor, cost = self.measure(stage, x)
-        over = None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor)
+        still = self.stands_still(distance)
+        over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
             self.closed = distance
         return over, cost

@@ -11,12 +11,13 @@ from annotated_types import Gt, Le
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
-from rrmbench.stages.progress import accuracy_of, copy_of, needed_to_show
+from rrmbench.stages.progress import StandStill, accuracy_of, copy_of, needed_to_show
 from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
 SLOW = 10.0  # times that: an epoch that is not over by then asks for more
 LEAST = 0.5**50  # of sigma_0 and mu_0, below which they are not lowered: what they add is below rounding
+RESOLVED = 1e-12  # of the first distance: less than the inequality of an epoch shows
 
 Share = Annotated[float, Gt(0), Le(1)]
 Output = Literal["running", "epoch"]
@@ -62,7 +63,8 @@ def proximal_point(
 
     sigma : sigma_0; "auto" is that of `adapt_reg`, L_max/n for solvers of single samples
     decay : sigma_t = decay^t sigma_0, at least 2^-50 sigma_0; "auto" halves sigma after an epoch of at most one pass
-        (30 for solvers of full gradients), and doubles it, around the same c_t, after ten times as many in one epoch
+        (30 for solvers whose steps are of many samples), and doubles it, around the same c_t, after ten times as many
+        in one epoch, up to the smoothness of the losses
     accuracy : 1 is the greatest with a theorem, and the best of those measured: docs/reproduction.md
     output : running, the solver's iterates as they are; epoch, the model that closed the last epoch
     """
@@ -92,18 +94,19 @@ def joint_proximal_point(
 
 def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
     """The solver whose epochs add (sigma_t/2) ||w - c_t||^2, and smooth by mu_t unless mu is None."""
-    measure, quick = accuracy_of(solve), QUICK["rows" in solve.needs]
+    measure, quick = accuracy_of(solve), QUICK[solve.takes_single_samples]
 
     def reduced(problem, start, rng):
         state = Iterate(problem.start()) if start is None else copy_of(start)
         state = state._replace(passes=0.0, checks=0.0)
         yield state
         first, passes = yield from starting_values(solve, problem, state, sigma, mu)
-        (strength, smoothing), closed, checks = first, state, 0.0
+        (strength, smoothing), closed, checks, stands_still = first, state, 0.0, StandStill(RESOLVED)
         while True:
             center, over, lasted = closed.w, False, 0.0
             while not over:
                 stage, due = problem.smoothed(smoothing).regularized(strength, center), 1.0
+                stands_still.begin()
                 for x in solve(stage, start, rng):
                     if not x.passes < due - 1e-9:  # also where passes are NaN
                         distance, floor, cost = measure(stage, x)
@@ -111,7 +114,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                         if distance is not None:
                             due = x.passes + 1.0
                             allowed = 0.5 * accuracy * strength * float(np.sum((x.w - center) ** 2))
-                            over = distance <= max(allowed, floor)
+                            over = stands_still(distance) or distance <= max(allowed, floor)
                     if over:
                         closed = copy_of(x)
                     shown = x if output == "running" else closed
@@ -122,7 +125,8 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                     over, closed = True, copy_of(x)
                 passes, checks, start = passes + x.passes, checks + x.checks, copy_of(x)
                 lasted += x.passes
-                strength *= 1.0 if over else 2.0
+                if not over and strength < min(stage.L, first[0] / LEAST):  # with more, no stage is easier
+                    strength *= 2.0
             factor = decay if decay != "auto" else 0.5 if lasted <= quick + 1e-9 else 1.0
             strength = max(factor * strength, LEAST * first[0])
             smoothing = max(0.5 * smoothing, LEAST * first[1])

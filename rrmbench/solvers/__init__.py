@@ -13,8 +13,9 @@ is a view of the problem whose `X.passes` counts the products made through it. `
 of the problem (see `rrmbench.problem.traits.traits`), "Hinge or Logistic" being met by either.
 `gives={"dual"}` promises that each iterate is a pair w = grad Psi*(-(1/n) X^T b), {"gap"} that it has `objectives`,
 {"ground"} that the method takes the steps of an entropy where a dual has no other; with {"restarts"} a solver that
-counts passes may yield iterates that are `restarted`. `choose` is a function of the
-parameters, f(**parameters) -> (needs, loses), for what depends on them.
+counts passes may yield iterates that are `restarted`; {"full_steps"} says of one that draws random numbers and needs
+rows that its steps are of many samples at once. `choose` is a function of the parameters,
+f(**parameters) -> (needs, loses), for what depends on them.
 """
 
 import importlib

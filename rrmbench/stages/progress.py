@@ -4,6 +4,9 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 
+ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
+LOOKS = 10  # at a distance that stands still
+
 
 def progress_of(solve):
     """Return (measure, fraction): an epoch of `adaptive` ends when the distance has fallen to this fraction.
@@ -46,9 +49,35 @@ def accuracy_of(solve):
     def bound(stage, x):
         norm, floor, cost = measure(stage, x)
         s = stage.strong_convexity
-        return None if norm is None else (1.0 + s / stage.L) ** 2 * norm**2 / (2.0 * s), floor, cost
+        factor = (1.0 + s / stage.L) ** 2 / (2.0 * s)
+        return None if norm is None else factor * norm**2, factor * floor**2, cost
 
     return bound
+
+
+class StandStill:
+    """Whether the distance of a stage falls no more, as rounding lets no solver come nearer, whatever it computes.
+
+    So it is after LOOKS looks at one stage in a row without a new least one, if that is `share` of the first distance
+    of all or less: above that, a solver whose distance rises and falls is waited for.
+    """
+
+    def __init__(self, share):
+        self.share, self.first = share, None
+        self.begin()
+
+    def begin(self):
+        """A stage begins."""
+        self.least, self.since = np.inf, 0
+
+    def __call__(self, distance):
+        """Look at a distance, None where there is none."""
+        if distance is None:
+            return False
+        self.first = distance if self.first is None else self.first
+        self.since = 0 if distance < self.least else self.since + 1
+        self.least = min(self.least, distance)
+        return self.since >= LOOKS and self.least <= self.share * self.first
 
 
 def copy_of(x):
@@ -71,7 +100,7 @@ def _gap(stage, x):
         return None, 0.0, 0.0
     stage = stage.counted()
     z = stage.outputs(x.w)
-    floor = 4.0 * np.finfo(float).eps * abs(stage.primal(x.w, z))
+    floor = ROUNDING * abs(stage.primal(x.w, z))
     return max(stage.consistent_gap(z, x.b), floor), floor, stage.X.passes
 
 
@@ -79,12 +108,12 @@ def _given_gap(stage, x):
     if x.objectives is None:
         return None, 0.0, 0.0
     primal, dual = x.objectives()
-    floor = 4.0 * np.finfo(float).eps * abs(primal)
+    floor = ROUNDING * abs(primal)
     return max(primal - dual, floor), floor, 0.0
 
 
 def _given_norm(stage, x):
-    return x.gradient_norm, 0.0, 0.0
+    return x.gradient_norm, _norm_floor(stage, x.w), 0.0
 
 
 def _gradient_norm(stage, x):
@@ -94,5 +123,11 @@ def _gradient_norm(stage, x):
             "joint_adapt, or put the smoothing outside of this reduction if it is inside"
         )
     stage = stage.counted()
-    norm = float(np.linalg.norm(stage.prox_gradient(x.w, stage.outputs(x.w))))
-    return norm, 0.0, stage.X.passes
+    g = stage.X.adjoint(stage.loss_dual(stage.outputs(x.w))) / stage.n
+    return float(np.linalg.norm(stage.prox_gradient_from(x.w, g))), _norm_floor(stage, x.w, g), stage.X.passes
+
+
+def _norm_floor(stage, w, g=0.0):
+    """The rounding level of the prox-gradient map at w, where the gradient of the losses is g."""
+    L = stage.L if np.isfinite(stage.L) else 0.0  # a reduction inside smooths, and says the norm
+    return ROUNDING * float(L * np.linalg.norm(w) + np.linalg.norm(g))

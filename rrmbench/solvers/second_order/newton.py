@@ -18,7 +18,7 @@ SETTLED = 0.05  # of P, the decrease promised by a step from which on one step e
 ROUNDING = 1e-14  # of P, relative: differences below it say nothing
 
 
-@solver(needs={"rows", "Zero", "scalar", "smooth", "strongly_convex"})
+@solver(needs={"rows", "Zero", "scalar", "smooth", "strongly_convex"}, gives={"full_steps"})
 def newton(problem, start, rng):
     """w+ = w - t H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all of them.
 

@@ -33,7 +33,7 @@ def is_best_for(traits, n, d):
     return traits >= NEEDS and d <= min(n, FEW)
 
 
-@solver(needs=NEEDS, gives={"gap"})
+@solver(needs=NEEDS, gives={"gap", "full_steps"})
 def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
     """w = argmin (1/n) sum max_b [b x_i.w - phi*(b) - (mu/2) (b - c_i)^2] + Psi(w); c = b, mu halves, and again
 
