@@ -40,3 +40,15 @@ def test_errors_of_H_end_nothing_and_small_ones_do_not_lower_the_value(seed, k, 
 
     if error < 1.0:
         assert value(a) >= value(start) - 1e-12
+
+
+@given(
+    seed=seeds, k=st.integers(2, 200), scale=st.sampled_from([1e-300, 1e-14, 1.0]), level=st.sampled_from([0.0, 1.0])
+)
+def test_where_H_is_nothing_but_errors_any_point_will_do(seed, k, scale, level):
+    """At the sphere of a ball difference quotients have negative diagonals, and all slopes are the same."""
+    noise, signs = np.random.default_rng(seed).normal(size=(2, k))
+    start = np.full(k, 1.0 / k)
+    for H in -scale * np.diag(noise**2), -scale * np.outer(np.sign(signs), np.sign(signs)), np.zeros((k, k)):
+        a = maximizer(H, np.full(k, level), start)
+        assert a.min() >= 0.0 and abs(a.sum() - 1.0) <= 1e-12

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-# the first that makes H factorable is added to its diagonal, over its greatest entry and the differences of g
-RIDGES = 1e-14, 1e-10, 1e-6, 1e-2, 1e2
+# the first that makes H factorable is added to its diagonal, over its greatest entry and the differences of g; after
+# these 2 k, since no eigenvalue of a (k, k) matrix of entries of at most 1 is below -k
+RIDGES = 1e-14, 1e-10, 1e-6, 1e-2
 ROUNDING = 1e-14  # of a slope, over the greatest of H a and g
 
 
@@ -50,16 +51,17 @@ def _on_plane(H: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, float]:
     k = g.size
     if k == 1:
         return np.ones(1), float(g[0] - H[0, 0])
-    size = max(float(np.max(np.diag(H))), float(np.ptp(g)), np.finfo(float).tiny)
-    # size (sum a)^2 is constant on the plane, and makes up for a direction in which H is singular
-    for ridge in RIDGES:
-        A = H + size
-        A.flat[:: k + 1] += ridge * size
+    middle, size = float(np.mean(g)), float(max(np.abs(H).max(), np.ptp(g))) or 1.0  # errors of H may be all of it
+    H, g = H / size, (g - middle) / size
+    for ridge in *RIDGES, 2.0 * k:
+        # (sum a)^2 is constant on the plane, and makes up for a direction in which H is singular
+        A = H + 1.0
+        A.flat[:: k + 1] += ridge
         try:
             factors = cho_factor(A, check_finite=False)
             break
         except LinAlgError:
-            if ridge == RIDGES[-1]:
+            if ridge not in RIDGES:
                 raise
     ones = cho_solve(factors, np.ones(k), check_finite=False)
     total, a, level = float(ones.sum()), np.full(k, 1.0 / k), 0.0
@@ -67,4 +69,4 @@ def _on_plane(H: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, float]:
         step = cho_solve(factors, g - H @ a, check_finite=False)
         level = float(step.sum()) / total
         a = a + step - level * ones
-    return a, level
+    return a, middle + size * level
