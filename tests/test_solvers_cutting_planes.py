@@ -11,6 +11,7 @@ from rrmbench import registry
 from rrmbench.bench import reference
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.batch import cutting_planes
 
 L2 = {"name": "l2", "strength": 0.05}
 SIMPLEX = {"name": "entropy_simplex", "strength": 0.01, "cap": 0.2}
@@ -75,6 +76,34 @@ def test_an_added_square_with_a_centre_and_the_dual_variable_of_a_start():
         assert -1e-12 <= changed.gap(end.w, end.b) <= 1e-9
         again = list(islice(registry.build_solver("cutting_planes")(changed, end, Rng(0)), 3))
         assert changed.gap(again[-1].w, again[-1].b) <= 1e-9
+
+
+@pytest.mark.parametrize("seed", [0, 9])
+def test_at_the_sphere_of_a_ball_errors_of_the_curvature_end_nothing(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(8, 2)), rng.normal(size=(8, 2))
+    p = Problem(X, y, "l2_multi", {"name": "l2", "strength": 0.01, "domain": {"ball": 0.02}})
+    ends = [list(islice(registry.build_solver("cutting_planes")(p, None, Rng(0)), 40))[-1]]
+    ends += [list(islice(registry.build_solver("pdprox_restarted")(p, None, Rng(0)), 400))[-1]]
+    assert p.gap(ends[0].w, ends[0].b) <= 1e-12
+    assert p.primal(ends[0].w) == pytest.approx(p.primal(ends[1].w), rel=1e-9)
+
+
+def test_a_plane_is_kept_once_and_a_step_without_a_change_is_the_last(monkeypatch):
+    """One sample of f1 has two planes: it met them again and again, and took seconds to weigh them."""
+    kept = []
+    add = cutting_planes.Planes.add
+
+    def recorded(planes, b):
+        add(planes, b)
+        kept.append(planes.weights.size)
+
+    monkeypatch.setattr(cutting_planes.Planes, "add", recorded)
+    X = np.random.default_rng(0).normal(size=(1, 6))
+    p = Problem(X, np.ones(1), "f1", {"name": "elastic_net", "l1": 1e-5, "l2": 1e-7, "domain": {"ball": 3.0}})
+    its = list(islice(registry.build_solver("cutting_planes")(p, None, Rng(0)), 200))
+    assert len(its) < 200 and max(kept) <= 3
+    assert p.gap(its[-1].w, its[-1].b) <= 1e-3 * p.primal(its[-1].w)
 
 
 def test_the_curvature_of_an_entropy_is_that_of_differences():

@@ -36,7 +36,7 @@ def cutting_planes(problem, start, rng):
     many pieces, as `f1`, `m3n` and `max_row`, the method ends at the optimum once it has met the pieces there.
 
     A step is a product with X and two with X^T, so 1.5 passes. Planes that have the weight 0 and are not new are left
-    out.
+    out. A step that changes nothing is the last one, since all later ones would be the same.
     """
     problem = problem.counted()
     w = problem.start(start)
@@ -53,6 +53,7 @@ def cutting_planes(problem, start, rng):
 
     yield known()
     while True:
+        before = best, planes.weights
         u = planes.minimizer(best[2])
         z = problem.outputs(u)
         best = between(problem, best, u, z)
@@ -61,6 +62,8 @@ def cutting_planes(problem, start, rng):
         yield known()
         planes.add(problem.loss_dual(z))
         yield known()
+        if best is before[0] and np.array_equal(planes.weights, before[1]):
+            return
 
 
 def between(problem, best, u, z):
@@ -109,14 +112,21 @@ class Planes:
         self._is_exact = no_square and hasattr(problem.regularizer, "conjugate_curvature")
         self._H = np.zeros((0, 0))  # v_t.v_s, where Psi is a square
 
+    @property
+    def weights(self):
+        """A copy of a, which has another length with another plane."""
+        return self._a.copy()
+
     def add(self, b):
-        """The plane of b; nothing where b is outside of the domain of the conjugates."""
+        """The plane of b; nothing where it is there already, or b is outside of the domain of the conjugates."""
         c = -self.problem.mean_conjugate(b)
         if not np.isfinite(c):
             return
         if self._c.size > IDLE:
             self._leave_out()
         v, t = self.problem.v(b).reshape(-1), self._c.size
+        if any(np.array_equal(self._v[same], v) for same in np.flatnonzero(self._c == c)):
+            return
         if t == len(self._room):
             self._room = np.concatenate([self._room, np.empty_like(self._room)])
         self._room[t] = v
