@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import rrmbench
 from rrmbench.bench import dual_ascent, polishing
 from rrmbench.bench.polishing import ascend_by_apcg, ascend_by_cones, ascend_by_planes, methods_for
+from rrmbench.problem.certificate import Certifier
 from rrmbench.problem.problem import Problem
 
 SQUARES = {"name": "l2", "strength": 0.02}
@@ -82,12 +83,28 @@ def test_it_counts_its_passes(kind):
 
 
 @pytest.mark.parametrize("kind", ["f1, squares", "f1, a norm"])
-def test_planes_end_when_their_time_is_out(kind, monkeypatch):
+def test_planes_end_when_their_time_is_out(kind):
     p = problem(kind)
     given = p.counted(), np.ones(p.shape), np.zeros(p.output_shape), 200.0
     assert len(list(ascend_by_planes(*given))) > 5
-    monkeypatch.setattr(polishing, "SECONDS", 0.0)
-    assert len(list(ascend_by_planes(*given))) <= 1
+    assert len(list(ascend_by_planes(*given, seconds=0.0))) <= 1
+
+
+def test_all_turns_of_a_run_share_the_seconds_of_planes(monkeypatch):
+    """Each of several turns had all of them."""
+    p, given = problem("f1, squares"), []
+    clock = iter(np.arange(0.0, 1e3, 15.0))
+    monkeypatch.setattr(polishing.time, "perf_counter", lambda: next(clock))
+
+    def slow(problem, w, b, passes, seconds):
+        given.append(seconds)
+        return iter(())
+
+    monkeypatch.setattr(polishing, "TIMED", (slow,))
+    polisher = polishing.Polisher(p, Certifier(p))
+    for _ in range(3):
+        polisher.follow(slow, np.ones(p.shape), polishing.Aim(np.inf, np.inf, np.inf, 0.0), 50.0)
+    assert given == [20.0, 5.0]
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e300])

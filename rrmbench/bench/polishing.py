@@ -64,13 +64,13 @@ STEP = 2.0  # passes of a step of cutting planes, with its bound
 SLIGHT = 0.01  # of the gap, which its first square is at the model, where Psi is not strongly convex
 PROGRAMS = ((MANY, 1.5e5), (500.0, 1e6))  # passes, and entries times kinks that HiGHS then has, in 0.3 s and in 3 s
 CONES = ((MANY, 4e6), (1000.0, 4e7))  # the same for Clarabel, entries times min(n, d), in 0.3 s and in 2 s
-SECONDS = 20.0  # for a program that takes longer than any measured, and for planes of so many features, in each turn
+SECONDS = 20.0  # of a run, for programs that take longer than any measured, and for planes of so many features
 LOOKS = 1.25  # factor of the passes between two looks at the gap, or at P
 PART = 1e-3  # of the last gap, which a better b may still give where nothing more is spent
 
 
 Found = tuple[np.ndarray, np.ndarray, float]
-Method = Callable[[Problem, np.ndarray, np.ndarray, float], Iterator[Found]]
+Method = Callable[..., Iterator[Found]]
 
 
 def methods_for(problem: Problem, passes: float) -> list[Method]:
@@ -177,14 +177,18 @@ def begin_by_dual_ascent(problem: Problem, w: np.ndarray, b: np.ndarray, passes:
     return dual_ascent.ascend(problem, w, b, (FIRST_SMOOTH if "smooth" in problem.traits else FIRST) * passes)
 
 
-def ascend_by_program(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
+def ascend_by_program(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float, seconds: float = SECONDS
+) -> Iterator[Found]:
     """The b of HiGHS."""
-    return _by_library(highs.highs(problem, None, None, time_limit=SECONDS))
+    return _by_library(highs.highs(problem, None, None, time_limit=seconds))
 
 
-def ascend_by_cones(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
+def ascend_by_cones(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float, seconds: float = SECONDS
+) -> Iterator[Found]:
     """The b of Clarabel."""
-    return _by_library(clarabel.clarabel(problem, None, None, time_limit=SECONDS))
+    return _by_library(clarabel.clarabel(problem, None, None, time_limit=seconds))
 
 
 def _by_library(iterates: Iterable[Iterate]) -> Iterator[Found]:
@@ -192,11 +196,13 @@ def _by_library(iterates: Iterable[Iterate]) -> Iterator[Found]:
     return ((x.b, x.w, 0.0) for x in iterates if x.b is not None)
 
 
-def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
+def ascend_by_planes(
+    problem: Problem, w: np.ndarray, b: np.ndarray, passes: float, seconds: float = SECONDS
+) -> Iterator[Found]:
     """The best mixtures of b, phi'(X w) and what cutting planes meet from there, whose passes are products with X.
 
     Where Psi is not strongly convex, they are on P + (sigma/2) ||. - c||^2 for c = w at first, by `proximal_point`.
-    Newton steps for their weights may take far longer than the products, so `SECONDS` end them, too.
+    Newton steps for their weights may take far longer than the products, so `seconds` end them, too.
     """
     begun = time.perf_counter()
     around: str | dict[str, object] = "none"
@@ -208,7 +214,7 @@ def ascend_by_planes(problem: Problem, w: np.ndarray, b: np.ndarray, passes: flo
         if x.b is not None and x.b is not known:
             known, bounds = x.b, bounds + 1
             yield known, x.w, 0.0
-        if x.passes + 0.5 * bounds + STEP > passes or time.perf_counter() - begun > SECONDS:
+        if x.passes + 0.5 * bounds + STEP > passes or time.perf_counter() - begun > seconds:
             return
 
 
@@ -245,6 +251,9 @@ def _by_visits(problem: Problem, iterates: Iterable[Iterate], passes: float) -> 
             before = spent
 
 
+TIMED = ascend_by_program, ascend_by_cones, ascend_by_planes  # which passes do not bound, and `SECONDS` of a run do
+
+
 class Aim(NamedTuple):
     """What is enough at a point of a run: D >= `enough`, or a gap of which a better b may give at most a `part`.
 
@@ -276,6 +285,7 @@ class Polisher:
         self._look = 0.0, math.inf  # the passes and the gap at the last look
         self._least, self._nearest = math.inf, np.zeros(problem.shape)  # P at the best model of a method, the model
         self._is_optimal = False  # the bound, of a linear program
+        self._seconds = SECONDS  # which are left for the methods of `TIMED`
 
     def polish(self, w: np.ndarray, primal: float, work: float, target: float, last: bool) -> None:
         """Improve the bound of P at w, where the gap does not get small by itself.
@@ -352,9 +362,12 @@ class Polisher:
         problem, known = self._problem, self._certifier.b
         start = np.zeros(problem.output_shape) if known is None else known
         end, products, asked, found = self.passes + passes, problem.X.passes, 0.0, False
+        begun, limit = time.perf_counter(), {"seconds": self._seconds} if method in TIMED else {}
+        if self._seconds <= 0.0 and limit:
+            return False
         try:
             with np.errstate(all="ignore"):
-                for b, model, more in method(problem, w.copy(), start, passes):
+                for b, model, more in method(problem, w.copy(), start, passes, **limit):
                     found = True
                     self._certifier.offer(b, problem)
                     self.passes += more
@@ -368,4 +381,6 @@ class Polisher:
         except Exception as error:  # a plug-in's loss fails at what its solver does not ask
             self.fault = crashes.text_of(error)
         self.passes += problem.X.passes - products
+        if limit:
+            self._seconds -= time.perf_counter() - begun
         return found
