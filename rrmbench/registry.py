@@ -86,7 +86,10 @@ def _wanted(fault):
 
 @dataclass(frozen=True)
 class Component:
-    """A named function of the mathematics, with what it needs and gives (sets of traits)."""
+    """A named function of the mathematics, with what it needs and gives (sets of traits).
+
+    A reduction needs something of the solver inside, in words of `Solver.able`.
+    """
 
     kind: str
     name: str
@@ -108,6 +111,13 @@ class Component:
         if self.counts_passes or not set(rules) <= {"passes"}:
             return None
         return f"{self.name} counts no passes: give stop.gap, stop.relative_gap or stop.seconds"
+
+    def unfit(self, solver):
+        """Return why this reduction cannot go around a Solver, or None if it can."""
+        if not lacking(self.needs, solver.able):
+            return None
+        epochs = "it continues its solver from where that ended, and counts passes"
+        return f"{epochs}; {solver.name} counts none, or begins from scratch with each call"
 
     @property
     def uninstalled(self):
@@ -197,6 +207,11 @@ class Solver:
     def declared(self):
         """What a `Trace` asks: whether it counts passes, and whether its iterates may be `restarted`."""
         return {"counted": self.counts_passes, "restarts": "restarts" in self.gives}
+
+    @property
+    def able(self):
+        """What it gives, and "warm_start" unless it counts no passes or begins from scratch with each call."""
+        return self.gives | ({"warm_start"} if self.counts_passes and "restarts" not in self.gives else set())
 
     def inside(self, reduction, run, more=frozenset()):
         """The Solver that a reduction (its name) makes of this one, which has none of its theorems.
@@ -311,6 +326,7 @@ def _decorator(kind, keyword_only):
     decorate.__name__ = kind
     decorate.__doc__ = (
         f"Register a {kind} under the function's name; see the README, Extending.\n\n"
+        "needs : of a reduction, also {'warm_start'}, that its solver counts passes and goes on from a start\n"
         "deterministic : of a solver or a reduction, whether it draws no random numbers, so that a list of seeds\n"
         "    gives one run; or a function of its parameters that says so\n"
         "library : of a solver, the module of another package without which its runs are skipped\n"
@@ -564,7 +580,11 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         raise RrmbenchError(
             f"{where} {component.name}: it adds a square, which {solver.name} with an entropy cannot have"
         )
+    if why := component.unfit(solver):
+        raise RrmbenchError(f"{where} {component.name}: {why}")
     reduced = _call(component, solver, **parameters)
+    if reduced is solver:  # which was given nothing
+        return solver
     if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
         reduced = solver.inside(component.name, reduced)
     # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step

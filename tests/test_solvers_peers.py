@@ -243,11 +243,29 @@ def test_any_rule_but_passes_lets_a_black_box_run(lab, rule):
     assert (ran.code, "1 runs, 0 skipped" in ran.out) == (0, True)
 
 
-@pytest.mark.parametrize("reduction", ["adapt_reg", {"name": "smooth", "mu": 0.1}])
-def test_a_library_refuses_what_a_reduction_changed(reduction):
-    loss, psi, solver = ("hinge", L2, "liblinear") if isinstance(reduction, dict) else ("squared", L1, "sklearn_cd")
+def test_a_library_refuses_what_a_reduction_changed():
     with pytest.raises(RrmbenchError, match="does not know this problem"):
-        rrmbench.solve(oracles.problem(loss, psi), solver, reduction=reduction, gap=1e-3)
+        rrmbench.solve(oracles.problem("hinge", L2), "liblinear", reduction={"name": "smooth", "mu": 0.1}, gap=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["clarabel", "sklearn_cd"])
+@pytest.mark.parametrize("reduction", ["adapt_reg", "adapt_smooth", "joint_proximal_point", "accelerate"])
+def test_no_epochs_go_around_a_black_box(solver, reduction):
+    """They failed, and `accelerate` went on for ever."""
+    with pytest.raises(RrmbenchError, match=f"reduction {reduction}: it continues its solver .* {solver} counts none"):
+        rrmbench.solve(oracles.problem("squared", L1), solver, reduction=reduction, seconds=2)
+
+
+def test_epochs_around_a_black_box_are_skipped_with_the_reason_and_auto_adds_nothing(lab):
+    box = {"regularizer": "none", "solver": "sklearn_lbfgs", "loss": "logistic", "stop": {"seconds": 1}}
+    ran = lab.cli("validate", lab.config(**box | {"reduction": ["auto", {"name": "regularize", "sigma": 0.1}]}))
+    assert (ran.code, "1 runs, 1 skipped" in ran.out) == (0, True)
+    ran = lab.run(lab.config(**box | {"reduction": "auto"}), "--dry-run")
+    assert ran.code == 2
+    assert "reduction 'auto' does not make it so (try regularize)" in " ".join(ran.err.split())
+    ran = lab.run(lab.config(**box | {"reduction": "proximal_point"}), "--dry-run")
+    assert ran.code == 2
+    assert "sklearn_lbfgs counts none, or begins from scratch" in " ".join(ran.err.split())
 
 
 def test_added_strong_convexity_around_0_is_an_elastic_net():

@@ -42,7 +42,7 @@ def reason(spec, has, stop):
     missing = registry.lacking(needs, has)
     if not missing:
         return solver.endless(stop) or refusal or solver.uninstalled
-    return _sentence(missing, spec, has) + _advice(missing)
+    return _sentence(missing, spec, has) + _advice(missing, spec)
 
 
 def _problem_reason(spec, has):
@@ -115,9 +115,20 @@ def _owner(part, spec):
     return spec[part].get("name") or Path(spec[part]["path"]).name
 
 
-def _advice(missing):
-    remedies = [n for n in registry.names("reduction") if missing <= registry.lookup("reduction", n).gives]
+def _advice(missing, spec):
+    remedies = [name for name in registry.names("reduction") if _helps(name, missing, spec)]
     if not remedies:
         return ""
     *others, last = remedies
     return f" (try {', '.join(others)} or {last})" if others else f" (try {last})"
+
+
+def _helps(name, missing, spec):
+    """Whether a reduction gives the solver of `spec` what is missing, with some of its parameters."""
+    component, solver = registry.lookup("reduction", name), registry.build_solver(spec["solver"])
+    if not missing <= component.gives or component.unfit(solver):
+        return False
+    try:
+        return missing.isdisjoint(registry.reduce_solver(solver, name).needs)
+    except RrmbenchError:  # it has no defaults
+        return True

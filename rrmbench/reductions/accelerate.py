@@ -6,7 +6,7 @@ from rrmbench.stages.acceleration import Inner, around
 from rrmbench.stages.progress import needed_to_show
 
 
-@reduction(gives={"strongly_convex", "square"}, deterministic=True)
+@reduction(needs={"warm_start"}, gives={"strongly_convex", "square"}, deterministic=True)
 def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory"):
     """minimize P(w) + (kappa/2) ||w - y||^2 again and again, y by Nesterov's momentum [Acc-SDCA, Figure 2]
 

@@ -65,7 +65,7 @@ def _decayed(constants, epochs):
     return 0.25**epochs * np.fmin(constants.initial_gap, constants.initial_suboptimality)
 
 
-@reduction(gives={"strongly_convex", "square"}, bound=adapt_reg_bound, deterministic=True)
+@reduction(needs={"warm_start"}, gives={"strongly_convex", "square"}, bound=adapt_reg_bound, deterministic=True)
 def adapt_reg(
     solve,
     *,
@@ -85,7 +85,7 @@ def adapt_reg(
     return solve.inside("adapt_reg", _adaptive(solve, sigma, None, epochs, inner, output), more)
 
 
-@reduction(gives={"smooth"}, bound=adapt_smooth_bound, deterministic=True)
+@reduction(needs={"warm_start"}, gives={"smooth"}, bound=adapt_smooth_bound, deterministic=True)
 def adapt_smooth(
     solve,
     *,
@@ -102,7 +102,9 @@ def adapt_smooth(
     return solve.inside("adapt_smooth", _adaptive(solve, None, mu, epochs, inner, output), more)
 
 
-@reduction(gives={"strongly_convex", "square", "smooth"}, bound=joint_adapt_bound, deterministic=True)
+@reduction(
+    needs={"warm_start"}, gives={"strongly_convex", "square", "smooth"}, bound=joint_adapt_bound, deterministic=True
+)
 def joint_adapt(
     solve,
     *,

@@ -11,9 +11,11 @@ def auto(solve):
     """what the solver needs and the problem lacks: nothing, proximal_point, adapt_smooth or joint_proximal_point
 
     joint_proximal_point also where the losses are not smooth and the solver has no dual iterate and no gap, so that
-    nothing else tells when an epoch is over. The choice is by measurement: docs/reproduction.md, section "Proximal
-    point".
+    nothing else tells when an epoch is over. Black boxes, which no epochs go around, run as they are. The choice is by
+    measurement: docs/reproduction.md, section "Proximal point".
     """
+    if "warm_start" not in solve.able:
+        return solve
 
     def reduced(problem, start, rng):
         missing = lacking(solve.needs, problem.traits) & {"strongly_convex", "smooth"}

@@ -39,7 +39,7 @@ def proximal_point_bound(constants, epochs, *, sigma, decay):
     return constants.distance * sigma / (2.0 * np.cumsum(inverses)[np.asarray(epochs) - 1])
 
 
-@reduction(gives={"strongly_convex", "square"}, bound=proximal_point_bound, deterministic=True)
+@reduction(needs={"warm_start"}, gives={"strongly_convex", "square"}, bound=proximal_point_bound, deterministic=True)
 def proximal_point(
     solve,
     *,
@@ -72,7 +72,7 @@ def proximal_point(
     return solve.inside("proximal_point", reduced, needed_to_show(solve))
 
 
-@reduction(gives={"strongly_convex", "square", "smooth"}, deterministic=True)
+@reduction(needs={"warm_start"}, gives={"strongly_convex", "square", "smooth"}, deterministic=True)
 def joint_proximal_point(
     solve,
     *,
