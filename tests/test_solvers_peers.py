@@ -268,6 +268,13 @@ def test_epochs_around_a_black_box_are_skipped_with_the_reason_and_auto_adds_not
     assert "sklearn_lbfgs counts none, or begins from scratch" in " ".join(ran.err.split())
 
 
+@pytest.mark.parametrize("solver", ["liblinear", "liblinear_newton", "sklearn_lbfgs"])
+def test_constant_labels_are_one_message(solver):
+    p = rrmbench.Problem(np.eye(3), -np.ones(3), "logistic", L2)
+    with pytest.raises(RrmbenchError, match="y: found the label -1 alone, the library needs two classes"):
+        rrmbench.solve(p, solver, seconds=1)
+
+
 def test_added_strong_convexity_around_0_is_an_elastic_net():
     p = oracles.problem("squared", L1, n=60)
     found = rrmbench.solve(p, "sklearn_cd", reduction={"name": "regularize", "sigma": 0.05}, seconds=10)

@@ -68,6 +68,8 @@ def check_traits(problem, needs, more=frozenset()):
 def _fitted(estimator, parts, problem):
     from scipy.sparse import csr_matrix
 
+    if problem.y.min() == problem.y.max() and imported("sklearn.base").is_classifier(estimator):
+        raise RrmbenchError(f"y: found the label {problem.y[0]:g} alone, the library needs two classes")
     X = csr_matrix(parts, shape=problem.X.shape, copy=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the budget was spent before convergence
