@@ -65,14 +65,18 @@ class Solution:
         return np.asarray(rows.forward(w) + shift)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The labels of new rows X (m, d): of `classes_` where there are classes, else numbers."""
+        """The labels of new rows X (m, d): of `classes_` where there are classes, else numbers.
+
+        Where all labels of a binary loss are -1 or all are 1, they are -1 and 1; of several targets they are (m, k).
+        """
         z, classes = self.outputs(X), self.classes_
-        if z.ndim == 2 and np.ndim(self.problem.y) == 2:  # targets
+        if z.ndim == 2 and classes is None and np.ndim(self.problem.y) == 2:  # targets
             return z
         if z.ndim == 2:
             place = z.argmax(axis=1)
-        elif classes is not None and len(classes) == 2:
+        elif classes is not None and len(classes) <= 2:
             place = (z >= 0.0).astype(int)
+            classes = classes if len(classes) == 2 else np.array([-1.0, 1.0])
         else:
             return self.problem.loss.predict(z) if hasattr(self.problem.loss, "predict") else z
         return place if classes is None else classes[place]

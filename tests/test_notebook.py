@@ -61,6 +61,22 @@ def test_predictions_of_several_targets_are_numbers():
     np.testing.assert_array_equal(found.predict(rows[:2]), problem.X.forward(found.w)[:2])
 
 
+@pytest.mark.parametrize("label", [-1, 1])
+def test_predictions_after_constant_labels_are_labels(label):
+    rows = np.random.default_rng(0).normal(size=(12, 3)) + 3.0
+    found = rrmbench.solve(rrmbench.Problem(rows, np.full(12, label), "logistic", L2), "agd", passes=50)
+    assert found.classes_.tolist() == [label]
+    assert found.predict(rows).tolist() == [label] * 12
+    assert found.predict(-rows).tolist() == [-label] * 12
+
+
+def test_classes_of_a_loss_of_targets_are_predicted():
+    X, y = load_iris(return_X_y=True)
+    names = load_iris().target_names[y]
+    found = rrmbench.solve(rrmbench.Problem(X, names, "l2_multi", L2), "pdprox_dual", passes=100)
+    assert (found.predict(X) == names).mean() > 0.6
+
+
 def test_f1_predicts_its_two_classes(cancer):
     X, y = cancer
     names = np.array(["malignant", "benign"])[y]
