@@ -241,6 +241,12 @@ def test_primal_is_the_formula(loss, regularizer):
     assert twice.kappa == pytest.approx(0.8)
 
 
+@pytest.mark.parametrize("mu", ["a", None, -1.0, np.nan])
+def test_strengths_of_more_smoothing_are_numbers(mu):
+    with pytest.raises(RrmbenchError, match=r"^mu: found .*, needed is a finite number that is not negative"):
+        Problem(np.eye(2), np.ones(2), "squared").smoothed(mu)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @given(seed=seeds)
 def test_smoothing(loss, seed):

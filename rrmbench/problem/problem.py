@@ -92,9 +92,7 @@ class Problem:
 
     def _check_numbers(self) -> None:
         for name in "l2", "mu", "kappa":
-            value = getattr(self, name)
-            if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
-                raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
+            _check_strength(name, getattr(self, name))
         for name in "free_bias", "minimized_bias":
             if not isinstance(value := getattr(self, name), bool | np.bool_):
                 raise RrmbenchError(f"{name}: found {shown(value)}, allowed is True or False")
@@ -297,6 +295,7 @@ class Problem:
 
     def smoothed(self, mu: float, weights: np.ndarray | None = None) -> "Problem":
         """The problem with every loss smoothed by `mu` more, or by mu omega_i; P falls by at most mu G^2 / 2."""
+        _check_strength("mu", mu)
         total = self.mu + mu
         if (weights is not None or self.weights is not None) and total > 0.0:
             given = None if weights is None else _numbers("weights", weights)
@@ -510,6 +509,11 @@ def _check_offset(y: np.ndarray) -> None:
     if mean > FAR * spread > 0.0:
         found = f"labels of mean {mean:.3g} and standard deviation {spread:.3g}"
         raise RrmbenchError(f"y: found {found}; subtract their mean, which the bias takes anyway and rounding does not")
+
+
+def _check_strength(name: str, value: object) -> None:
+    if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
+        raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
 
 
 def _numbers(name: str, array: object) -> np.ndarray:
