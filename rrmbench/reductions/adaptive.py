@@ -170,7 +170,7 @@ class _ByProgress:
             self.stands_still.begin()
             return False, 0.0
         distance, floor, cost = self.measure(stage, x)
-        still = self.stands_still(distance)
+        still = self.stands_still(distance, x.passes)
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
             self.closed = distance

@@ -114,7 +114,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                         if distance is not None:
                             due = x.passes + 1.0
                             allowed = 0.5 * accuracy * strength * float(np.sum((x.w - center) ** 2))
-                            over = stands_still(distance) or distance <= max(allowed, floor)
+                            over = stands_still(distance, x.passes) or distance <= max(allowed, floor)
                     if over:
                         closed = copy_of(x)
                     shown = x if output == "running" else closed

@@ -5,7 +5,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 
 ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
-LOOKS = 10  # at a distance that stands still
+PATIENCE = 10.0  # passes at a distance that stands still
 
 
 def progress_of(solve):
@@ -58,8 +58,8 @@ def accuracy_of(solve):
 class StandStill:
     """Whether the distance of a stage falls no more, as rounding lets no solver come nearer, whatever it computes.
 
-    So it is after LOOKS looks at one stage in a row without a new least one, if that is `share` of the first distance
-    of all or less: above that, a solver whose distance rises and falls is waited for.
+    So it is after PATIENCE passes of a stage without a new least one, if that is `share` of the first distance of all
+    or less: above that, a solver whose distance rises and falls is waited for.
     """
 
     def __init__(self, share):
@@ -68,16 +68,16 @@ class StandStill:
 
     def begin(self):
         """A stage begins."""
-        self.least, self.since = np.inf, 0
+        self.least, self.since = np.inf, 0.0
 
-    def __call__(self, distance):
-        """Look at a distance, None where there is none."""
+    def __call__(self, distance, passes):
+        """Look at a distance, None where there is none, after so many passes of the stage."""
         if distance is None:
             return False
         self.first = distance if self.first is None else self.first
-        self.since = 0 if distance < self.least else self.since + 1
-        self.least = min(self.least, distance)
-        return self.since >= LOOKS and self.least <= self.share * self.first
+        if distance < self.least:
+            self.least, self.since = distance, passes
+        return passes - self.since >= PATIENCE and self.least <= self.share * self.first
 
 
 def copy_of(x):

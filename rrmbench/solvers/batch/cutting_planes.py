@@ -36,7 +36,7 @@ def cutting_planes(problem, start, rng):
     many pieces, as `f1`, `m3n` and `max_row`, the method ends at the optimum once it has met the pieces there.
 
     A step is a product with X and two with X^T, so 1.5 passes. Planes that have the weight 0 and are not new are left
-    out. A step that changes nothing is the last one, since all later ones would be the same.
+    out.
     """
     problem = problem.counted()
     w = problem.start(start)
@@ -53,7 +53,6 @@ def cutting_planes(problem, start, rng):
 
     yield known()
     while True:
-        before = best, planes.weights
         u = planes.minimizer(best[2])
         z = problem.outputs(u)
         best = between(problem, best, u, z)
@@ -62,8 +61,6 @@ def cutting_planes(problem, start, rng):
         yield known()
         planes.add(problem.loss_dual(z))
         yield known()
-        if best is before[0] and np.array_equal(planes.weights, before[1]):
-            return
 
 
 def between(problem, best, u, z):
@@ -111,11 +108,6 @@ class Planes:
         no_square = problem.l2 + problem.kappa == 0.0
         self._is_exact = no_square and hasattr(problem.regularizer, "conjugate_curvature")
         self._H = np.zeros((0, 0))  # v_t.v_s, where Psi is a square
-
-    @property
-    def weights(self):
-        """A copy of a, which has another length with another plane."""
-        return self._a.copy()
 
     def add(self, b):
         """The plane of b; nothing where it is there already, or b is outside of the domain of the conjugates."""
