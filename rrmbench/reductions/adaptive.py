@@ -27,7 +27,6 @@ from rrmbench.stages.progress import StandStill, copy_of, needed_to_show, progre
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
-RESOLVED = 1e-9  # of the first distance: an epoch that cannot end by its fraction ends below this
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
@@ -162,7 +161,7 @@ class _ByProgress:
 
     def __init__(self, solve):
         self.measure, self.goal = progress_of(solve)
-        self.closed, self.stands_still = None, StandStill(RESOLVED)
+        self.closed, self.stands_still = None, StandStill()
 
     def __call__(self, stage, x):
         """Whether the epoch is over, and the passes spent on knowing it."""

@@ -17,7 +17,6 @@ from rrmbench.stages.starting_values import starting_values
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
 SLOW = 10.0  # times that: an epoch that is not over by then asks for more
 LEAST = 0.5**50  # of sigma_0 and mu_0, below which they are not lowered: what they add is below rounding
-RESOLVED = 1e-12  # of the first distance: less than the inequality of an epoch shows
 
 Share = Annotated[float, Gt(0), Le(1)]
 Output = Literal["running", "epoch"]
@@ -101,7 +100,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
         state = state._replace(passes=0.0, checks=0.0)
         yield state
         first, passes = yield from starting_values(solve, problem, state, sigma, mu)
-        (strength, smoothing), closed, checks, stands_still = first, state, 0.0, StandStill(RESOLVED)
+        (strength, smoothing), closed, checks, stands_still = first, state, 0.0, StandStill()
         while True:
             center, over, lasted = closed.w, False, 0.0
             while not over:

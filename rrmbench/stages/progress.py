@@ -5,7 +5,8 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 
 ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
-PATIENCE = 10.0  # passes at a distance that stands still
+GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model and dual variable
+PATIENCE, RESOLVED = 10.0, 1e-12  # of `StandStill`
 
 
 def progress_of(solve):
@@ -58,12 +59,12 @@ def accuracy_of(solve):
 class StandStill:
     """Whether the distance of a stage falls no more, as rounding lets no solver come nearer, whatever it computes.
 
-    So it is after PATIENCE passes of a stage without a new least one, if that is `share` of the first distance of all
-    or less: above that, a solver whose distance rises and falls is waited for.
+    So it is after PATIENCE passes of a stage without a new least one, if that is RESOLVED of the first distance of all
+    or less: above that, a solver whose distance rises and falls, as with momentum, is waited for.
     """
 
-    def __init__(self, share):
-        self.share, self.first = share, None
+    def __init__(self):
+        self.first = None
         self.begin()
 
     def begin(self):
@@ -77,7 +78,7 @@ class StandStill:
         self.first = distance if self.first is None else self.first
         if distance < self.least:
             self.least, self.since = distance, passes
-        return passes - self.since >= PATIENCE and self.least <= self.share * self.first
+        return passes - self.since >= PATIENCE and self.least <= RESOLVED * self.first
 
 
 def copy_of(x):
@@ -108,7 +109,7 @@ def _given_gap(stage, x):
     if x.objectives is None:
         return None, 0.0, 0.0
     primal, dual = x.objectives()
-    floor = ROUNDING * abs(primal)
+    floor = GIVEN * abs(primal)
     return max(primal - dual, floor), floor, 0.0
 
 
