@@ -8,12 +8,10 @@ from itertools import count
 from math import log, sqrt
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import PositiveInt
 from rrmbench.problem.iterate import Iterate
-from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, copy_of
+from rrmbench.stages.progress import ROUNDING, accuracy_of, bound_of_suboptimality, copy_of
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
 
@@ -142,7 +140,7 @@ def first_gap(problem, state):
     primal, gap = problem.primal(state.w, z), bound_of_suboptimality(problem, state.w, z)
     if state.b is not None and state.b.any():
         gap = min(gap, primal - problem.dual_value(state.b))
-    return gap, 4.0 * np.finfo(float).eps * abs(primal), problem.X.passes
+    return gap, ROUNDING * abs(primal), problem.X.passes
 
 
 class Accuracy:
