@@ -25,8 +25,9 @@ test: $(VENV)/.test  ## lint, regression check and the whole test suite
 	$(MAKE) -j2 lint check
 	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile
 
-test-exhaustive: $(VENV)/.test  ## what `make test` leaves out of its grids of tests
-	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -m exhaustive
+SHARE ?= 1/1
+test-exhaustive: $(VENV)/.test  ## what `make test` leaves out; SHARE=2/3 runs the second third of it
+	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -m exhaustive --share $(SHARE)
 
 lint: $(VENV)/.test  ## errors, layout, which wing imports which, types of the public names
 	$(BIN)/ruff check .

@@ -37,6 +37,7 @@ EVERY_RUN = (PACKAGE / "bench" / "worker.py", PACKAGE / "data" / "prepare.py")
 EVERY_PROBLEM = (PACKAGE / "problem" / "problem.py", PACKAGE / "data" / "prepare.py")
 FOLDERS = ("losses", "regularizers", "solvers", "reductions", "numerics")
 
+_IN_PACKAGE = f"{PACKAGE}{os.sep}"
 LIBRARIES = {"site-packages", "dist-packages"}  # folders of them, which PYTHONPATH may name, too
 
 unforeseen = set()  # files that plug-ins have imported though their text does not say so
@@ -110,7 +111,7 @@ def files_of_modules(names):
 
 def _is_plugins(file, plugins):
     """Whether a file is code of one of the files of `plugins`, or of theirs."""
-    return PACKAGE not in file.parents and any(is_local(file, start) for start in plugins)
+    return not is_shipped(file) and any(is_local(file, start) for start in plugins)
 
 
 class OtherCode(RrmbenchError):
@@ -141,7 +142,7 @@ def check_imports(before, kept):
     if not late:
         return
     check_unchanged({file: kept[file] for file in late & kept.keys()})
-    plugins = [file for file in kept if PACKAGE not in file.parents]
+    plugins = [file for file in kept if not is_shipped(file)]
     for file in sorted(late - kept.keys()):
         if _is_plugins(file, plugins):
             raise OtherCode(
@@ -184,8 +185,9 @@ _sources = {}  # files: the stamps of what they import
 
 def _sources_of(files):
     importlib.invalidate_caches()
+    _module_at.cache_clear()
     starts = [Path(file).resolve() for file in files]
-    starts += [folder / "__init__.py" for file in starts for folder in file.parents if PACKAGE in folder.parents]
+    starts += [folder / "__init__.py" for file in starts for folder in file.parents if is_shipped(folder)]
     found, waiting = set(), [(file, file) for file in starts]
     while waiting:
         file, start = waiting.pop()
@@ -199,7 +201,7 @@ def _imported(file, start):
     """The local files of the modules that a file imports, which was reached from `start`."""
     if file.suffix != ".py":
         return []
-    if PACKAGE in start.parents:
+    if is_shipped(start):
         return _imported_in_package(file, stamp(file))
     return _found(file, start, [*sys.path, package_of(start).parent, start.parent])
 
@@ -230,18 +232,25 @@ def _file_of(origin):
 
 def _files_of(name, folders):
     """The files that an import of `name` from `folders` executes, of its packages too; found without executing any."""
-    found, prefix = [], ""
+    found, prefix, folders = [], "", tuple(map(str, folders))
     for part in name.split("."):
         prefix = f"{prefix}.{part}".lstrip(".")
-        spec = _spec(prefix, folders)
-        if spec is None:
+        file, folders = _module_at(prefix, folders)
+        if file is not None:
+            found.append(file)
+        if folders is None:
             break
-        if spec.has_location and spec.origin:
-            found.append(_file_of(spec.origin))
-        if spec.submodule_search_locations is None:
-            break
-        folders = list(spec.submodule_search_locations)
     return found
+
+
+@cache  # of one walk, in which hundreds of files import the same modules
+def _module_at(name, folders):
+    """(The file of the module `name` or None, the folders of the modules in it or None), looked for in `folders`."""
+    spec = _spec(name, folders)
+    if spec is None:
+        return None, None
+    inside = spec.submodule_search_locations
+    return _file_of(spec.origin) if spec.has_location and spec.origin else None, inside and tuple(inside)
 
 
 def _spec(name, folders):
@@ -249,22 +258,28 @@ def _spec(name, folders):
         return None
     try:
         # by its last part, since that of a package without __init__.py asks sys.modules for the packages around it
-        found = PathFinder.find_spec(name.rpartition(".")[2], [str(folder) for folder in folders])
+        found = PathFinder.find_spec(name.rpartition(".")[2], folders)
         # a package that was installed to be edited has a finder of its own
         return found if found or "." in name else importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError, KeyError):  # broken or namespace packages of others
         return None
 
 
+def is_shipped(file):
+    """Whether a file or a folder, a whole path, lies in the package."""
+    return str(file).startswith(_IN_PACKAGE)  # asked for hundreds of files whenever a command starts
+
+
 def is_local(file, start):
     """Whether a file that was reached from `start` is the user's or the package's own, and not a library's."""
-    mine = PACKAGE in file.parents or package_of(start) in file.parents
-    return mine or not (LIBRARIES & set(file.parts) or _libraries() & set(file.parents))
+    if is_shipped(file) or package_of(start) in file.parents:
+        return True
+    return not (LIBRARIES & set(file.parts) or _libraries() & set(file.parents))
 
 
 def package_of(file):
     """The outermost package folder that a file is in, or a single file itself."""
-    if PACKAGE in file.parents:
+    if is_shipped(file):
         return PACKAGE
     package = file
     while (package.parent / "__init__.py").is_file():
@@ -347,7 +362,7 @@ def use_kernel_cache(plugins=None):
     def folder_of(used):
         if None in used:
             return None
-        theirs = {file for file in (Path(f).resolve() for f in used) if PACKAGE not in file.parents}
+        theirs = {file for file in (Path(f).resolve() for f in used) if not is_shipped(file)}
         if not theirs:
             return package
         return with_plugins if _are_keyed(theirs) else None

@@ -450,15 +450,21 @@ def _check_the_package(path, before):
         raise RrmbenchError(f"{path}: it replaces {replaced[0]}, of which results would not tell; register another")
 
 
+def nested(mapping):
+    """Yield the mapping of a component and those inside of it, the outermost first; nothing of what is no mapping."""
+    while isinstance(mapping, dict):
+        yield mapping
+        mapping = mapping.get("inside")
+
+
 def load_plugins_of(mapping):
     """Import the plug-in files that the mapping of a component names, `inside:` included.
 
     For mappings that the user wrote or trusts; those of results are data, which must not run code.
     """
-    while isinstance(mapping, dict):
-        if "path" in mapping:
-            load_plugin(str(mapping["path"]))
-        mapping = mapping.get("inside")
+    for component in nested(mapping):
+        if "path" in component:
+            load_plugin(str(component["path"]))
 
 
 def names(kind):
@@ -542,22 +548,16 @@ def parameter_files(spec, kinds=tuple(KINDS)):
     """The paths of the files that parameters of the components of a run spec name, those of these kinds alone."""
     found = []
     for kind in kinds:
-        mapping = spec[kind]
-        while mapping is not None:
+        for mapping in nested(spec[kind]):
             component, values = from_mapping(kind, mapping)
             found += [value for key, value in values.items() if component.parameters[key].is_path(value)]
-            mapping = mapping.get("inside")
     return found
 
 
 def plugin_files(spec):
     """The paths of the plug-in files that the components of a run spec name, or of a part of it."""
     for kind in KINDS:
-        mapping = spec.get(kind)
-        while mapping is not None:
-            if "path" in mapping:
-                yield mapping["path"]
-            mapping = mapping.get("inside")
+        yield from (mapping["path"] for mapping in nested(spec.get(kind)) if "path" in mapping)
 
 
 def build_solver(solver_spec, reduction_spec="none"):

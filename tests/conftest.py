@@ -1,6 +1,8 @@
 """Settings for all tests."""
 
 import gc
+import re
+import zlib
 
 import pytest
 import scipy.linalg  # noqa: F401, so that its BLAS is loaded
@@ -17,8 +19,12 @@ settings.register_profile("rrmbench", deadline=None, max_examples=60, derandomiz
 settings.load_profile("rrmbench")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--share", default="1/1", help="K/N runs the K-th of N shares of the tests, chosen by their names")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """`@pytest.mark.core(k)`: k cases of a parametrized test, evenly spread, run by default; the rest is exhaustive."""
     grids = {}
     for item in items:
@@ -30,3 +36,12 @@ def pytest_collection_modifyitems(items):
         for number, item in enumerate(cases):
             if number not in kept:
                 item.add_marker("exhaustive")
+    items[:] = [item for item in items if in_share(item.nodeid, config.getoption("share"))]
+
+
+def in_share(name, share):
+    """Whether the test `name` is in the share "K/N", of which all N together are all tests."""
+    if not re.fullmatch("[1-9][0-9]*/[1-9][0-9]*", share):
+        raise pytest.UsageError(f"--share: found {share}, allowed is K/N such as 1/3")
+    k, n = map(int, share.split("/"))
+    return zlib.crc32(name.encode()) % n == (k - 1) % n

@@ -102,6 +102,7 @@ def test_processes_that_a_solver_starts_end_with_its_run(lab):
     assert wait_for(lambda: not lab.processes(), 20)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTERM], ids=lambda n: n.name)
 def test_a_fork_server_that_stops_or_dies_costs_no_run(lab, number, monkeypatch):
     monkeypatch.setattr(children, "PATIENCE", 1.0)

@@ -179,6 +179,7 @@ def test_a_plugin_may_import_from_an_archive_beside_it(lab):
     assert [result.trace["primal"][0] for result in lab.results()] == [2.0]
 
 
+@pytest.mark.exhaustive
 def test_comments_and_docstrings_of_a_plugin_change_nothing(lab):
     plugin = lab.folder / "mine.py"
     plugin.write_text(HELPED.format(imports="", factor="1.0"))
@@ -188,6 +189,7 @@ def test_comments_and_docstrings_of_a_plugin_change_nothing(lab):
     assert "1 of 1 runs were done before" in lab.command("run", config, "-o", lab.out).out
 
 
+@pytest.mark.exhaustive
 def test_two_helpers_of_one_name_are_not_mistaken_for_each_other(lab):
     for name, number in (("one", 1.0), ("two", 2.0)):
         (lab.folder / name).mkdir()

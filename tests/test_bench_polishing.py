@@ -266,6 +266,7 @@ def test_a_gap_far_above_what_is_known_of_the_distance_gets_more_passes_on_any_d
     assert near(np.inf, problem, trace.w, 8, far=0.0)[0] == 0.0  # nothing was begun
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("loss", "regularizer"), [("squared", L1), ("logistic", L1), ("logistic", GROUPS), ("hinge", GROUPS)]
 )
@@ -429,6 +430,7 @@ def test_results_are_the_same_with_two_at_a_time_verified_and_say_what_they_cost
     assert verified.code == 0, verified.out
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(("loss", "y"), [("squared", X @ np.ones(8) + 3.0), ("hinge", SIGNS)])
 @pytest.mark.parametrize("solver", ["fobos", "subgradient", "fista"])
 def test_a_free_bias_beside_a_squared_norm_gets_better_bounds(loss, y, solver):

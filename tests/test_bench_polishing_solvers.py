@@ -51,6 +51,7 @@ def bounds(kind, w, b, passes):
     return [p.dual_value(b) for b, *_ in method(kind)(p.counted(), w, b, passes)]
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_comes_near_to_the_optimum_of_cvxpy(kind):
     p, least = problem(kind), optimum(kind)
@@ -129,6 +130,7 @@ def test_they_are_for_what_the_solvers_are_for():
         assert not {ascend_by_planes, ascend_by_apcg} & set(methods_for(other, 50.0))
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("solver", ["agm_ef", "subgradient"])
 @pytest.mark.parametrize(("regularizer", "free_bias"), [({"name": "l1", "strength": 0.02}, False), (SQUARES, True)])
 def test_the_gap_of_a_maximum_over_all_samples_is_the_suboptimality(solver, regularizer, free_bias):

@@ -171,6 +171,7 @@ def test_an_exception_of_a_solver_is_recorded_fit_for_a_terminal(lab, name, esca
         assert lab.cli(*command).code == 0, command
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("text", ["$", "$x", r"$\frac{1}{$", r"a $\undefined$ b", "{}", "%s", "_x^2"])
 def test_text_that_looks_like_tex_is_drawn_as_it_is(tmp_path, text):
     runs = [stored.result(stored.spec(solver=solver, dataset=f"set {text}")) for solver in (f"gd{text}", "agd")]
@@ -195,6 +196,7 @@ def test_limits_of_a_figure_are_two_finite_numbers(lab, limits):
     assert "plot.xlim: found" in ran.err and "two different finite numbers" in ran.err
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("member", ["trace.gap", "trace.seconds", "w", "b", "header"])
 def test_a_run_with_a_flipped_byte_is_run_again_and_until_then_counts_as_failed(lab, member):
     config = lab.config(solver=["gd", "agd"])

@@ -270,6 +270,7 @@ def test_a_bound_above_the_objective_is_no_gap_but_a_failure():
     assert all(gap > 0.0 for gap in column(rows, "gap"))
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("reduction", ["none", "auto"])
 def test_a_bound_that_overflows_is_none(reduction):
     """With l2 = 1e-160 the norm of v/l2 has no square in floats; P falls from 1 to nearly 0."""
@@ -323,6 +324,7 @@ def solvers_for(reduction):
                 yield name
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("reduction", list(reductions()), ids=lambda r: r.get("inside", r)["name"])
 def test_under_every_reduction_the_gap_bounds_the_distance_to_the_optimum_of_the_original_problem(reduction):
     optimum = exact_hinge_l1()

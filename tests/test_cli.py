@@ -303,6 +303,7 @@ def test_a_directory_is_no_baseline(lab):
         assert "Traceback" not in ran.err
 
 
+@pytest.mark.core(1)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("command", [["list", "losses"], ["show"], ["show", "--json"]], ids=" ".join)
 def test_output_that_cannot_be_written_is_one_message(lab, command):

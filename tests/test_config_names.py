@@ -78,6 +78,7 @@ def test_config_prints_the_file_as_it_is(elsewhere):
     assert elsewhere.cli("config", "lasso_rcv1").out == (ROOT / "configs" / "lasso_rcv1.yaml").read_text()
 
 
+@pytest.mark.exhaustive
 def test_the_list_has_every_configuration_with_runs_cost_and_data(elsewhere):
     ran = elsewhere.cli("list", "configs")
     lines = ran.out.splitlines()

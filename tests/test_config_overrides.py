@@ -138,6 +138,7 @@ def test_only_compares_lists_as_wholes(plan):
         select([made], ["regularizer.domain.box=[-1, 1.5]"])
 
 
+@pytest.mark.exhaustive
 def test_only_with_many_values_looks_each_up(plan):
     made = plan(BASE, f"seed={list(range(20_000))}")
     [kept] = select([made], [f"seed={list(range(0, 20_000, 2))}"])

@@ -25,6 +25,7 @@ def test_is_valid_and_skips_nothing(path):
     assert not plan.skipped or path.name == COMPARISON
 
 
+@pytest.mark.exhaustive
 def test_no_two_have_one_name():
     names = [resolve(read(path)).name for path in SHIPPED]
     assert len(names) == len(set(names))

@@ -64,6 +64,7 @@ def test_a_configuration_names_a_function_and_its_parameters(lab):
     assert lab.command("run", config, "-o", lab.out).code == 0 and lab.files() == before
 
 
+@pytest.mark.exhaustive
 def test_results_of_a_function_are_verified_with_trust_only(lab):
     block = plugin(lab.folder, "trusted.py", BLOBS.replace("blobs", "trusted_blobs"))
     config = lab.config(dataset=block, loss="logistic")

@@ -195,6 +195,7 @@ def test_a_component_that_does_not_end_is_told_where_and_left_alone(lab, monkeyp
 ENDINGS = [("loss", "(*, c=1.0)"), ("regularizer", "(*, c=1.0)"), ("reduction", "(solve, *, c=1.0)")]
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("end", ["os._exit(0)", "os._exit(status=0)", "sys.exit(0)"])
 @pytest.mark.parametrize(("kind", "signature"), ENDINGS, ids=[kind for kind, _ in ENDINGS])
 def test_a_component_that_would_end_the_command_is_one_message(lab, kind, signature, end):

@@ -191,6 +191,7 @@ def test_a_budget_that_does_not_bind_is_the_hinge(budget):
         assert p.smoothed(mu).dual_value(b) == pytest.approx(plain.smoothed(mu).dual_value(b), rel=1e-13)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("budget", [4, 8.5])
 @pytest.mark.parametrize("regularizer", [L2, {"name": "l1", "strength": 0.02}])
 def test_smoothing_leads_to_the_optimum_of_cvxpy(budget, regularizer):

@@ -107,6 +107,7 @@ def test_curvature_is_at_most_S_and_attains_it(mu):
     assert found > 0.99 or mu > 0.01
 
 
+@pytest.mark.exhaustive
 @given(samples(), samples(), st.floats(0.0, 1.0), st.sampled_from(STRENGTHS))
 @settings(max_examples=30)
 def test_what_b_says_stays_true_of_mixtures(one, other, t, mu):
@@ -192,6 +193,7 @@ def test_the_bound_of_delta_is_one(sample):
         assert loss.necessary(b, y) is None
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("regularizer", [L2, {"name": "l1", "strength": 0.05}])
 @pytest.mark.parametrize("seed", range(3))
 def test_certificates_are_below_the_optimum_and_reach_it(regularizer, seed):
@@ -217,6 +219,7 @@ def test_certificates_are_below_the_optimum_and_reach_it(regularizer, seed):
     assert task.value - 1e-3 - 1e-3 * 8 * np.log(2.0) < p.dual_value(b) <= task.value + 1e-7
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("reduction", ["solve_dual", {"name": "adapt_smooth", "mu": 0.01}])
 @pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1"])
 def test_accelerated_gradients_in_the_primal_and_in_the_dual(solver, reduction):
@@ -234,6 +237,7 @@ def test_accelerated_gradients_in_the_primal_and_in_the_dual(solver, reduction):
     assert p.dual_value(it.b) == pytest.approx(task.value, abs=1e-3)
 
 
+@pytest.mark.exhaustive
 def test_a_free_bias():
     X, y = oracles.data(12, 3, seed=1, loss="f1")
     X[:, -1] = 1.0

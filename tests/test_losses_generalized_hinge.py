@@ -68,6 +68,7 @@ def pdprox_dual(p, X, step, b_of, start, gamma, most):
     return w, b_of(alpha)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("a", [1.5, 4.0])
 @pytest.mark.parametrize("regularizer", [{"name": "l1", "strength": 0.05}, {"name": "l2", "strength": 0.05}])
 def test_pdprox_finds_the_same_optimum_with_two_variables_and_with_one(a, regularizer):

@@ -139,6 +139,7 @@ def test_certificates_never_exceed_the_truth(strength, cap):
     assert math.isfinite(best)
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     ("solver", "reduction", "accuracy"),
     [

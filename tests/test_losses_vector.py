@@ -176,6 +176,7 @@ def test_prox_sdca_finds_the_optimum(mapping):
     assert p.dual_value(p.smoothed(1e-3).loss_dual(X @ it.w)) == pytest.approx(p.primal(it.w), abs=1e-3)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("option", ["I", "II", "III", "IV", "V"])
 def test_every_option_of_prox_sdca(option):
     X, Y = targets()

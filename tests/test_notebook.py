@@ -53,6 +53,7 @@ def test_none_around_another_reduction_is_refused(fitted):
         rrmbench.solve(fitted[0].problem, "agd", reduction=inside, passes=1)
 
 
+@pytest.mark.exhaustive
 def test_predictions_of_several_targets_are_numbers():
     rng = np.random.default_rng(0)
     rows, targets = rng.normal(size=(30, 4)), rng.normal(size=(30, 3))

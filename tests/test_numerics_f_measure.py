@@ -25,6 +25,7 @@ def test_best_flips_against_all_counts(positives, negatives, scale, seed):
 
 
 # more rows than a block has, at its ends, and one kind alone
+@pytest.mark.core(24)
 @pytest.mark.parametrize("sizes", [(64, 65), (63, 128), (1, 300), (300, 1), (200, 0), (129, 190)])
 @pytest.mark.parametrize("tau", [1e-5, 1e-3, 0.05, 3.0])
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0])

@@ -43,6 +43,7 @@ def box_problem(seed, n=None):
     return m, weights, lower, upper, sigma, float(z)
 
 
+@pytest.mark.core(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_box_and_hyperplane_by_cvxpy(seed):
     m, weights, lower, upper, sigma, z = box_problem(seed)

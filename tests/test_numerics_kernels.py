@@ -299,6 +299,7 @@ def test_a_kernel_with_an_address_of_this_process_in_it_is_not_kept(tmp_path):
     assert not any("through_c" in file.name for file in (tmp_path / "cache").rglob("*.nbc"))
 
 
+@pytest.mark.exhaustive
 def test_the_folder_may_be_chosen_after_the_import_and_changed(tmp_path):
     script = """
 import os

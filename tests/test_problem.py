@@ -174,6 +174,7 @@ def test_the_square_of_a_free_bias_is_no_part_of_s():
     assert constants(replace(free, free_bias=False)).l2 == pytest.approx(0.1)
 
 
+@pytest.mark.core(33)
 @each_pair
 def test_weak_duality(loss, regularizer):
     p = oracles.problem(loss, REGULARIZERS[regularizer])
@@ -193,6 +194,7 @@ def test_weak_duality(loss, regularizer):
     assert finite > 0
 
 
+@pytest.mark.core(33)
 @each_pair
 def test_dual_never_exceeds_the_optimum(loss, regularizer):
     p = oracles.problem(loss, REGULARIZERS[regularizer])
@@ -202,6 +204,7 @@ def test_dual_never_exceeds_the_optimum(loss, regularizer):
         assert p.dual_value(points(p, seed)[1]) <= optimum + 1e-8
 
 
+@pytest.mark.core(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net"])
 def test_strong_duality(loss, regularizer):
@@ -306,6 +309,7 @@ def conjugate_by_search(p, v, center):
     return -min(found.fun, lost(np.clip(u, *domain)))
 
 
+@pytest.mark.core(11)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", ["prox_sdca", "apcg"])
 def test_consistent_gap_equals_gap(loss, solver):

@@ -94,6 +94,7 @@ def test_dualized_twice_it_is_the_problem_again():
     assert more.primal(w) == pytest.approx(p.regularized(0.3).smoothed(0.3).primal(w), rel=1e-12)
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1", "fista", "gd", "agd", "pdprox_dual", "pdprox_restarted"])
 @pytest.mark.parametrize("loss", ["smoothed_hinge", "squared"])
 def test_methods_for_full_gradients_solve_it(solver, loss):

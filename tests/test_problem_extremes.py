@@ -47,6 +47,7 @@ FOUND = [
 ]
 
 
+@pytest.mark.core(4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # infinite numbers on the way are no news here
 @pytest.mark.parametrize(("solver", "reduction", "loss", "regularizer", "scale"), FOUND)
 def test_a_run_ends_as_a_run(solver, reduction, loss, regularizer, scale):

@@ -31,6 +31,7 @@ def with_bias(loss, regularizer, **numbers):
     return Problem(np.hstack([X, np.ones((N, 1))]), y, loss, regularizer, free_bias=True, **numbers)
 
 
+@pytest.mark.core(10)
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=str)
 @pytest.mark.parametrize(
     "loss", ["hinge", "absolute", "squared", "logistic", {"name": "hinge", "budget": 9.5}], ids=str

@@ -90,6 +90,7 @@ def over_all_samples(name, **numbers):
     return Problem(A, y, {"name": "hinge", "budget": 9.5} if name == "hinge" else name, RIDGE, **numbers)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("bias", ["none", "free"])
 def test_pairs_are_none_whatever_the_problem(bias, monkeypatch):
     monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
@@ -180,6 +181,7 @@ def test_a_loss_whose_dual_variables_are_unbalanced_is_named_where_a_bias_is_fre
         assert found.startswith("the loss 'mine' has a method `balanced` whose dual variables") if free else not found
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("how", ["smoothed", "weighted", "minimized bias", "smoothed, minimized bias"])
 def test_a_loss_is_named_whatever_its_smoothing_and_its_bias(how):
     weights = np.linspace(0.5, 1.5, 30) if how == "weighted" else None

@@ -59,6 +59,7 @@ def test_the_value_is_that_of_cvxpy_with_the_bias_as_a_variable(name, mu, seed):
     assert mean_at(losses, mu, z, losses.beta(mu, z)) == pytest.approx(task.value, abs=1e-8)
 
 
+@pytest.mark.core(2)
 @each_loss
 @pytest.mark.parametrize("mu", [0.0, 0.2])
 def test_the_proximal_step_on_the_conjugate_is_that_of_cvxpy(name, mu):
@@ -75,6 +76,7 @@ def test_the_proximal_step_on_the_conjugate_is_that_of_cvxpy(name, mu):
     np.testing.assert_allclose(shifted(name, y).dual_point(mu, z, q), (z - u.value) / q, atol=2e-5)
 
 
+@pytest.mark.core(3)
 @each_loss
 @given(pairs=samples, mu=smoothings, others=st.lists(numbers, min_size=1, max_size=5))
 def test_fenchel_and_young_hold_with_equality_at_the_dual_point(name, pairs, mu, others):
@@ -144,6 +146,7 @@ def test_samples_of_one_class_only(name, mu, label):
         assert value == 0.0 and not b.any()
 
 
+@pytest.mark.exhaustive
 def test_outputs_that_are_no_numbers_end_the_search():
     losses = shifted("squared", [1.0, -1.0, 1.0])
     assert np.isnan(losses.mean_loss(0.0, np.array([0.0, np.nan, 1.0])))
@@ -159,6 +162,7 @@ def test_ties_share_the_jump():
     assert losses.mean_loss(0.0, np.zeros(5)) == 0.8
 
 
+@pytest.mark.exhaustive
 def test_of_an_interval_of_minimizers_the_bias_is_the_middle():
     assert shifted("hinge", [1.0, -1.0]).beta(0.0, np.array([0.0, 0.5])) == pytest.approx(-0.25)
     assert shifted("hinge", [1.0, 1.0]).beta(0.0, np.array([0.0, 0.5])) == pytest.approx(1.0)  # a ray: its end

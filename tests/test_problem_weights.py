@@ -28,7 +28,7 @@ def weighted(name, mu=0.7, seed=0, **numbers):
     return p, p.smoothed(mu, omega), omega
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(3)
 @each_loss
 @given(seed=seeds)
 def test_every_sample_is_smoothed_by_its_own_strength(name, seed):
@@ -45,6 +45,7 @@ def test_every_sample_is_smoothed_by_its_own_strength(name, seed):
     np.testing.assert_allclose(smooth.loss_prox(z, 0.3), alone, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.core(4)
 @each_loss
 @given(seed=seeds)
 def test_smoothness_and_strong_convexity_of_the_conjugate(name, seed):
@@ -71,6 +72,7 @@ def test_smoothing_lowers_P_by_at_most_mu_D_and_weights_add():
     assert "rows" not in smooth.traits
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("weights", ["norms", "direction"])
 @pytest.mark.parametrize("solver", ["fista", "agm_ef", "pdprox_primal"])
 def test_the_reduction_bounds_the_original_optimum(solver, weights):

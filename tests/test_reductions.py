@@ -90,6 +90,7 @@ def test_schedule(reduction, start):
         np.testing.assert_array_equal(following.b, epoch[-1].b)
 
 
+@pytest.mark.core(6)
 @each_reduction
 @pytest.mark.parametrize(
     ("solver", "measure", "goal"),
@@ -118,6 +119,7 @@ FAST, SLOW = ["prox_sdca", "apcg", "agd", "fista"], ["svrg", "saga", "sag", "sgd
 ACCURACY = {"adapt_reg": (1e-3, 0.1), "adapt_smooth": (5e-3, 0.1), "joint_adapt": (0.03, 0.4)}
 
 
+@pytest.mark.core(14)
 @each_reduction
 @pytest.mark.parametrize("solver", FAST + SLOW)
 def test_converges_to_the_optimum_of_the_problem_itself(reduction, solver):
@@ -154,6 +156,7 @@ def test_ends_after_its_epochs(reduction, epochs):
     np.testing.assert_array_equal(found[-1].w, recorder.epochs[-1][-1].w)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("solver", ["gd", "agd", "svrg", "prox_sdca", "apcg"])
 def test_inner_theory_gives_each_epoch_its_time(solver):
     recorder, found = recorded(solver, "joint_adapt", 1e9, epochs=3, inner="theory")
@@ -263,6 +266,7 @@ def test_auto_gives_what_shows_the_progress_of_a_solver_without_a_dual_iterate(s
         assert p.primal(found[-1].w) < 0.9 * p.primal(found[0].w)
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     ("solver", "outer", "inner"),
     [
@@ -360,6 +364,7 @@ def test_regularize_by_eps_is_the_lasso_of_the_paper():
     assert p.primal(found.w) - p.primal(optimum) <= eps / 2
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("regularizer", ["l1", "linf_norm", "group_lasso", "box", "l1 in a box", "norm_power"])
 @pytest.mark.parametrize("start", [None, Iterate(np.linspace(0.1, 0.6, 12))], ids=["cold", "warm"])
 def test_regularize_by_eps_changes_the_optimum_by_half_of_it(regularizer, start):
@@ -471,6 +476,7 @@ def test_quartering_is_the_former_name_of_passes_to_quarter(of_my_own):
     assert solve.passes_to_quarter(problem_of("adapt_reg")) == 120.0
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize(("n", "d"), [(10, 50), (40, 15)])
 @pytest.mark.parametrize("solver", ["direct", "newton_cg", "lbfgs", "cutting_planes", "svrg"])
 def test_a_stage_that_is_solved_to_rounding_ends_its_epoch(solver, n, d):
@@ -480,6 +486,7 @@ def test_a_stage_that_is_solved_to_rounding_ends_its_epoch(solver, n, d):
     assert best - 1e-9 <= first_that(p, solver, "adapt_reg", best + 1e-9, 1000) <= best + 1e-9
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("reduction", ["adapt_smooth", "joint_proximal_point", "joint_adapt"])
 @pytest.mark.parametrize("solver", ["newton", "newton_cg", "lbfgs"])
 def test_smoothing_goes_on_where_a_solver_is_quick(solver, reduction):

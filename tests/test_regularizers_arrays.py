@@ -69,6 +69,7 @@ def test_all_kinds_are_here():
     assert ("l1inf", VECTOR) not in [(m["name"], shape) for m, shape in CASES]
 
 
+@pytest.mark.core(23)
 @each_case
 def test_prox_is_that_of_cvxpy(mapping, shape):
     psi = build_regularizer(mapping)[0]
@@ -84,6 +85,7 @@ def test_prox_is_that_of_cvxpy(mapping, shape):
         np.testing.assert_allclose(ours, u.value, atol=2e-4)
 
 
+@pytest.mark.core(23)
 @each_case
 @few
 @given(seed=seeds, t=steps)
@@ -103,6 +105,7 @@ def test_fenchel_young_is_an_equality_at_the_prox(mapping, shape, seed, t):
     )
 
 
+@pytest.mark.core(23)
 @each_case
 @few
 @given(one=seeds, two=seeds, c=st.floats(-3.0, 1.0).map(lambda e: 10.0**e))
@@ -116,6 +119,7 @@ def test_fenchel_young_inequality(mapping, shape, one, two, c):
     assert np.vdot(u, t * v) <= bound + 1e-13 * (1.0 + abs(bound))
 
 
+@pytest.mark.core(23)
 @each_case
 @few
 @given(seed=seeds, c=st.floats(1.0, 100.0))
@@ -133,6 +137,7 @@ def test_feasible_does_not_underestimate_the_dual_norm(mapping, shape, seed, c):
         assert math.isinf(psi.conjugate((c + 1e-6) * (w - p)))
 
 
+@pytest.mark.core(23)
 @each_case
 @few
 @given(seed=seeds)
@@ -150,6 +155,7 @@ def test_step_zero_projects_on_the_domain(mapping, shape, seed):
         assert np.vdot(w - p, u - p) <= 1e-12 * (1.0 + np.linalg.norm(w))
 
 
+@pytest.mark.core(23)
 @each_case
 @few
 @given(seed=seeds)
@@ -179,6 +185,7 @@ def test_radius_is_attained(mapping, shape):
         assert np.linalg.norm(far) == pytest.approx(psi.radius(psi.value(far), shape), rel=1e-12)
 
 
+@pytest.mark.core(23)
 @each_case
 @few
 @given(seed=seeds, c=st.floats(0.0, 100.0))
@@ -261,6 +268,7 @@ EQUAL = {
 }
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("case", EQUAL)
 @given(seed=seeds)
 def test_the_same_regularizer_by_another_name(case, seed):

@@ -91,6 +91,7 @@ def test_ticks_say_numbers_as_people_write_them(values, texts):
     assert labels(np.array(values)) == texts
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("rate", [0.001, 0.05, 0.3, 1.5])
 @pytest.mark.parametrize("style", ["screen", "paper"])
 def test_labels_of_ticks_are_three_at_least_and_apart_on_both_axes(tmp_path, rate, style):
@@ -221,6 +222,7 @@ def test_only_says_what_it_left_out_and_refuses_what_is_not_there(tmp_path):
         figures(tmp_path, only=["solver=agg"])
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("datasets", "style", "width"), [("ab", "screen", None), ("a", "paper", "column"), ("abc", "paper", "page")]
 )
@@ -294,6 +296,7 @@ def test_figures_are_given_to_notebooks_without_a_file(tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("section", [{}, {"xlim": [0, 5], "ylim": [0, 1]}, {"xlim": [-5, -2], "ylim": [1, 1e-5]}])
 @pytest.mark.parametrize(
     "column", [np.geomspace(1e300, 1.7e308, 21), np.geomspace(5e-324, 1e-300, 21), np.zeros(21) + 3.0]

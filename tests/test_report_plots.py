@@ -23,6 +23,7 @@ def titles(sheet):
     return {at: panel.title for at, panel in sheet.panels.items()}
 
 
+@pytest.mark.exhaustive
 def test_n_figures_are_n_files_even_for_values_with_dots_and_slashes(tmp_path):
     strengths = [1e-4, 0.5, 0.05, 1.5]
     runs = [stored.result(stored.spec(dataset=d, strength=c)) for c in strengths for d in ("a.b", "a/b", "a b")]
@@ -33,6 +34,7 @@ def test_n_figures_are_n_files_even_for_values_with_dots_and_slashes(tmp_path):
     assert len({path.read_bytes() for path in written if path.suffix == ".png"}) == 12
 
 
+@pytest.mark.exhaustive
 def test_many_figures_are_those_that_are_drawn_one_by_one(tmp_path, monkeypatch):
     """In processes of their own: same files in the same order, also where a later experiment cannot be drawn."""
     strengths = [1e-4, 1e-3, 1e-2, 1e-1]

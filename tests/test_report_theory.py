@@ -96,7 +96,7 @@ def grid(solver):
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
-@pytest.mark.core(30)
+@pytest.mark.core(25)
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("solver", WITH_BOUND)
 def test_curves_stay_below_the_bound_wherever_there_is_one(solver, problem):
@@ -167,6 +167,7 @@ QUARTERING = [
 ]
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize("problem", ["logistic", "ridge", "easy logistic"])
 @pytest.mark.parametrize("solver", QUARTERING)
 def test_quartering_quarters(solver, problem):
@@ -191,6 +192,7 @@ CASES = {
 }
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("solver", ["gd", "agd"])
 @pytest.mark.parametrize("reduction", CASES)
 def test_reductions_stay_below_their_bound(reduction, solver):

@@ -179,6 +179,7 @@ def test_the_clocks_of_a_method_that_restarts_are_those_of_single_calls(lab):
     assert lab.cli("show", lab.out).out.count("seconds of one call") == 1
 
 
+@pytest.mark.exhaustive
 def test_large_columns_that_cancel_are_honest(lab):
     """|v_j| <= strength holds to the rounding of sums of terms that are 1e9 times as great."""
     rng = np.random.default_rng(0)
@@ -300,7 +301,7 @@ def stranger({parameters}):
 """
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("kind", ["loss", "regularizer", "solver", "reduction"])
 def test_no_reader_runs_the_code_that_a_result_names(lab, kind):
     lab.run(lab.config(solver="agd", loss="squared"))

@@ -47,10 +47,8 @@ each_solver = pytest.mark.parametrize("solver", SOLVERS)
 each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg", "saga", "sag", "adagrad", "sgd"])
 
 
-@pytest.mark.parametrize(
-    ("solver", "loss", "regularizer"),
-    oracles.core(valid_pairs(), lambda *case: not {"pegasos", "elastic_net"}.isdisjoint(case)),
-)
+@pytest.mark.core(120)
+@pytest.mark.parametrize(("solver", "loss", "regularizer"), list(valid_pairs()))
 def test_reaches_the_optimum(solver, loss, regularizer):
     p = oracles.problem(loss, REGULARIZERS[regularizer])
     optimum, _ = oracles.cvxpy_optimum(loss, regularizer)
@@ -62,6 +60,7 @@ def test_reaches_the_optimum(solver, loss, regularizer):
         assert -1e-10 <= p.gap(it.w, it.b) <= 10 * accuracy * first
 
 
+@pytest.mark.core(12)
 @each_solver
 def test_start_is_not_modified_and_continued(solver):
     p = easy(solver)

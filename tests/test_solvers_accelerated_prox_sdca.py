@@ -177,6 +177,7 @@ def test_checks_are_counted():
 # against other solvers
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("inner", ["theory", 5])
 def test_reaches_the_optimum_of_prox_sdca(loss, inner):
@@ -243,6 +244,7 @@ def test_multiclass():
 THEORY = {"inner": "theory", "sampling": "uniform"}
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_bound_holds(loss):
     p = steep(loss, 1e-4)
@@ -280,6 +282,7 @@ def test_bound_by_hand():
 # the reduction around other solvers
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("solver", ["svrg", "gd", "apcg", "saga"])
 @pytest.mark.parametrize("inner", ["theory", 4])
 def test_accelerates_other_solvers(solver, inner):

@@ -126,6 +126,7 @@ def test_the_memories_differ_only_where_psi_is_more_than_a_square():
         assert (np.abs(whole - one).max() < 1e-13) == same
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("psi", list(PSI))
 @pytest.mark.parametrize("loss", ["logistic", "smoothed_hinge"])
@@ -145,6 +146,7 @@ def test_a_fixed_L_keeps_to_rho(name, psi, loss):
             assert primal - dual <= 0.5 * rho * np.sum(attained**2) + 1e-12
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("psi", list(PSI))
 def test_an_adaptive_L_keeps_to_its_bound(name, psi):
@@ -191,6 +193,7 @@ class Counting:
         return self.X.adjoint(b)
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("step", ["bound", "adaptive"])
 @pytest.mark.parametrize("psi", ["l2", "l1"])

@@ -97,6 +97,7 @@ non_smooth = pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_inse
 plain_and_strong = pytest.mark.parametrize("regularizer", ["l1", "elastic_net"])
 
 
+@pytest.mark.core(2)
 @non_smooth
 @plain_and_strong
 def test_the_regret_of_fobos(loss, regularizer):
@@ -115,6 +116,7 @@ def test_the_regret_of_fobos(loss, regularizer):
     assert p.dual_value(it.b) <= optimum + 1e-9
 
 
+@pytest.mark.core(2)
 @non_smooth
 @plain_and_strong
 def test_the_rate_of_rda(loss, regularizer):

@@ -72,6 +72,7 @@ def svm():
     return signed.T @ alpha.value / (40 * 0.1), Problem(X, SIGNS, "hinge", {"name": "l2", "strength": 0.1})
 
 
+@pytest.mark.core(15)
 @pytest.mark.parametrize("known", [ridge, logistic, elastic_net])
 @pytest.mark.parametrize("solver", LINEAR, ids=str)
 def test_solvers_of_linear_convergence(known, solver):

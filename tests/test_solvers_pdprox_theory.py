@@ -36,6 +36,7 @@ from rrmbench.solvers.pdprox.step_sizes import FARTHEST, LANCZOS_STEPS, StepSize
 # theory
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize("spec", [spec for spec, _ in PRINTED], ids=str)
 @pytest.mark.parametrize("make", [hinge, multiclass, whole, tasks, lambda: oracles.problem("hinge", {"name": "none"})])
 def test_theorem_6(make, spec):
@@ -203,6 +204,7 @@ def passes_to(spec, p, gap, limit):
     raise AssertionError("the solver ended")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "quantile"])
 def test_restarts_bring_high_accuracy(loss):
     """To 1e-8 in a fifth of the passes with which pdprox_dual, the best of three ratios, is not yet there."""
@@ -214,6 +216,7 @@ def test_restarts_bring_high_accuracy(loss):
         assert passes_to(spec, p, 1e-8, 5 * ours) >= 5 * ours
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["logistic", "squared", "max_of_hinge"])
 def test_restarts_go_on_at_the_optimum(loss):
     """There w stands still to the bit and b moves by rounding, which says nothing of the ratio of the steps."""

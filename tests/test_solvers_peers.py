@@ -41,6 +41,7 @@ def our_solver(traits):
     return "prox_sdca" if "strongly_convex" in traits else "pdprox_restarted"
 
 
+@pytest.mark.core(16)
 @pytest.mark.parametrize(("solver", "loss", "psi"), CASES)
 def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     needs_library(solver)

@@ -23,6 +23,7 @@ from rrmbench.solvers.sdca.steps import Exact
 # shrinking
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "absolute", "quantile", "max_of_hinge"])
 def test_shrinking_needs_fewer_passes_to_the_same_optimum(loss):
     if loss == "max_of_hinge":
@@ -70,6 +71,7 @@ def test_the_calendar_gives_each_row_back_when_its_rest_is_over():
             due[i] = now + rest[i]
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("solver", ["prox_sdca_shrinking", "apcg_shrinking"])
 def test_shrinking_counts_the_entries_of_the_rows_that_it_visits(solver):
     """Rows of very different lengths, some of them empty; the entries are those that kernels look up."""

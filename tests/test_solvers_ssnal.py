@@ -152,6 +152,7 @@ def test_it_is_near_before_it_has_read_all_samples_twice():
     assert near <= 2.0
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["absolute", "quantile"])
 def test_without_a_regularizer_inside_of_a_reduction(loss):
     """It gives its gap, so proximal stages can end; the least absolute deviations are those of a linear program."""

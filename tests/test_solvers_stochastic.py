@@ -18,6 +18,7 @@ from rrmbench.problem.problem import Problem
 # apcg
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize("loss", ["squared", "smoothed_hinge", "logistic", "squared_hinge"])
 @pytest.mark.parametrize("regularizer", ["l2", "elastic_net"])
 @pytest.mark.parametrize("center", [None, np.linspace(-1.0, 1.0, 7)], ids=["plain", "centred"])
@@ -89,6 +90,7 @@ def stochastic_problem(loss, psi, centred, monkeypatch):
     return p
 
 
+@pytest.mark.core(8)
 @on_stochastic_cases
 def test_svrg_equals_dense_steps(loss, psi, centred, monkeypatch):
     p = stochastic_problem(loss, psi, centred, monkeypatch)
@@ -108,6 +110,7 @@ def test_svrg_equals_dense_steps(loss, psi, centred, monkeypatch):
             np.testing.assert_allclose(next(ours).w, w, atol=1e-10)
 
 
+@pytest.mark.core(10)
 @pytest.mark.parametrize("loss", ["squared", "absolute", "hinge"])
 @pytest.mark.parametrize("regularizer", ["none", "l2", "l1", "elastic_net", "box"])
 @pytest.mark.parametrize("sampling", ["uniform", "permutation"])
@@ -166,6 +169,7 @@ def test_svrg_stops_at_a_random_step():
     assert min(lengths) < p.n < max(lengths) <= 2 * p.n
 
 
+@pytest.mark.core(16)
 @on_stochastic_cases
 @pytest.mark.parametrize("solver", ["saga", "sag"])
 def test_table_methods_equal_dense_steps(solver, loss, psi, centred, monkeypatch):
@@ -183,6 +187,7 @@ def test_table_methods_equal_dense_steps(solver, loss, psi, centred, monkeypatch
         assert it.passes == passes
 
 
+@pytest.mark.core(16)
 @on_stochastic_cases
 @pytest.mark.parametrize("sampling", ["uniform", "permutation"])
 def test_adagrad_equals_dense_steps(loss, psi, centred, sampling, monkeypatch):

@@ -87,7 +87,7 @@ def plugins(files, specs):
     contents, places = {}, {}
     if files:
         modules = {*fingerprint.sources_of(*files), *fingerprint.unforeseen}
-        for file in sorted(module for module in modules if fingerprint.PACKAGE not in module.parents):
+        for file in sorted(module for module in modules if not fingerprint.is_shipped(module)):
             name = fingerprint.name_of(file)
             if contents.setdefault(name, file.read_bytes()) != file.read_bytes():
                 raise RrmbenchError(f"{file}: another module of the plug-ins is {name} as well; rename one of the two")

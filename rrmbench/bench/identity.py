@@ -150,10 +150,7 @@ def files_of(spec):
 def _sources(spec):
     """The files of the components of a run."""
     yield from (_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver"))
-    reduction = spec["reduction"]
-    while reduction is not None:
-        yield _source("reduction", reduction)
-        reduction = reduction.get("inside")
+    yield from (_source("reduction", mapping) for mapping in registry.nested(spec["reduction"]))
 
 
 def _files_behind(common, sources):
@@ -163,7 +160,7 @@ def _files_behind(common, sources):
 
 @cache
 def _is_shipped(source):
-    return fingerprint.PACKAGE in Path(source).resolve().parents
+    return fingerprint.is_shipped(Path(source).resolve())
 
 
 def _source(kind, mapping):

@@ -79,7 +79,7 @@ def _reason_of(error, plugins):
     """The exception in one line, and the place in a plug-in, or in what it imports, that it comes from."""
     text = shorten(crashes.text_of(error), 200)
     files = {*fingerprint.sources_of(*plugins), *fingerprint.unforeseen} if plugins else ()
-    place = crashes.place_of(error, (file for file in files if fingerprint.PACKAGE not in file.parents))
+    place = crashes.place_of(error, (file for file in files if not fingerprint.is_shipped(file)))
     return f"{place}: {text}" if place else text
 
 

@@ -67,9 +67,8 @@ def _problem_reason(spec, has):
 
 
 def _gives(reduction):
-    inside = reduction.get("inside")
-    given = registry.lookup("reduction", reduction["name"]).gives
-    return given if inside is None else given | _gives(inside)
+    components = (registry.lookup("reduction", mapping["name"]) for mapping in registry.nested(reduction))
+    return frozenset().union(*(component.gives for component in components))
 
 
 def _sentence(missing, spec, has):

@@ -24,7 +24,7 @@ def checks(path):
     """
     path = Path(path).resolve()
     registry.load()
-    if fingerprint.PACKAGE not in path.parents:
+    if not fingerprint.is_shipped(path):
         registry.load_plugin(path)
     found = [
         component
@@ -47,7 +47,7 @@ def checks_of(component):
 def _own_files(component):
     """The component's file and what it imports, without the package's own unless it is one of them."""
     source = Path(component.source).resolve()
-    if fingerprint.PACKAGE in source.parents:
+    if fingerprint.is_shipped(source):
         return (source,)
     files = {*fingerprint.sources_of(source), *fingerprint.unforeseen}
-    return tuple(sorted(file for file in files if fingerprint.PACKAGE not in file.parents))
+    return tuple(sorted(file for file in files if not fingerprint.is_shipped(file)))

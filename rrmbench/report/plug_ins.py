@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 from rrmbench.errors import printable
+from rrmbench.registry import nested
 
 
 def told(runs):
@@ -11,12 +12,9 @@ def told(runs):
     found = {}
     for run in runs:
         if run.result.points and not math.isnan(run.column("passes")[-1]):
-            for kind in ("solver", "reduction"):
-                component = run.result.spec[kind]
-                while isinstance(component, dict):
-                    if "path" in component:
-                        found.setdefault(str(component["path"]), set()).add(str(component["name"]))
-                    component = component.get("inside")
+            for component in (*nested(run.result.spec["solver"]), *nested(run.result.spec["reduction"])):
+                if "path" in component:
+                    found.setdefault(str(component["path"]), set()).add(str(component["name"]))
     for path, names in sorted(found.items()):
         yield printable(
             f"passes of {', '.join(sorted(names))}: as the plug-in counts them, never less than its products with X; "

@@ -19,6 +19,7 @@ from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
 from rrmbench.keys import ORIGINS, flat, is_origin, keys, line
 from rrmbench.kinds import COMPONENTS
+from rrmbench.registry import nested
 from rrmbench.report import namesakes, naming
 
 if TYPE_CHECKING:
@@ -122,10 +123,7 @@ def plugins_of(path: str | Path) -> list[str]:
     for experiment in experiments(path):
         for result in experiment.results():
             for kind in COMPONENTS[1:]:
-                component = result.spec.get(kind)
-                while isinstance(component, dict):
-                    found[component.get("path")] = None
-                    component = component.get("inside")
+                found.update((component.get("path"), None) for component in nested(result.spec.get(kind)))
     return [file for file in found if file and Path(file).is_file()]
 
 
