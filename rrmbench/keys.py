@@ -1,7 +1,7 @@
 """The flat keys of a run: what readers call it, and what `plot:` and `--only` name it by."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,13 @@ def keys(spec: dict) -> dict:
         names[kind] = line(component.pop("name", None) or Path(path).stem)
         parameters |= flat(kind, component)
     return names | parameters | {"seed": spec.get("seed")}
+
+
+def nested(mapping: Any) -> Iterator[dict]:
+    """Yield the mapping of a component and those inside of it, the outermost first; nothing of what is no mapping."""
+    while isinstance(mapping, dict):
+        yield mapping
+        mapping = mapping.get("inside")
 
 
 def is_path(text: str) -> bool:

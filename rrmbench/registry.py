@@ -20,6 +20,7 @@ from typing import Any, get_args
 from rrmbench import crashes, fingerprint
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.former_names import renamed
+from rrmbench.keys import nested
 from rrmbench.kinds import COMPONENTS, KINDS
 from rrmbench.parameters import File
 
@@ -448,13 +449,6 @@ def _check_the_package(path, before):
     replaced = [name for name, value in before.items() if value is not None and after.get(name) is not value]
     if replaced:
         raise RrmbenchError(f"{path}: it replaces {replaced[0]}, of which results would not tell; register another")
-
-
-def nested(mapping):
-    """Yield the mapping of a component and those inside of it, the outermost first; nothing of what is no mapping."""
-    while isinstance(mapping, dict):
-        yield mapping
-        mapping = mapping.get("inside")
 
 
 def load_plugins_of(mapping):

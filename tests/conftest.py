@@ -20,7 +20,7 @@ settings.load_profile("rrmbench")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--share", default="1/1", help="K/N runs the K-th of N shares of the tests, chosen by their names")
+    parser.addoption("--share", default="1/1", help="K/N runs the K-th of N shares of the test functions, by name")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,11 +36,12 @@ def pytest_collection_modifyitems(config, items):
         for number, item in enumerate(cases):
             if number not in kept:
                 item.add_marker("exhaustive")
-    items[:] = [item for item in items if in_share(item.nodeid, config.getoption("share"))]
+    # all cases of a function together: they share what they compile
+    items[:] = [item for item in items if in_share(item.nodeid.partition("[")[0], config.getoption("share"))]
 
 
 def in_share(name, share):
-    """Whether the test `name` is in the share "K/N", of which all N together are all tests."""
+    """Whether a name is in the share "K/N" of all names."""
     if not re.fullmatch("[1-9][0-9]*/[1-9][0-9]*", share):
         raise pytest.UsageError(f"--share: found {share}, allowed is K/N such as 1/3")
     k, n = map(int, share.split("/"))

@@ -92,6 +92,7 @@ def bits(folder):
     return {run: [None if array is None else array.tobytes() for array in found] for run, found in arrays.items()}
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_dies_costs_nothing_and_the_bits_are_those_of_a_local_run(lab, cluster):
     cluster.worker("one")
     cluster.worker("two")

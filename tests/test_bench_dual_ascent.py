@@ -98,7 +98,7 @@ def bounds(p, w, b, passes):
 
 
 @each_problem
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 def test_bounds_grow_and_come_near_to_the_optimum_of_cvxpy(name):
     p, least = problem(name), optimum(name)
     values, _ = bounds(p, np.zeros(p.shape), np.zeros(p.output_shape), 400.0)
@@ -129,6 +129,7 @@ def test_splitting_is_for_rows_with_a_loss_each():
     assert not dual_splitting.fits(problem("hinge, groups").smoothed(0.1, np.ones(40)))
 
 
+@pytest.mark.exhaustive
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, minimized bias", "max_of_hinge, free bias"]))
 @settings(max_examples=15)
 def test_no_bound_of_splitting_is_above_the_optimum(seed, name):
@@ -160,6 +161,7 @@ def test_no_bound_is_above_the_optimum_wherever_it_begins(seed, name):
     assert all(value <= more + 1e-12 * abs(more) for value, more in pairwise(values))
 
 
+@pytest.mark.exhaustive
 def test_a_strongly_convex_psi_needs_no_square_however_far_the_first_b_is(monkeypatch):
     X, y = oracles.data(60, 8, seed=7, loss="logistic")
     p = Problem(X, y, "logistic", {"name": "l2", "strength": 1e-4}, minimized_bias=True)
@@ -199,6 +201,7 @@ def test_there_is_nothing_where_no_b_bounds_p_or_the_conjugate_has_no_proximal_s
         assert not list(ascend(p, np.ones(p.shape), p.loss_dual(np.zeros(p.output_shape)), 20.0))
 
 
+@pytest.mark.exhaustive
 def test_where_splitting_stands_still_the_gap_is_the_distance_all_the_same():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(60, 2))

@@ -90,6 +90,7 @@ def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run
     assert again == {how for how, (status, _, _) in EXPECTED.items() if status in ("failed", "killed")}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes in /proc")
 def test_processes_that_a_solver_starts_end_with_its_run(lab):
     ran = lab.command("run", lab.config(solver=odd("process")), "-o", lab.out)
@@ -102,7 +103,7 @@ def test_processes_that_a_solver_starts_end_with_its_run(lab):
     assert wait_for(lambda: not lab.processes(), 20)
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGTERM], ids=lambda n: n.name)
 def test_a_fork_server_that_stops_or_dies_costs_no_run(lab, number, monkeypatch):
     monkeypatch.setattr(children, "PATIENCE", 1.0)
@@ -201,6 +202,7 @@ def test_after_kill_9_nothing_is_left_and_the_rest_is_run(lab):
     assert not list(lab.out.rglob("*.tmp"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="relies on SIGIO")
 def test_a_child_that_holds_the_interpreter_dies_with_its_parent(lab):
     config = lab.config(solver=odd("hang", at=1), limit=600)
@@ -245,6 +247,7 @@ def test_a_run_that_is_interrupted_does_not_replace_the_finished_one(lab):
     assert any(before[run] == seconds for run, seconds in wall_seconds(lab).items())
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_cannot_start_does_not_replace_the_finished_one(lab, monkeypatch):
     slow = sleeping(lab, 2)
     assert lab.command(*slow).code == 0
@@ -261,6 +264,7 @@ def wall_seconds(lab):
     return {result.run: result.info["wall_seconds"] for result in lab.results()}
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_while_the_fork_server_starts(lab):
     slow = sleeping(lab, 20)
     process = lab.start(*slow)

@@ -410,6 +410,7 @@ def test_children_run_the_package_of_the_command_and_nothing_of_the_working_dire
     assert result.trace["primal"][0] == 0.5
 
 
+@pytest.mark.exhaustive
 def test_a_solver_sees_the_environment_of_the_command(lab):
     (lab.folder / "sees.py").write_text(
         textwrap.dedent("""

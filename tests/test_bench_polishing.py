@@ -157,6 +157,7 @@ def test_newton_is_exact_with_few_passes_where_rows_are_many():
     assert spent.X.passes + sum(steps for _, steps in found) <= 25.0 + SLACK
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["logistic", "smoothed_hinge"])
 def test_working_sets_bring_the_model_nearer_before_prox_sdca(loss, monkeypatch):
     problem = Problem(X, SIGNS, loss, L1 | {"strength": 1e-5})
@@ -181,6 +182,7 @@ def test_working_sets_bring_the_model_nearer_before_prox_sdca(loss, monkeypatch)
 SPARSE = random_array((80, 40), density=0.2, rng=RNG, data_sampler=RNG.normal, format="csr")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("name", "loss", "regularizer", "ascend"),
     [

@@ -51,7 +51,7 @@ def bounds(kind, w, b, passes):
     return [p.dual_value(b) for b, *_ in method(kind)(p.counted(), w, b, passes)]
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_comes_near_to_the_optimum_of_cvxpy(kind):
     p, least = problem(kind), optimum(kind)
@@ -61,6 +61,7 @@ def test_it_comes_near_to_the_optimum_of_cvxpy(kind):
     assert least - 1e-6 <= best <= least + 1e-7
 
 
+@pytest.mark.exhaustive
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(list(KINDS)))
 @settings(max_examples=15)
 def test_no_bound_is_above_the_optimum_and_nothing_is_changed(seed, kind):

@@ -255,6 +255,7 @@ def test_the_reference_is_a_run_that_pins_the_optimum_and_only_improves(lab):
     assert json.loads(file.read_text()) | of_equals == bounds | of_equals
 
 
+@pytest.mark.exhaustive
 def test_results_can_be_read_while_they_are_written(lab):
     config = lab.config(solver=odd("slow", seconds=0.5), seed=list(range(50)), stop={"passes": 2})
     process = lab.start("run", config, "-o", lab.out, "-j", 4)

@@ -114,7 +114,7 @@ def test_a_pipe_or_device_that_a_parameter_names_is_not_read(lab, kind):
 ESCAPES = "\x1b]0;owned\x07\x1b[2J", "\x9b31m", "\ud800", "\u202e", "\r", "a\x00b"
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("escape", ESCAPES)
 def test_no_text_of_a_file_reaches_the_terminal_raw(tmp_path, capfd, lab, escape):
     asked = [
@@ -159,6 +159,7 @@ def {name}(problem, start, rng):
 """
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(("name", "escape"), [("clears_screen", "\x1b[2J"), ("half_a_pair", "\ud800")])
 def test_an_exception_of_a_solver_is_recorded_fit_for_a_terminal(lab, name, escape):
     (lab.folder / f"{name}.py").write_text(RAISES.format(name=name, escape=escape))

@@ -270,7 +270,7 @@ def test_a_bound_above_the_objective_is_no_gap_but_a_failure():
     assert all(gap > 0.0 for gap in column(rows, "gap"))
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("reduction", ["none", "auto"])
 def test_a_bound_that_overflows_is_none(reduction):
     """With l2 = 1e-160 the norm of v/l2 has no square in floats; P falls from 1 to nearly 0."""

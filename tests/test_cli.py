@@ -103,6 +103,7 @@ def test_export_has_the_columns_of_the_contract(lab):
     assert table.read_text().splitlines()[0].endswith(",experiment")
 
 
+@pytest.mark.exhaustive
 def test_plot_writes_one_file_for_each_figure_and_format(lab):
     lab.run(lab.config(**KEYS))
     ran = lab.cli("plot", lab.out, "--format", "png,svg")

@@ -102,7 +102,7 @@ def test_a_damaged_cache_is_told_of_in_one_line(lab):
     assert (ran.out + ran.err).count("data are damaged") == 1
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", [*PARTS, "header"])
 def test_every_byte_of_the_cache_is_covered(folder, caplog, name):
     block = {"path": "four.svm", "test": "four.svm"}

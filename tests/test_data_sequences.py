@@ -74,6 +74,7 @@ def test_steps_that_do_not_suit_sequences_are_refused(folder, keys, message):
         load(**keys)
 
 
+@pytest.mark.exhaustive
 @given(seed=st.integers(0, 1000), fraction=st.floats(0.2, 0.8), size=st.integers(4, 12))
 def test_subsets_and_splits_are_of_whole_sequences(seed, fraction, size):
     block = {"name": "words_small", "subset": size, "subset_seed": seed, "split": fraction, "split_seed": seed}
@@ -283,6 +284,7 @@ def test_sequences_run_are_verified_and_plotted(lab):
     assert len(lab.files()) > len(before)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["crf", "m3n"])
 def test_a_forged_dual_variable_is_found(lab, loss):
     config = config_of(

@@ -34,6 +34,7 @@ def bits(mapping, p, seed, count):
     return [x.w.tobytes() for x in islice(registry.build_solver(mapping)(p, None, Rng(seed)), count)]
 
 
+@pytest.mark.core(16)
 @pytest.mark.parametrize("solver", oracles.SOLVERS)
 def test_a_solver_is_deterministic_if_and_only_if_two_seeds_give_the_same_bits(solver):
     if registry.lookup("solver", solver).uninstalled:

@@ -53,6 +53,7 @@ def test_templates_run_together_in_the_configuration_that_the_closing_lines_name
     assert lab.cli("verify", lab.out, "--trust").code == 0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [pytest.param("loss", marks=pytest.mark.exhaustive), "dataset"])
 def test_the_test_of_a_template_passes_and_names_each_promise(lab, kind):
     new(lab, kind, "second_of_mine")

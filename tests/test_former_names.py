@@ -64,7 +64,7 @@ def solved(problem, solver, passes):
     return next(it for it in build_solver(solver)(problem, None, Rng(0)) if it.passes >= passes)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("solver", ["apcg", "prox_sdca", "fista", "pdprox_dual", "saga"])
 def test_components_with_former_names_give_the_same_iterates(solver):
     OldSquared, OldL1 = old_classes()

@@ -41,7 +41,7 @@ def enumerated(p, z, tau):
     return true, own + np.sum(z[N:-2] * sequences.transitions(K))
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @each_loss
 @pytest.mark.parametrize("mu", [0.0, 1e-5, 0.03, 1.0, 10.0])
 @given(seed=seeds)
@@ -82,7 +82,7 @@ def test_the_dual_point_is_the_gradient(name, seed, mu):
     assert min(left, right) - slack <= slope <= max(left, right) + slack
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @each_loss
 @given(seed=seeds)
 def test_a_mean_of_dual_points_and_the_labels_bounds_every_linear_program(name, seed):
@@ -208,7 +208,7 @@ def cvxpy_optimum(name, seed):
     return OPTIMA[name, seed]
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     ("name", "solver", "reduction", "gap", "suboptimality"),
     [

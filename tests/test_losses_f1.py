@@ -193,7 +193,7 @@ def test_the_bound_of_delta_is_one(sample):
         assert loss.necessary(b, y) is None
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("regularizer", [L2, {"name": "l1", "strength": 0.05}])
 @pytest.mark.parametrize("seed", range(3))
 def test_certificates_are_below_the_optimum_and_reach_it(regularizer, seed):

@@ -266,6 +266,7 @@ def test_labels_so_far_from_zero_that_rounding_hides_the_rest_are_refused():
     assert Problem(X, np.full(30, 1e7), "absolute", L2_SVM, minimized_bias=True).primal(np.zeros(4)) == 0.0
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["absolute", "squared"])
 @pytest.mark.parametrize("offset", [1e3, 1e4])
 def test_labels_far_from_zero_do_not_raise_a_bound(loss, offset):

@@ -317,6 +317,7 @@ def test_labels_are_named_as_they_were_given():
         rrmbench.Problem(np.eye(3), ["a", "b", "c"], "hinge", L2)
 
 
+@pytest.mark.exhaustive
 def test_a_script_runs_once_however_many_children_it_has(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

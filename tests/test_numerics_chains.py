@@ -29,7 +29,7 @@ def expectations(given, cost, tau):
     return value, entropy, nodes, edges
 
 
-@pytest.mark.core(10)
+@pytest.mark.core(5)
 @pytest.mark.parametrize("tau", TEMPERATURES)
 @pytest.mark.parametrize(("k", "lengths"), SIZES)
 @given(seed=st.integers(0, 10**6), cost=st.sampled_from([0.0, 1.0]), size=st.sampled_from([0.0, 0.3, 1.0, 30.0]))

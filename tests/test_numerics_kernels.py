@@ -137,6 +137,7 @@ def test_what_a_damaged_file_holds_is_never_used(tmp_path, how):
     assert not Path(path).exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", oracles.core([("truncated",), ("checksum",)], lambda how: how == "truncated"))
 def test_a_damaged_file_of_the_cache_is_dropped_and_made_again(tmp_path, how):
     cache = tmp_path / "cache"
@@ -152,6 +153,7 @@ def test_a_damaged_file_of_the_cache_is_dropped_and_made_again(tmp_path, how):
     assert python(REPORT, cache)[3:] == [misses, "0"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", ["a file in the way", pytest.param("no room", marks=pytest.mark.exhaustive)])
 def test_a_cache_that_cannot_be_written_costs_compilation_and_no_run(tmp_path, how):
     cache, said = tmp_path / "cache", []

@@ -309,7 +309,7 @@ def conjugate_by_search(p, v, center):
     return -min(found.fun, lost(np.clip(u, *domain)))
 
 
-@pytest.mark.core(11)
+@pytest.mark.core(5)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("solver", ["prox_sdca", "apcg"])
 def test_consistent_gap_equals_gap(loss, solver):

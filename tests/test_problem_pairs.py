@@ -181,7 +181,7 @@ def test_a_loss_whose_dual_variables_are_unbalanced_is_named_where_a_bias_is_fre
         assert found.startswith("the loss 'mine' has a method `balanced` whose dual variables") if free else not found
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("how", ["smoothed", "weighted", "minimized bias", "smoothed, minimized bias"])
 def test_a_loss_is_named_whatever_its_smoothing_and_its_bias(how):
     weights = np.linspace(0.5, 1.5, 30) if how == "weighted" else None

@@ -42,7 +42,7 @@ def scale(losses, z):
     return 1e-12 * (1.0 + np.abs(z).max() ** 2 + np.abs(losses.y).max() ** 2)
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(1)
 @each_loss
 @pytest.mark.parametrize("mu", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(2))
@@ -211,6 +211,7 @@ def test_the_search_in_plain_python_finds_the_same_value(name, pairs, mu):
     assert losses.mean_loss(mu, z) == pytest.approx(plain, rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.exhaustive
 def test_the_smoothness_is_that_of_centred_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 4)) * (rng.random((20, 4)) < 0.6) + [0.0, 0.0, 50.0, 0.0]

@@ -362,6 +362,7 @@ def test_limits_and_title_of_the_plot_section_are_obeyed(tmp_path):
     assert figure.axes[0].get_ylim() == (1e-3, 1)
 
 
+@pytest.mark.exhaustive
 def test_matplotlibs_global_state_is_left_alone(tmp_path):
     before = dict(matplotlib.rcParams)
     stored.experiment(tmp_path / "e", [stored.result(stored.spec())])

@@ -96,7 +96,7 @@ def grid(solver):
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
-@pytest.mark.core(25)
+@pytest.mark.core(15)
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("solver", WITH_BOUND)
 def test_curves_stay_below_the_bound_wherever_there_is_one(solver, problem):

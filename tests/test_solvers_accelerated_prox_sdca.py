@@ -227,6 +227,7 @@ def test_losses_that_are_not_smooth(loss):
         assert -1e-7 <= p.primal(it.w) - p.primal(best.w) <= eps
 
 
+@pytest.mark.exhaustive
 def test_multiclass():
     X, z = oracles.data(30, 6, density=0.7)
     y = np.floor(4.0 * np.argsort(np.argsort(z)) / 30)

@@ -35,6 +35,7 @@ def test_the_last_digits_take_fewer_passes(loss):
     assert ours.trace["passes"].iloc[-1] < 0.6 * shrinking.trace["passes"].iloc[-1]
 
 
+@pytest.mark.exhaustive
 @given(st.integers(0, 1000), st.sampled_from([("hinge", NET), ("absolute", L2), ("logistic", L2)]))
 def test_the_dual_value_never_falls_and_u_is_kept(seed, components):
     loss, regularizer = components

@@ -149,7 +149,7 @@ def test_a_flattened_matrix_is_a_vector_to_separable_regularizers(solver):
         np.testing.assert_allclose(a.w.reshape(-1), b.w, atol=1e-10)
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("solver", ["fobos", "rda", RATE, "excessive_gap"], ids=str)
 def test_losses_on_several_outputs_and_on_all_samples(solver):
     X, z = oracles.data(30, 6, seed=4)

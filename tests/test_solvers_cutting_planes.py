@@ -49,7 +49,7 @@ def test_its_objectives_are_those_of_its_model_and_its_dual_variable(name):
         np.testing.assert_allclose(it.objectives(), (p.primal(it.w), p.dual_value(it.b)), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("loss", "regularizer", "free_bias", "left"),
     [

@@ -157,7 +157,7 @@ CONVERGENT = [
 ]
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     ("loss", "regularizer"),
     list(
@@ -188,7 +188,7 @@ def biased():
 OTHERS = {"multiclass": multiclass, "tasks": tasks, "whole": whole, "biased": biased, "changed": hinge}
 
 
-@pytest.mark.core(20)
+@pytest.mark.core(10)
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("spec", EVERY, ids=str)
 def test_other_models_losses_and_changed_problems(spec, make):

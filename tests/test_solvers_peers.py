@@ -41,7 +41,7 @@ def our_solver(traits):
     return "prox_sdca" if "strongly_convex" in traits else "pdprox_restarted"
 
 
-@pytest.mark.core(16)
+@pytest.mark.core(6)
 @pytest.mark.parametrize(("solver", "loss", "psi"), CASES)
 def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     needs_library(solver)
@@ -213,6 +213,7 @@ def uncounted(problem, start, rng):
 """
 
 
+@pytest.mark.exhaustive
 def test_what_no_rule_would_end_is_skipped_with_what_to_give_instead(lab):
     (lab.folder / "uncounted.py").write_text(BLACK_BOX)
     uncounted = {"path": "uncounted.py", "name": "uncounted"}

@@ -34,6 +34,7 @@ def tail(t, window, unit):
     return max(t // block - 1, 0) * block
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["logistic", "smoothed_max_of_hinge"])
 def test_average_is_over_every_step_of_the_tail(loss):
     n = 10

@@ -149,7 +149,7 @@ def test_line_search_without_smoothness(loss):
         assert one_step(p, b, i, "II")[i] == pytest.approx(-paper_step(loss, "II", p, b, i), abs=1e-7)
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", ["smoothed_max_of_hinge", "soft_max_of_hinge"])
 @pytest.mark.parametrize("option", ["II", "III", "IV", "V"])
 def test_options_are_figure_1_for_rows(loss, option):
@@ -199,6 +199,7 @@ def test_no_step_lowers_the_dual(option, loss):
     assert values[-1] > values[0] + 1e-3
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("option", ["III", "IV", "V"])
 def test_options_of_smooth_losses_refuse_others(option):
     p = oracles.problem("hinge", REGULARIZERS["l2"])

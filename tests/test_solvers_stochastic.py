@@ -90,7 +90,7 @@ def stochastic_problem(loss, psi, centred, monkeypatch):
     return p
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @on_stochastic_cases
 def test_svrg_equals_dense_steps(loss, psi, centred, monkeypatch):
     p = stochastic_problem(loss, psi, centred, monkeypatch)
@@ -110,7 +110,7 @@ def test_svrg_equals_dense_steps(loss, psi, centred, monkeypatch):
             np.testing.assert_allclose(next(ours).w, w, atol=1e-10)
 
 
-@pytest.mark.core(10)
+@pytest.mark.core(5)
 @pytest.mark.parametrize("loss", ["squared", "absolute", "hinge"])
 @pytest.mark.parametrize("regularizer", ["none", "l2", "l1", "elastic_net", "box"])
 @pytest.mark.parametrize("sampling", ["uniform", "permutation"])
@@ -134,6 +134,7 @@ def test_sgd_equals_dense_steps(loss, regularizer, sampling):
         np.testing.assert_allclose(it.w, w, atol=1e-10)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("solver", ["svrg", "saga", "sag", "sgd", "adagrad"])
 def test_a_start_outside_of_the_box_is_projected(solver):
     X, y = oracles.data(30, 25, density=0.1)
@@ -169,7 +170,7 @@ def test_svrg_stops_at_a_random_step():
     assert min(lengths) < p.n < max(lengths) <= 2 * p.n
 
 
-@pytest.mark.core(16)
+@pytest.mark.core(8)
 @on_stochastic_cases
 @pytest.mark.parametrize("solver", ["saga", "sag"])
 def test_table_methods_equal_dense_steps(solver, loss, psi, centred, monkeypatch):
@@ -187,7 +188,7 @@ def test_table_methods_equal_dense_steps(solver, loss, psi, centred, monkeypatch
         assert it.passes == passes
 
 
-@pytest.mark.core(16)
+@pytest.mark.core(8)
 @on_stochastic_cases
 @pytest.mark.parametrize("sampling", ["uniform", "permutation"])
 def test_adagrad_equals_dense_steps(loss, psi, centred, sampling, monkeypatch):

@@ -22,7 +22,7 @@ def signatures():
     return {(id(compiled), signature) for compiled in jit._kernels for signature in compiled.nopython_signatures}
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sorted(OURS, key=lambda name: name not in ("apcg_shrinking", "working_sets")))
 def test_a_run_needs_no_kernel_that_the_warm_up_has_not_called(name):
     solve = registry.build_solver({"name": name}, {"name": "none"})

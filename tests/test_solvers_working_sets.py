@@ -39,7 +39,7 @@ REGULARIZERS = {
 LOSSES = ["squared", "logistic", "squared_hinge", {"name": "smoothed_hinge", "gamma": 0.5}]
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("regularizer", ["nonneg", {"name": "l1", "strength": 1e-3}])
 def test_a_model_that_is_far_from_P_is_not_solved_for_ever(regularizer):
     """Targets a thousand times beyond the quadratic part of Huber's loss, at which the slopes of the model begin."""

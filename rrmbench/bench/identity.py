@@ -9,7 +9,7 @@ from pathlib import Path
 from rrmbench import data, fingerprint, registry
 from rrmbench.bench.store import SCHEMA_VERSION
 from rrmbench.data import spec as blocks
-from rrmbench.keys import unplaced
+from rrmbench.keys import nested, unplaced
 from rrmbench.kinds import KINDS
 from rrmbench.problem.labels import mode_of
 
@@ -150,7 +150,7 @@ def files_of(spec):
 def _sources(spec):
     """The files of the components of a run."""
     yield from (_source(kind, spec[kind]) for kind in ("loss", "regularizer", "solver"))
-    yield from (_source("reduction", mapping) for mapping in registry.nested(spec["reduction"]))
+    yield from (_source("reduction", mapping) for mapping in nested(spec["reduction"]))
 
 
 def _files_behind(common, sources):

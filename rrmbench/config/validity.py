@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
+from rrmbench.keys import nested
 
 # trait -> (what the solver needs, whose trait it is, how it is said of that part)
 _WORDS = {
@@ -67,7 +68,7 @@ def _problem_reason(spec, has):
 
 
 def _gives(reduction):
-    components = (registry.lookup("reduction", mapping["name"]) for mapping in registry.nested(reduction))
+    components = (registry.lookup("reduction", mapping["name"]) for mapping in nested(reduction))
     return frozenset().union(*(component.gives for component in components))
 
 

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from rrmbench.errors import printable
-from rrmbench.registry import nested
+from rrmbench.keys import nested
 
 
 def told(runs):

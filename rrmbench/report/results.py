@@ -17,9 +17,8 @@ from rrmbench.bench.store import Experiment, Result, experiments
 from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
-from rrmbench.keys import ORIGINS, flat, is_origin, keys, line
+from rrmbench.keys import ORIGINS, flat, is_origin, keys, line, nested
 from rrmbench.kinds import COMPONENTS
-from rrmbench.registry import nested
 from rrmbench.report import namesakes, naming
 
 if TYPE_CHECKING:
