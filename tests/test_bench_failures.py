@@ -234,6 +234,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(lab):
     assert {name for name in before if before[name] == after[name]} == {f"{run}.npz" for run in done}
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_interrupted_does_not_replace_the_finished_one(lab):
     slow = sleeping(lab, 12)
     assert lab.command(*slow).code == 0

@@ -227,6 +227,7 @@ def broken(draw):
     return suffix, bytes(raw), [b"".join(some) for some in whole]
 
 
+@pytest.mark.exhaustive
 @fuzz
 @given(case=broken())
 def test_damaged_compressed_files_are_read_as_they_were_or_refused(case):

@@ -219,7 +219,7 @@ def test_certificates_are_below_the_optimum_and_reach_it(regularizer, seed):
     assert task.value - 1e-3 - 1e-3 * 8 * np.log(2.0) < p.dual_value(b) <= task.value + 1e-7
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("reduction", ["solve_dual", {"name": "adapt_smooth", "mu": 0.01}])
 @pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1"])
 def test_accelerated_gradients_in_the_primal_and_in_the_dual(solver, reduction):

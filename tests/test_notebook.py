@@ -71,6 +71,7 @@ def test_predictions_after_constant_labels_are_labels(label):
     assert found.predict(-rows).tolist() == [-label] * 12
 
 
+@pytest.mark.exhaustive
 def test_classes_of_a_loss_of_targets_are_predicted():
     X, y = load_iris(return_X_y=True)
     names = load_iris().target_names[y]
@@ -120,6 +121,7 @@ def test_what_names_no_file_and_no_folder_is_one_message(given):
         rrmbench.load_results(given)
 
 
+@pytest.mark.exhaustive
 def test_predictions_of_classes_targets_and_numbers():
     X, y = load_iris(return_X_y=True)
     names = load_iris().target_names[y]

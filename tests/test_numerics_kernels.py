@@ -68,6 +68,7 @@ def copied(folder):
 # the cache
 
 
+@pytest.mark.exhaustive
 def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
     package, cache = copied(tmp_path), tmp_path / "cache"
     home, compiled, plain, hits, misses = python(REPORT, cache, package)

@@ -90,7 +90,7 @@ def over_all_samples(name, **numbers):
     return Problem(A, y, {"name": "hinge", "budget": 9.5} if name == "hinge" else name, RIDGE, **numbers)
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("bias", ["none", "free"])
 def test_pairs_are_none_whatever_the_problem(bias, monkeypatch):
     monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)

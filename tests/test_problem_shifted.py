@@ -76,7 +76,7 @@ def test_the_proximal_step_on_the_conjugate_is_that_of_cvxpy(name, mu):
     np.testing.assert_allclose(shifted(name, y).dual_point(mu, z, q), (z - u.value) / q, atol=2e-5)
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @each_loss
 @given(pairs=samples, mu=smoothings, others=st.lists(numbers, min_size=1, max_size=5))
 def test_fenchel_and_young_hold_with_equality_at_the_dual_point(name, pairs, mu, others):

@@ -201,7 +201,7 @@ BOMBS = {
 }
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("what", BOMBS)
 def test_texts_that_are_no_records(small, what):
     for file in [*files(small), small.folder / "baseline.json"]:

@@ -212,6 +212,7 @@ def test_falls_back_to_prox_sdca():
         assert a.passes == b.passes
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "quantile"])
 def test_losses_that_are_not_smooth(loss):
     p = oracles.problem(loss, NET | {"l2": 0.02}, n=20)

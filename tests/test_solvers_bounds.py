@@ -130,6 +130,7 @@ def test_what_no_theorem_is_about_has_no_curve_and_the_small_print_says_why(lab)
     assert np.all(measured <= proven.y)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("solver", "reduction", "reason"),
     [

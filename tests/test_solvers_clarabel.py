@@ -41,7 +41,7 @@ def calls(problem, **parameters):
     return others
 
 
-@pytest.mark.core(12)
+@pytest.mark.core(5)
 @pytest.mark.parametrize("bias", ["", "free_bias", "minimized_bias"])
 @pytest.mark.parametrize("psi", PSI, ids=lambda psi: "-".join(map(str, psi.values())))
 @pytest.mark.parametrize("loss", LOSSES)

@@ -105,6 +105,7 @@ def test_the_support_vector_machine(solver):
     assert p.primal(found.w) == pytest.approx(p.primal(w), rel=1e-8)
 
 
+@pytest.mark.exhaustive
 def test_the_support_vector_machine_by_adapt_smooth():
     w, p = svm()
     found = solve(p, "apcg", reduction="adapt_smooth", passes=20_000, relative_gap=1e-9, growth=1.2)

@@ -157,7 +157,7 @@ CONVERGENT = [
 ]
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("loss", "regularizer"),
     list(

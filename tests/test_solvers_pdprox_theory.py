@@ -36,7 +36,7 @@ from rrmbench.solvers.pdprox.step_sizes import FARTHEST, LANCZOS_STEPS, StepSize
 # theory
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize("spec", [spec for spec, _ in PRINTED], ids=str)
 @pytest.mark.parametrize("make", [hinge, multiclass, whole, tasks, lambda: oracles.problem("hinge", {"name": "none"})])
 def test_theorem_6(make, spec):

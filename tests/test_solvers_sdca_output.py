@@ -34,7 +34,7 @@ def tail(t, window, unit):
     return max(t // block - 1, 0) * block
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", ["logistic", "smoothed_max_of_hinge"])
 def test_average_is_over_every_step_of_the_tail(loss):
     n = 10
@@ -158,6 +158,7 @@ def test_the_reported_pair_is_what_stops_a_run(output):
 # theory
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("loss", SMOOTH)
 @each_option
 def test_theorem_1_bounds_the_mean_gap(loss, option):

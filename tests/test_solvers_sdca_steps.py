@@ -45,7 +45,7 @@ def test_option_1_maximizes_the_dual_for_l2(loss):
         assert_minimizes(lambda t, i=i: -p.dual_value(np.concatenate((b[:i], [t], b[i + 1 :]))), new[i])
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("regularizer", ["elastic_net", "box"])
 def test_option_1_maximizes_its_bound(loss, regularizer):
@@ -131,7 +131,7 @@ def paper_step(name, option, p, b, i):
     return alpha + min(1.0, above / (q * q * (gamma + norm / lam_n))) * q
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("loss", SMOOTH)
 @pytest.mark.parametrize("option", ["II", "III", "IV", "V"])
 @pytest.mark.parametrize("regularizer", ["l2", "elastic_net"])

@@ -53,7 +53,7 @@ def test_the_optimum_to_rounding_whatever_the_condition(loss, strength):
     n=st.integers(1, 60), d=st.integers(1, 8), seed=st.integers(0, 10**6),
     strength=st.floats(-6.0, 1.0), kappa=st.sampled_from([0.0, 0.3]), loss=st.sampled_from(LOSSES),
 )  # fmt: skip
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_any_small_problem(n, d, seed, strength, kappa, loss):
     """Also with fewer samples than features, rows of zeros, and the square of a reduction around a centre."""
     regularizer = {"name": "l2", "strength": 10.0**strength}

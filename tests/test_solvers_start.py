@@ -54,7 +54,7 @@ def valid(solver, p):
             yield name, solve
 
 
-@pytest.mark.core(3)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
 @pytest.mark.parametrize("solver", registry.names("solver"))
 def test_every_iterate_is_in_the_domain_and_they_converge(solver, regularizer):

@@ -170,7 +170,7 @@ def test_svrg_stops_at_a_random_step():
     assert min(lengths) < p.n < max(lengths) <= 2 * p.n
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @on_stochastic_cases
 @pytest.mark.parametrize("solver", ["saga", "sag"])
 def test_table_methods_equal_dense_steps(solver, loss, psi, centred, monkeypatch):
@@ -188,7 +188,7 @@ def test_table_methods_equal_dense_steps(solver, loss, psi, centred, monkeypatch
         assert it.passes == passes
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @on_stochastic_cases
 @pytest.mark.parametrize("sampling", ["uniform", "permutation"])
 def test_adagrad_equals_dense_steps(loss, psi, centred, sampling, monkeypatch):
