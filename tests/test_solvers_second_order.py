@@ -121,6 +121,17 @@ def test_newton_comes_near_before_it_has_read_half_of_the_samples():
     assert np.isclose(np.diff(steps), 2.25 + 1.0).any() and np.diff(steps).max() <= 2.25 + 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("solver", ["newton", "newton_cg"])
+def test_no_step_overshoots_where_there_is_no_curvature_at_the_start(solver):
+    """Features of any units and a hinge that is hardly smoothed: a step of Newton's is a gradient step of 1/l2."""
+    X = sparse(200, 9)
+    p = Problem(1e3 * X, labels(200, "hinge"), "hinge", L2).smoothed(0.1)
+    start = Iterate(np.full(9, 1e-12))  # newton then begins with all samples
+    values = [p.primal(it.w) for it in islice(registry.build_solver(solver)(p, start, Rng(0)), 200)]
+    assert max(np.diff(values)) <= 1e-3 * values[0]  # newton yields small steps before it knows their P
+    assert values[-1] < 0.85 * values[0]
+
+
 def test_newton_refuses_many_features(monkeypatch):
     monkeypatch.setattr("rrmbench.solvers.second_order.newton.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):

@@ -8,6 +8,9 @@ from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
 
 WIDTH = 1e-6  # of the differences, relative to 1 + |z|
+DECREASE = 1e-4  # of Armijo's rule
+ROUNDING = 1e-14  # of P, relative: differences below it say nothing
+HALVINGS = 60  # of a step: 2^-60 of it changes nothing above rounding
 
 
 def curvatures(problem, z):
@@ -47,6 +50,18 @@ def squares_of(problem):
 def gradient_of(problem, g, w):
     """The gradient of P without psi at w, of the gradient g of the mean loss there."""
     return g + squares_of(problem) * w - problem.center_term()
+
+
+def longest_step(primal, P, slope):
+    """(t, primal(t)) for the first t of 1, 1/2, 1/4 ... with primal(t) <= P + 1e-4 t slope; (0, P) where there is none.
+
+    primal : P along a step as a function of t; P : primal(0); slope : its derivative at 0
+    """
+    for t in 0.5 ** np.arange(HALVINGS):
+        P_new = primal(t)
+        if P_new <= P + DECREASE * t * slope + ROUNDING * abs(P):
+            return t, P_new
+    return 0.0, P
 
 
 class Curvature:

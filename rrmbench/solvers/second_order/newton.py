@@ -9,28 +9,29 @@ from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import derivatives, gradient_of, slopes, write_outputs
+from rrmbench.solvers.second_order.curvature import derivatives, gradient_of, longest_step, slopes, write_outputs
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
 from rrmbench.solvers.second_order.growing import growing_samples
 
 LARGEST = 3000  # entries of w
 SETTLED = 0.05  # of P, the decrease promised by a step from which on one step ends a stage
-ROUNDING = 1e-14  # of P, relative: differences below it say nothing
 
 
 @solver(needs={"rows", "Zero", "scalar", "smooth", "strongly_convex"}, gives={"full_steps"})
 def newton(problem, start, rng):
-    """w+ = w - t H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all of them.
+    """w+ = w + t p, p = -H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all.
 
     A stage ends with the first step that promises a decrease g^T H^-1 g of at most P/20; the last stage goes on. From
     the optimum of a quarter of the samples, Newton's method on all of them converges quadratically, so that two steps
-    mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks with them] t is 1 and is halved
-    until P on the stage does not rise. Samples are drawn once; each stage has those of the one before and 8 samples per
-    feature at least. A start that is not zero goes to the last stage.
+    mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks with them] t is the first of 1,
+    1/2, 1/4 ... with a decrease by Armijo's rule; X p is known then, so that a trial of t touches no data. Samples are
+    drawn once; each stage has those of the one before and 8 samples per feature at least. A start that is not zero goes
+    to the last stage.
 
     For few features: products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m with
     curvature, outputs and gradient half a pass each; a dense matrix counts about d/4 passes for H. Cholesky's factors
-    of H (d, d) touch no data; the clock includes them. Yields after the gradient, each part of H and each step.
+    of H (d, d) touch no data; the clock includes them. Yields after the gradient, each part of H and each step; after a
+    full step, one that promises at most P/20 also before X p.
 
     Raises RrmbenchError for d > 3000.
     """
@@ -49,18 +50,19 @@ def _stage(problem, w, samples, is_last):
     X, rows, d = problem.X, problem.X.rows, w.size
     y, share = problem.y[samples], float(np.diff(rows.indptr)[samples].sum()) / max(X.nnz, 1)
     derivative = partial(derivatives, problem, y)
-    before, P_before, step = None, np.inf, np.zeros(d)
-    while True:
+
+    def outputs(w):
         z = np.zeros(problem.n)
         write_outputs(rows, samples, w, z)
         X.passes += 0.5 * share
-        z = z[samples]
-        P = whole_arrays.mean_loss(problem.loss, problem.mu, z, y) + problem.Psi(w)
-        if P > P_before + ROUNDING * abs(P_before):
-            step *= 0.5
-            w = before + step
-            yield Iterate(w, passes=X.passes)
-            continue
+        return z[samples]
+
+    def primal(w, z):
+        return whole_arrays.mean_loss(problem.loss, problem.mu, z, y) + problem.Psi(w)
+
+    z = outputs(w)
+    P, t = primal(w, z), 1.0
+    while True:
         g, H = np.zeros(d), np.zeros((d, d))
         add_combination(rows, samples, derivative(z), g)
         X.passes += 0.5 * share
@@ -72,11 +74,16 @@ def _stage(problem, w, samples, is_last):
         g = gradient_of(problem, g / samples.size, w)
         H /= samples.size
         H.flat[:: d + 1] += problem.strong_convexity
-        before, P_before, step = w, P, -solver_of(H)(g)
-        w = before + step
+        p = -solver_of(H)(g)
+        slope = float(g @ p)
+        if -slope <= SETTLED * P and t == 1.0:  # a step that can be trusted before its P is known
+            yield Iterate(w + p, passes=X.passes)
+            if not is_last:
+                return w + p
+        along = outputs(p)
+        t, P = longest_step(lambda t, w=w, z=z, p=p, along=along: primal(w + t * p, z + t * along), P, slope)
+        w, z = w + t * p, z + t * along
         yield Iterate(w, passes=X.passes)
-        if not is_last and -float(g @ step) <= SETTLED * P:
-            return w
 
 
 @kernel

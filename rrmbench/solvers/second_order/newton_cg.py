@@ -6,12 +6,9 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, squares_of
+from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, longest_step, squares_of
 
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
-DECREASE = 1e-4  # of Armijo's rule
-ROUNDING = 1e-14  # of P, relative: differences below it say nothing
-HALVINGS = 60  # of a step: 2^-60 of it changes nothing above rounding
 DAMPING = 1e-3  # of L, at the first step
 
 
@@ -43,13 +40,13 @@ def newton_cg(problem, start, rng):
         curvature, at = Curvature(problem, z, squares + damping), Iterate(w, b)
         yield at._replace(passes=problem.X.passes)
         p, outputs = yield from conjugate_gradients(curvature, g, goal, at)
-        slope = float(np.vdot(g, p))
-        for t in 0.5 ** np.arange(HALVINGS):
-            new, z_new = w + t * p, z + t * outputs
-            P_new = problem.primal(new, z_new)
-            if P_new <= P + DECREASE * t * slope + ROUNDING * abs(P):
-                w, z, P, b = new, z_new, P_new, problem.loss_dual(z_new)
-                break
+        t, P = longest_step(
+            lambda t, w=w, z=z, p=p, outputs=outputs: problem.primal(w + t * p, z + t * outputs),
+            P,
+            float(np.vdot(g, p)),
+        )
+        w, z = w + t * p, z + t * outputs
+        b = problem.loss_dual(z)
         yield Iterate(w, b, problem.X.passes)
 
 
