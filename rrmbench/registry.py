@@ -25,6 +25,7 @@ from rrmbench.kinds import COMPONENTS, KINDS
 from rrmbench.parameters import File
 
 PEERS = dict.fromkeys(("celer", "skglm", "cyanure"), "'rrmbench[peers]'")  # library -> what pip installs it with
+PLUGIN = "rrmbench_plugin_"  # of the names of modules that are loaded by their path
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
 
 
@@ -136,7 +137,7 @@ class Component:
     @property
     def plugin(self):
         """{"path": its file} of a component from a plug-in file, which a mapping must name; else {}."""
-        return {"path": self.source} if self.build.__module__.startswith("rrmbench_plugin_") else {}
+        return {"path": self.source} if self.build.__module__.startswith(PLUGIN) else {}
 
     def check(self, values, where, given=()):
         """Validate the parameter values of a YAML mapping and fill in no defaults; those in `given` come later."""
@@ -145,7 +146,7 @@ class Component:
                 allowed = ", ".join(self.parameters) or "none"
                 raise RrmbenchError(
                     f"{where}.{key}: {self.kind} '{self.name}' has no such parameter (it has: {allowed})"
-                    + nearest(key, self.parameters)
+                    + nearest(key, [*self.parameters, *filter(None, [AROUND.get(self.kind)])])
                 )
         for parameter in self.parameters.values():
             if parameter.required and parameter.name not in values and parameter.name not in given:
@@ -271,6 +272,9 @@ def _add(kind, function, keyword_only, aliases, **declared):
     name = function.__name__
     taken = _components[kind].get(name)
     if taken is not None and taken.build.__module__ != function.__module__:  # a cell of a notebook may run again
+        if function.__module__.startswith(PLUGIN) and Path(taken.source).resolve() == Path(source).resolve():
+            module = taken.build.__module__
+            raise RrmbenchError(f"{source}: imported already, as the module '{module}'; name '{name}' without its path")
         raise RrmbenchError(f"{source}: the {kind} name '{name}' is taken by {taken.source}")
     parameters = {}
     for p in inspect.signature(function).parameters.values():
@@ -378,7 +382,7 @@ def load_plugin(path):
     if not path.is_file():
         raise RrmbenchError(f"{path}: no such plug-in file")
     load()
-    name = "rrmbench_plugin_" + path.stem
+    name = PLUGIN + path.stem
     if name in sys.modules:
         raise RrmbenchError(f"{path}: a plug-in file called {path.name} is loaded already; rename one of the two")
     if path.suffix != ".py":
@@ -517,9 +521,25 @@ def check_loaded(mapping, where):
 
 
 def needs_of(kind, cls):
-    """What the components of one kind need that stand in the module of a class, which they build."""
-    found = [c.needs for c in _components[kind].values() if c.build.__module__ == cls.__module__]
-    return frozenset().union(*found)
+    """What the components of one kind need that build a class.
+
+    They stand in its module; where these differ, or there are none, they are those that build it by their defaults.
+    """
+    load()
+    beside = [c for c in _components[kind].values() if c.build.__module__ == cls.__module__]
+    if len({c.needs for c in beside}) != 1:
+        beside = [c for c in _components[kind].values() if _builds(c, cls)] or beside
+    return frozenset().union(*(c.needs for c in beside))
+
+
+def _builds(component, cls):
+    if any(parameter.required for parameter in component.parameters.values()):
+        return False
+    try:
+        made = _call(component)
+    except Exception:  # of a plug-in, whatever it is
+        return False
+    return type(made[0] if type(made) is tuple else made) is cls
 
 
 def from_mapping(kind, mapping, where=None, given=()):

@@ -1,8 +1,10 @@
 """What notebooks call: solve, Solutions with their labels and predictions, figures, and whole experiments."""
 
+import importlib
 import json
 import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 import rrmbench
 from rrmbench import notebook
 from rrmbench.bench.rules import StopRule
+from rrmbench.errors import RrmbenchError
 
 L2 = {"name": "l2", "strength": 1e-3}
 
@@ -331,3 +334,52 @@ def test_a_script_runs_once_however_many_children_it_has(tmp_path):
     )
     ran = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stdout) == (0, "begun\n['done']\n"), ran.stderr
+
+
+def test_labels_are_those_of_the_loss_and_not_of_others_in_its_file(tmp_path):
+    """Two losses of one file, of which one is binary; and a class from a module beside it."""
+    (tmp_path / "margins_beside.py").write_text(
+        "from rrmbench.losses.squared_hinge import SquaredHinge\nclass Margin(SquaredHinge):\n    pass\n"
+    )
+    (tmp_path / "margins.py").write_text(
+        textwrap.dedent("""
+        import rrmbench
+        from margins_beside import Margin
+        from rrmbench.losses.squared import Squared
+
+        class Numbers(Squared):
+            pass
+
+        @rrmbench.loss
+        def my_numbers():
+            return Numbers()
+
+        @rrmbench.loss(needs={"binary"})
+        def my_margin():
+            return Margin()
+        """)
+    )
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2.0
+
+    def labels_for(loss):
+        return np.unique(rrmbench.Problem(X, y, loss, L2).y).tolist()
+
+    path = str(tmp_path / "margins.py")
+    assert labels_for({"path": path, "name": "my_numbers"}) == labels_for("my_numbers") == [0.0, 1.0]
+    assert labels_for("my_margin") == [-1.0, 1.0]
+    plugin = sys.modules["rrmbench_plugin_margins"]
+    assert labels_for(plugin.Numbers()) == [0.0, 1.0]
+    assert labels_for(plugin.Margin()) == [-1.0, 1.0]
+
+
+def test_a_plug_in_that_was_imported_is_not_loaded_by_its_path(tmp_path, monkeypatch):
+    (tmp_path / "imported_before.py").write_text(
+        "import rrmbench\nfrom rrmbench.losses.squared import Squared\n"
+        "@rrmbench.loss\ndef squared_before():\n    return Squared()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("imported_before")
+    mapping = {"path": str(tmp_path / "imported_before.py"), "name": "squared_before"}
+    with pytest.raises(RrmbenchError, match="imported already, as the module 'imported_before'; name 'squared_before'"):
+        rrmbench.Problem(np.eye(3), [1.0, 2.0, 3.0], mapping, L2)
+    assert rrmbench.Problem(np.eye(3), [1.0, 2.0, 3.0], "squared_before", L2).n == 3

@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from rrmbench import registry
+from rrmbench import registry, solve
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -141,3 +141,27 @@ def test_a_start_with_a_dual_variable_is_used():
     reduction = {"name": "adapt_smooth", "inside": "solve_dual", "mu": 1.0}
     x = next(islice(registry.build_solver("agm_ef", reduction)(p, None, Rng(0)), 2000, None))
     assert p.gap(x.w, x.b) < 1e-4
+
+
+def test_rounding_beyond_the_edge_of_a_cone_is_no_missing_bound():
+    """At an optimum with w >= 0 many entries of v are 0: as many of them are positive by rounding as negative."""
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        X = rng.normal(size=(80, 5))
+        y = np.where(X @ rng.normal(size=5) + 0.5 * rng.normal(size=80) > 0.0, 1.0, -1.0)
+        p = Problem(X, y, "logistic", "nonneg")
+        found = solve(p, "gd", passes=600)
+        assert found.gap <= 1e-9
+        edge = np.flatnonzero(found.w > 0.0)[0]
+        b = p.loss_dual(p.X.forward(found.w)) - 1e-9 * X[:, edge]
+        assert p.v(b)[edge] > 1e-10 and p.certificate(b)[0] == -np.inf  # beyond it, and not by rounding
+
+
+@pytest.mark.parametrize("minimized", [False, True])
+def test_no_bound_is_below_that_of_zero(minimized):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 20)) * np.logspace(-2, 2, 20), 1e-3 * rng.normal(size=80)
+    loss, box = {"name": "huber", "mu": 1e-4}, {"name": "box", "lower": -1, "upper": 1}
+    p = Problem(X, y, loss, box, minimized_bias=minimized)
+    found = solve(p, "fista", passes=5)
+    assert found.trace.dual.min() >= p.dual_value(np.zeros(80)) >= 0.0

@@ -126,7 +126,7 @@ CHECKS = {
     "prox is the minimizer": _prox,
     "value, conjugate and prox are of one psi": _pair,
     "dual_scaling": _scaling,
-    "prox with step 0 statements.projects": _each(statements.projects),
+    "prox with step 0 projects": _each(statements.projects),
     "radius": _each(statements.radius_bounds),
     "attributes say what is so": _flags,
     "prox returns a new array": _each(statements.new_array),

@@ -34,7 +34,7 @@ def has_no_bound(problem):
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
-    The first candidate of a regularized sum over samples is b = 0, with D(0) = min phi + min Psi. The others are
+    The first candidate of a regularized problem is b = 0, with D(0) = min phi + min Psi. The others are
     the solver's own b where there is one. Where the problem is not strongly convex, they are also the losses'
     derivatives at X w, which need less scaling than the b of a regularized problem. For solvers without b they are
     the losses' derivatives at X w, smoothed by a geometric grid of mu around the best mu so far, and the average of
@@ -51,7 +51,7 @@ class Certifier:
 
     def update(self, x, z):
         """Take the Iterate `x` with z = X w into account."""
-        if self.b is None and "separable" in self.problem.traits and not has_no_bound(self.problem):
+        if self.b is None and not has_no_bound(self.problem):
             self.offer(np.zeros(self.problem.output_shape))
         if x.b is None:
             self._construct(x, z)

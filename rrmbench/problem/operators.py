@@ -165,6 +165,10 @@ class CSR:
         """X^T b."""
         return self._transposed @ b
 
+    def magnitudes(self, b):
+        """|X|^T |b|, the magnitudes of the terms of X^T b, which rounding is relative to."""
+        return abs(self._matrix).T @ np.abs(b)
+
 
 class Flattened:
     """z = X vec(W) for a matrix model W of shape `model`, vec row by row; X a sparse matrix (n, product of `model`).
@@ -209,6 +213,10 @@ class Flattened:
         """X^T b as a matrix."""
         return self.flat.adjoint(b).reshape(self.shape[1:])
 
+    def magnitudes(self, b):
+        """|X|^T |b| as a matrix."""
+        return self.flat.magnitudes(b).reshape(self.shape[1:])
+
 
 class Counted:
     """A view of a data operator that counts its products in `passes`: half a pass for each one with X or with X^T.
@@ -234,6 +242,11 @@ class Counted:
         """X^T b."""
         self.passes += 0.5
         return self._X.adjoint(b)
+
+    def magnitudes(self, b):
+        """|X|^T |b|."""
+        self.passes += 0.5
+        return self._X.magnitudes(b)
 
 
 class Audited(Counted):

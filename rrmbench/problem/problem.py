@@ -27,10 +27,11 @@ from rrmbench.problem.operators import CSR, Audited, Counted, check_mask
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
-from rrmbench.registry import load_plugins_of
+from rrmbench.registry import from_mapping, load_plugins_of, needs_of
 
 NUMBER = int | float | np.integer | np.floating
 MEAN_ROUNDING = 1e-9  # of weights, whose mean is 1
+DUAL_ROUNDING = 1e-13  # of an entry of v, relative to the magnitudes of its terms
 FAR = 1e6  # the mean of labels over their deviation, up to which a bias may take it
 
 
@@ -108,6 +109,8 @@ class Problem:
                 allowed = f"a name, a mapping with a name, or a {kind}"
                 raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
             load_plugins_of(given)
+        given = self.loss
+        needs = from_mapping("loss", given)[0].needs if isinstance(given, str | dict) else needs_of("loss", type(given))
         for kind, build, strength in (("loss", build_loss, "mu"), ("regularizer", build_regularizer, "l2")):
             if isinstance(given := getattr(self, kind), str | dict):
                 component, more = build(given)
@@ -116,7 +119,7 @@ class Problem:
             else:
                 renamed(kind, given)
         if not (hasattr(self.X, "forward") and _is_frozen(self.y)):
-            y, classes = given_labels(self.y, self.loss)
+            y, classes = given_labels(self.y, needs)
             self._put("y", y)
             self._put("classes", classes)
         made = None if hasattr(self.X, "forward") else CSR.of(self.X, self._outputs())
@@ -457,7 +460,9 @@ class Problem:
         """Return (D(b'), b') with b' = b scaled into the domain of D where Psi* is an indicator.
 
         D = -inf where no scaling helps. Without strong convexity a norm's conjugate is 0 on its dual ball and infinite
-        elsewhere. With a free or a minimized bias, b is scaled down until its columns sum to 0.
+        elsewhere. Where psi* is finite for v_j <= 0 alone, an entry of v within 1e-13 of its terms is 0: at the optimum
+        many are, and no scaling mends what rounding did. With a free or a minimized bias, b is scaled down until its
+        columns sum to 0.
 
         Raises RrmbenchError for a b of another shape.
         """
@@ -476,7 +481,11 @@ class Problem:
         if t < 1.0:
             b = t * b
             return self.offset - self.mean_conjugate(b), b
-        return self.offset - self.regularization.conjugate(body) - self.mean_conjugate(b), b
+        conjugate = self.regularization.conjugate(body)
+        if conjugate == np.inf and hasattr(self.X, "magnitudes"):
+            edge = np.abs(body) <= DUAL_ROUNDING * self._body(self.X.magnitudes(b)) / self.n
+            conjugate = self.regularization.conjugate(np.where(edge, 0.0, body))
+        return self.offset - conjugate - self.mean_conjugate(b), b
 
     def dual_value(self, b: np.ndarray) -> float:
         """D(b), b scaled into the domain first; a lower bound of P for every b."""

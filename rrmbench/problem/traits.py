@@ -7,7 +7,7 @@ from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.operators import check_mask
 from rrmbench.problem.samples import is_entropic, takes_bias
-from rrmbench.registry import built, needs_of
+from rrmbench.registry import built
 
 
 def build_loss(mapping):
@@ -16,14 +16,16 @@ def build_loss(mapping):
     return loss if type(loss) is tuple else (loss, 0.0)
 
 
-def given_labels(y, loss):
-    """(the labels y of a person's own array as `loss` wants them, by the rule of data files; the classes they were).
+def given_labels(y, needs):
+    """(the labels y of a person's own array as a loss wants them, by the rule of data files; the classes they were).
+
+    needs : of the loss, see `rrmbench.registry.Component`
 
     The labels are read-only float64. The classes are the distinct labels as given, those of -1 and 1 or of 0 .. k-1;
     None for numbers. Classes may be texts. Label sequences are (n, 2), the class and the number of the sequence of
     every row. Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many.
     """
-    mode = labels.mode_of(needs_of("loss", type(loss)))
+    mode = labels.mode_of(needs)
     check_mask(y, "y", "labels")
     y, classes = np.asarray(y), None
     if mode in ("binary", "classes") or (mode == "targets" and y.ndim == 1):

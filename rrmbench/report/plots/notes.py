@@ -72,7 +72,7 @@ def _floor(views):
     if any(panel.optimum is not None for panel, _ in views):
         yield "dashed: the least objective known"
     if any(frame.loose for _, frame in views):
-        yield "loose reference: more seconds for the key `reference` may narrow it"
+        yield "loose reference: the key `reference`, with enough seconds, may narrow it"
 
 
 def _beyond(views, names):
