@@ -109,8 +109,7 @@ class Problem:
                 allowed = f"a name, a mapping with a name, or a {kind}"
                 raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
             load_plugins_of(given)
-        given = self.loss
-        needs = from_mapping("loss", given)[0].needs if isinstance(given, str | dict) else needs_of("loss", type(given))
+        named = self.loss
         for kind, build, strength in (("loss", build_loss, "mu"), ("regularizer", build_regularizer, "l2")):
             if isinstance(given := getattr(self, kind), str | dict):
                 component, more = build(given)
@@ -119,6 +118,8 @@ class Problem:
             else:
                 renamed(kind, given)
         if not (hasattr(self.X, "forward") and _is_frozen(self.y)):
+            by_name = isinstance(named, str | dict)
+            needs = from_mapping("loss", named)[0].needs if by_name else needs_of("loss", type(named))
             y, classes = given_labels(self.y, needs)
             self._put("y", y)
             self._put("classes", classes)
