@@ -243,10 +243,16 @@ class Counted:
         self.passes += 0.5
         return self._X.adjoint(b)
 
-    def magnitudes(self, b):
-        """|X|^T |b|."""
-        self.passes += 0.5
-        return self._X.magnitudes(b)
+    @property
+    def magnitudes(self):
+        """The function of b that gives |X|^T |b|, where X has it."""
+        product = self._X.magnitudes
+
+        def counted(b):
+            self.passes += 0.5
+            return product(b)
+
+        return counted
 
 
 class Audited(Counted):

@@ -483,7 +483,7 @@ class Problem:
             b = t * b
             return self.offset - self.mean_conjugate(b), b
         conjugate = self.regularization.conjugate(body)
-        if conjugate == np.inf and hasattr(self.X, "magnitudes"):
+        if conjugate == np.inf and "Zero" not in self.traits and hasattr(self.X, "magnitudes"):
             edge = np.abs(body) <= DUAL_ROUNDING * self._body(self.X.magnitudes(b)) / self.n
             conjugate = self.regularization.conjugate(np.where(edge, 0.0, body))
         return self.offset - conjugate - self.mean_conjugate(b), b
