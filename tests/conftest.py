@@ -36,13 +36,9 @@ def pytest_collection_modifyitems(config, items):
         for number, item in enumerate(cases):
             if number not in kept:
                 item.add_marker("exhaustive")
+    share = re.fullmatch("([1-9][0-9]*)/([1-9][0-9]*)", config.getoption("share"))
+    if not share:
+        raise pytest.UsageError(f"--share: found {config.getoption('share')}, allowed is K/N such as 1/3")
+    k, n = map(int, share.groups())
     # all cases of a function together: they share what they compile
-    items[:] = [item for item in items if in_share(item.nodeid.partition("[")[0], config.getoption("share"))]
-
-
-def in_share(name, share):
-    """Whether a name is in the share "K/N" of all names."""
-    if not re.fullmatch("[1-9][0-9]*/[1-9][0-9]*", share):
-        raise pytest.UsageError(f"--share: found {share}, allowed is K/N such as 1/3")
-    k, n = map(int, share.split("/"))
-    return zlib.crc32(name.encode()) % n == (k - 1) % n
+    items[:] = [item for item in items if zlib.crc32(item.nodeid.partition("[")[0].encode()) % n == (k - 1) % n]

@@ -19,6 +19,7 @@ from rrmbench.bench.identity import canonical
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import replacing
 from rrmbench.folders import cache_root
+from rrmbench.keys import nested
 
 MOST = 5000  # averages that the file keeps, the last used
 ALIKE = 3  # of the keys of a run: the same method on the same kind of problem, on data of the same size
@@ -184,8 +185,7 @@ def _kernel_folder():
 
 
 def _reduction(mapping):
-    inside = mapping.get("inside")
-    return mapping["name"] + (f" + {_reduction(inside)}" if inside else "")
+    return " + ".join(inside["name"] for inside in nested(mapping))
 
 
 def _problem(spec):

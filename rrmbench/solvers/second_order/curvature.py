@@ -52,16 +52,20 @@ def gradient_of(problem, g, w):
     return g + squares_of(problem) * w - problem.center_term()
 
 
-def longest_step(primal, P, slope):
-    """(t, primal(t)) for the first t of 1, 1/2, 1/4 ... with primal(t) <= P + 1e-4 t slope; (0, P) where there is none.
+def longest_step(primal, w, z, p, along, P, slope):
+    """(t, w + t p, z + t X p, P there) for the first t of 1, 1/2, 1/4 ... with P there <= P + 1e-4 t slope; t = 0 else.
 
-    primal : P along a step as a function of t; P : primal(0); slope : its derivative at 0
+    primal : P as a function of w and z = X w
+    w, z, P : where the step begins
+    p, along : the step, and X p
+    slope : the derivative of P along p at w
     """
     for t in 0.5 ** np.arange(HALVINGS):
-        P_new = primal(t)
+        w_new, z_new = w + t * p, z + t * along
+        P_new = primal(w_new, z_new)
         if P_new <= P + DECREASE * t * slope + ROUNDING * abs(P):
-            return t, P_new
-    return 0.0, P
+            return t, w_new, z_new, P_new
+    return 0.0, w, z, P
 
 
 class Curvature:

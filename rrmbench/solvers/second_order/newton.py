@@ -80,9 +80,7 @@ def _stage(problem, w, samples, is_last):
             yield Iterate(w + p, passes=X.passes)
             if not is_last:
                 return w + p
-        along = outputs(p)
-        t, P = longest_step(lambda t, w=w, z=z, p=p, along=along: primal(w + t * p, z + t * along), P, slope)
-        w, z = w + t * p, z + t * along
+        t, w, z, P = longest_step(primal, w, z, p, outputs(p), P, slope)
         yield Iterate(w, passes=X.passes)
 
 

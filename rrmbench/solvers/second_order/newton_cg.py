@@ -40,12 +40,7 @@ def newton_cg(problem, start, rng):
         curvature, at = Curvature(problem, z, squares + damping), Iterate(w, b)
         yield at._replace(passes=problem.X.passes)
         p, outputs = yield from conjugate_gradients(curvature, g, goal, at)
-        t, P = longest_step(
-            lambda t, w=w, z=z, p=p, outputs=outputs: problem.primal(w + t * p, z + t * outputs),
-            P,
-            float(np.vdot(g, p)),
-        )
-        w, z = w + t * p, z + t * outputs
+        _, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, float(np.vdot(g, p)))
         b = problem.loss_dual(z)
         yield Iterate(w, b, problem.X.passes)
 
