@@ -11,7 +11,7 @@ from rrmbench.numerics.lazy import GradientTable, Samples, Snapshot, StochasticS
 from rrmbench.numerics.prefetch import prefetch, prefetch_rows
 from rrmbench.numerics.random import Rng, below, shuffle, splitmix64
 from rrmbench.numerics.row_steps import bring_up, prefetch_row, row_move, row_output, row_steps
-from rrmbench.numerics.sparse_rows import axpy, dot
+from rrmbench.numerics.sparse_rows import axpy, dot, entries, sample_at
 from rrmbench.parameters import (
     AboveOne,
     Auto,
@@ -62,6 +62,7 @@ __all__ = [
     "clipped_ratio",
     "dataset",
     "dot",
+    "entries",
     "kernel",
     "longest_within",
     "loss",
@@ -73,6 +74,7 @@ __all__ = [
     "row_move",
     "row_output",
     "row_steps",
+    "sample_at",
     "scale_into",
     "shuffle",
     "solver",

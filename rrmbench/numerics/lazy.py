@@ -21,7 +21,7 @@ from numba.extending import overload, register_jitable
 
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.prefetch import prefetch, prefetch_rows
-from rrmbench.numerics.sparse_rows import dot
+from rrmbench.numerics.sparse_rows import dot, entries, sample_at
 from rrmbench.numerics.whole_arrays import psi_prox
 
 
@@ -186,10 +186,10 @@ def lazy_steps(samples, memory, regularizer, eta, powers, order, w, last):
         prefetch_rows(rows, y, order, t)
         if is_table(memory):
             prefetch(theta, order[min(t + 8, order.shape[0] - 1)])
-        i = order[t]
+        i = sample_at(order, t)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         z = 0.0
-        for e in range(begin, end):
+        for e in entries(begin, end):
             j = rows.indices[e]
             w[j] = regularizer.prox(closed_form_steps(w[j], B[j], threshold, t - last[j], powers), 0.0)
             z += rows.data[e] * w[j]
@@ -197,7 +197,7 @@ def lazy_steps(samples, memory, regularizer, eta, powers, order, w, last):
         if is_table(memory):
             theta[i] += delta
         move, change = a * eta * delta * weight, a * eta * delta / theta.shape[0]
-        for e in range(begin, end):
+        for e in entries(begin, end):
             j, x = rows.indices[e], rows.data[e]
             w[j] = regularizer.prox(a * w[j] - B[j] - move * x, a * eta)
             if is_table(memory):
@@ -221,13 +221,13 @@ def dense_steps(samples, memory, regularizer, eta, a, order, w):
         weight -= 1.0 / theta.shape[0]
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
-        i = order[t]
+        i = sample_at(order, t)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         delta = loss.dual_point(dot(rows.indices, rows.data, begin, end, w), y[i], mu) - theta[i]
         if is_table(memory):
             theta[i] += delta
         move, change = eta * delta * weight, a * eta * delta / theta.shape[0]
-        for e in range(begin, end):
+        for e in entries(begin, end):
             j, x = rows.indices[e], rows.data[e]
             w[j] -= move * x
             if is_table(memory):

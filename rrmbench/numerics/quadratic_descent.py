@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.sparse_rows import entries
 
 
 class ByColumns(NamedTuple):
@@ -25,13 +26,13 @@ class ByColumns(NamedTuple):
     def slope_along(self, j, state):
         """(H v)_j."""
         total = 0.0
-        for e in range(self.indptr[j], self.indptr[j + 1]):
+        for e in entries(self.indptr[j], self.indptr[j + 1]):
             total += self.data[e] * state[self.indices[e]]
         return total
 
     def move_along(self, j, step, state):
         """v_j += step."""
-        for e in range(self.indptr[j], self.indptr[j + 1]):
+        for e in entries(self.indptr[j], self.indptr[j + 1]):
             state[self.indices[e]] += self.data[e] * step
 
     def reads_along(self, j):

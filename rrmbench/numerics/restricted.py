@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.sparse_rows import entries
 
 BLOCK = 32  # rows and columns of a block: two of them fit in the nearest cache
 
@@ -25,7 +26,7 @@ class Part(NamedTuple):
 def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
     """In one reading of X (n, d): add X^T b to g, squared norms of the columns to sqnorms, their entries to counts."""
     for i in range(b.shape[0]):
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             j, x = rows.indices[e], rows.data[e]
             g[j] += b[i] * x
             sqnorms[j] += x * x
@@ -38,7 +39,7 @@ def chosen_rows(rows, place, part):
     size = 0
     for i in range(part.indptr.shape[0] - 1):
         part.indptr[i] = size
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             k = place[rows.indices[e]]
             if k >= 0:
                 part.indices[size] = k
@@ -55,7 +56,7 @@ def weighted_columns(rows, weights, columns, sqnorms):
     """
     at = columns.indptr[:-1].copy()
     for i in range(weights.shape[0]):
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             k = rows.indices[e]
             columns.indices[at[k]] = i
             x = weights[i] * rows.data[e]
@@ -94,13 +95,13 @@ def add_products(rows, first, last, weights, fresh, matrix):
     seen, read = np.empty(matrix.shape[0], np.int64), 0
     for i in range(first, last):
         begin, end, size = rows.indptr[i], rows.indptr[i + 1], 0
-        for e in range(begin, end):
+        for e in entries(begin, end):
             j = rows.indices[e]
             x, line = weights[i] * rows.data[e], matrix[j]
             if fresh[j]:
                 seen[size] = e
                 size += 1
-                for f in range(begin, e + 1):
+                for f in entries(begin, e + 1):
                     line[rows.indices[f]] += x * rows.data[f]
                 read += e + 2 - begin
             else:
@@ -131,6 +132,6 @@ def outputs(rows, w, z):
     """z = X w, rows (n, m)."""
     for i in range(z.shape[0]):
         total = 0.0
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             total += rows.data[e] * w[rows.indices[e]]
         z[i] = total

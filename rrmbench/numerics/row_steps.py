@@ -18,7 +18,7 @@ from numba.extending import overload, register_jitable
 
 from rrmbench.numerics.lazy import StochasticSteps, closed_form_steps
 from rrmbench.numerics.prefetch import prefetch_rows
-from rrmbench.numerics.sparse_rows import axpy, dot
+from rrmbench.numerics.sparse_rows import axpy, dot, entries
 
 
 class Waiting(NamedTuple):
@@ -114,7 +114,7 @@ def _row_output(way, i, t, w):
         indices, data = rows.indices, rows.data
         threshold = way.a * way.eta * regularizer.strength
         z = 0.0
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             j = indices[e]
             w[j] = _present(regularizer, w[j], Bs[j], threshold, t - last[j], powers)
             last[j] = t
@@ -139,7 +139,7 @@ def _row_move(way, i, t, delta, w):
     def waiting(way, i, t, delta, w):
         rows, regularizer, Bs, last, a, eta = way.rows, way.regularizer, way.B, way.last, way.a, way.eta
         indices, data, move = rows.indices, rows.data, way.a * way.eta * delta
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             j = indices[e]
             w[j] = regularizer.prox(a * w[j] - Bs[j] - move * data[e], a * eta)
             last[j] = t + 1

@@ -19,6 +19,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.sparse_rows import entries
 
 COMPRESSED = "csr", "csc", "bsr"  # formats of scipy that check themselves
 
@@ -283,6 +284,6 @@ def _frozen(array):
 def _sqnorms(indptr, data, out):
     for i in range(out.shape[0]):
         total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
+        for k in entries(indptr[i], indptr[i + 1]):
             total += data[k] * data[k]
         out[i] = total

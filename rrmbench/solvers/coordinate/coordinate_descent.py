@@ -4,6 +4,7 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.restricted import Part
+from rrmbench.numerics.sparse_rows import entries
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
@@ -73,7 +74,7 @@ def sweep(columns, y, loss, mu, regularizer, s, linear, curvatures, every, w, z)
         begin, end = columns.indptr[j], columns.indptr[j + 1]
         touched += end - begin
         g = 0.0
-        for e in range(begin, end):
+        for e in entries(begin, end):
             i = columns.indices[e]
             g += columns.data[e] * loss.dual_point(z[i], y[i], mu)
         total = curvature + s
@@ -81,6 +82,6 @@ def sweep(columns, y, loss, mu, regularizer, s, linear, curvatures, every, w, z)
         step = new - w[j]
         if step != 0.0:
             w[j] = new
-            for e in range(begin, end):
+            for e in entries(begin, end):
                 z[columns.indices[e]] += step * columns.data[e]
     return touched

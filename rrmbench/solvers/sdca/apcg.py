@@ -8,6 +8,7 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.prefetch import prefetch, prefetch_rows
+from rrmbench.numerics.sparse_rows import entries, sample_at
 from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -102,11 +103,11 @@ def apcg_steps(rows, y, loss, mu, regularizer, s, root, coordinates, order, r, u
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
         prefetch(uv, 2 * order[min(k + 8, order.shape[0] - 1)])
-        i = order[k]
+        i = sample_at(order, k)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         r *= rho
         z = 0.0
-        for e in range(begin, end):
+        for e in entries(begin, end):
             j = rows.indices[e]
             z += rows.data[e] * regularizer.prox(r * pq[j, 0] + pq[j, 1], 1.0 / s)
         ru, v = r * uv[i, 0], uv[i, 1]
@@ -116,7 +117,7 @@ def apcg_steps(rows, y, loss, mu, regularizer, s, root, coordinates, order, r, u
             du, dv = (root - 1.0) * h / (2.0 * r), (root + 1.0) * h / 2.0
             uv[i, 0] += du
             uv[i, 1] += dv
-            for e in range(begin, end):
+            for e in entries(begin, end):
                 j, x = rows.indices[e], rows.data[e]
                 pq[j, 0] -= scale * du * x
                 pq[j, 1] -= scale * dv * x

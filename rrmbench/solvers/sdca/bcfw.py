@@ -19,6 +19,7 @@ from rrmbench.losses.chains import Sequences
 from rrmbench.numerics import chains
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.random import shuffle
+from rrmbench.numerics.sparse_rows import entries
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.resting import Calendar, postpone, take
@@ -278,7 +279,7 @@ def write_outputs(rows, w, begin, positions, nodes):
     for t in positions:
         for c in range(w.shape[1]):
             nodes[t, c] = 0.0
-        for e in range(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
+        for e in entries(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
             j, x = rows.indices[e], rows.data[e]
             for c in range(w.shape[1]):
                 nodes[t, c] += x * w[j, c]
@@ -367,18 +368,18 @@ def write_products(rows, begin, size, positions, kept, row, products):
             unknown += np.isnan(products[t, u])
         if unknown > 0:
             first, last = rows.indptr[begin + t], rows.indptr[begin + t + 1]
-            for e in range(first, last):
+            for e in entries(first, last):
                 row[rows.indices[e]] = rows.data[e]
             read += last - first
             for u in positions[:c]:
                 if np.isnan(products[t, u]):
                     products[t, u] = 0.0
-                    for e in range(rows.indptr[begin + u], rows.indptr[begin + u + 1]):
+                    for e in entries(rows.indptr[begin + u], rows.indptr[begin + u + 1]):
                         products[t, u] += row[rows.indices[e]] * rows.data[e]
                     read += rows.indptr[begin + u + 1] - rows.indptr[begin + u]
                     if kept.shape[0] > 0:
                         kept[t * size + u] = products[t, u]
-            for e in range(first, last):
+            for e in entries(first, last):
                 row[rows.indices[e]] = 0.0
         for u in positions[:c]:
             products[u, t] = products[t, u]
@@ -436,7 +437,7 @@ def take_from(rows, paths, here, change, begin, positions, edges, scale, w):
     """Add -scale sum_a change[a] psi(labelling a) to w, where the changes sum to 0; return the entries of X read."""
     read = 0
     for t in positions:
-        for e in range(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
+        for e in entries(rows.indptr[begin + t], rows.indptr[begin + t + 1]):
             j, x = rows.indices[e], scale * rows.data[e]
             for a in range(here.shape[0]):
                 w[j, paths[here[a], begin + t]] -= change[a] * x

@@ -21,7 +21,7 @@ from numba.extending import register_jitable
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.prefetch import prefetch_rows
-from rrmbench.numerics.sparse_rows import axpy
+from rrmbench.numerics.sparse_rows import axpy, entries, sample_at
 
 GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)  # the part of an interval that a step of the search keeps
 
@@ -198,10 +198,10 @@ def scalar_steps(rows, y, option, regularizer, s, order, b, u):
     scale = 1.0 / (s * y.shape[0])
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
-        i = order[k]
+        i = sample_at(order, k)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         p = 0.0
-        for j in range(begin, end):
+        for j in entries(begin, end):
             p += rows.data[j] * regularizer.prox(u[rows.indices[j]], 1.0 / s)
         new = option.step(p, b[i], y[i], rows.sqnorms[i] * scale)
         if new != b[i]:
@@ -216,12 +216,12 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
     p, new = np.empty(outputs), np.empty(outputs)
     for i in order:
         p[:] = 0.0
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             j, x = rows.indices[e], rows.data[e]
             for c in range(outputs):
                 p[c] += x * regularizer.prox(u[j, c], 1.0 / s)
         option.step_row(p, b[i], y[i], rows.sqnorms[i] * scale, new)
-        for e in range(rows.indptr[i], rows.indptr[i + 1]):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             j, x = rows.indices[e], rows.data[e]
             for c in range(outputs):
                 u[j, c] += scale * x * (b[i, c] - new[c])
@@ -238,7 +238,7 @@ def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
     flat = b.reshape(b.shape[0], -1)
     old = np.empty(flat.shape[1])
     for k in range(order.shape[0]):
-        i = order[k]
+        i = sample_at(order, k)
         old[:] = flat[i]
         sdca_steps(rows, y, option, regularizer, s, order[k : k + 1], b, u)
         for c in range(old.shape[0]):

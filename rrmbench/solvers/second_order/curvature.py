@@ -6,6 +6,7 @@ import numpy as np
 
 from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.sparse_rows import entries
 
 WIDTH = 1e-6  # of the differences, relative to 1 + |z|
 DECREASE = 1e-4  # of Armijo's rule
@@ -125,7 +126,7 @@ class Curvature:
 def add_squares(rows, seen, c, diagonal):
     """Add sum_i c_i x_ij^2 over the rows of `seen` (m,) to diagonal (d,)."""
     for i in seen:
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        for k in entries(rows.indptr[i], rows.indptr[i + 1]):
             x = rows.data[k]
             diagonal[rows.indices[k]] += c[i] * x * x
 
@@ -136,11 +137,11 @@ def add_products(rows, seen, c, p, product, outputs):
     for i in seen:
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         z = 0.0
-        for k in range(begin, end):
+        for k in entries(begin, end):
             z += rows.data[k] * p[rows.indices[k]]
         outputs[i] = z
         z *= c[i]
-        for k in range(begin, end):
+        for k in entries(begin, end):
             product[rows.indices[k]] += z * rows.data[k]
 
 
@@ -149,6 +150,6 @@ def write_outputs(rows, unseen, p, outputs):
     """Write x_i.p to outputs (n,) for the rows of `unseen` (m,)."""
     for i in unseen:
         z = 0.0
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
+        for k in entries(rows.indptr[i], rows.indptr[i + 1]):
             z += rows.data[k] * p[rows.indices[k]]
         outputs[i] = z

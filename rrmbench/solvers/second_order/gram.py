@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.sparse_rows import entries
 
 DENSE = 0.1  # the part of all pairs from which on dense blocks are multiplied faster than single pairs
 LEAST = 64  # and the size from which on
@@ -29,10 +30,10 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         yield from _by_products(X, of_columns, G)
         return
     indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
-    lengths, size = np.diff(indptr), G.shape[0]
+    size = G.shape[0]
     if samples is None:
-        samples, weights = np.arange(lengths.size), np.ones(lengths.size)
-    m = lengths[samples]
+        samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
+    m = indptr[samples + 1] - indptr[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(m))))
     dense = size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0)
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
@@ -111,9 +112,9 @@ def add_pairs(indptr, indices, data, lines, weights, G):
     """Add to G (d, d) the products of all pairs a <= b of entries of each of the lines (m,), times its weight (m,)."""
     for s in range(lines.shape[0]):
         begin, end = indptr[lines[s]], indptr[lines[s] + 1]
-        for a in range(begin, end):
+        for a in entries(begin, end):
             j, x = indices[a], weights[s] * data[a]
-            for b in range(a, end):
+            for b in entries(a, end):
                 G[j, indices[b]] += x * data[b]
 
 
@@ -121,5 +122,5 @@ def add_pairs(indptr, indices, data, lines, weights, G):
 def scatter(indptr, indices, data, lines, weights, block):
     """Write the lines (m,), times their weights (m,), to the dense block (m, d), which is zero."""
     for s in range(lines.shape[0]):
-        for a in range(indptr[lines[s]], indptr[lines[s] + 1]):
+        for a in entries(indptr[lines[s]], indptr[lines[s] + 1]):
             block[s, indices[a]] = weights[s] * data[a]

@@ -6,6 +6,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.sparse_rows import entries, sample_at
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -201,10 +202,11 @@ class Outputs:
 def renew_outputs(rows, samples, w, z):
     """Write x_i.w of the samples to z (n,); return the greatest change."""
     greatest = 0.0
-    for i in samples:
+    for k in range(samples.shape[0]):
+        i = sample_at(samples, k)
         output = 0.0
-        for k in range(rows.indptr[i], rows.indptr[i + 1]):
-            output += rows.data[k] * w[rows.indices[k]]
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
+            output += rows.data[e] * w[rows.indices[e]]
         greatest = max(greatest, abs(output - z[i]))
         z[i] = output
     return greatest
@@ -218,7 +220,8 @@ def update_duals(loss, mu, rows, awake, z, y, c, radius, is_resting, b, v, bent,
     samples. Returns the numbers of both, the entries read, and how many at rest have another b than before.
     """
     with_slope, not_constant, read, wrong = 0, 0, 0, 0
-    for i in awake:
+    for k in range(awake.shape[0]):
+        i = sample_at(awake, k)
         at = z[i] + mu * c[i]
         new = loss.dual_point(at, y[i], mu)
         change = new - b[i]
@@ -226,8 +229,8 @@ def update_duals(loss, mu, rows, awake, z, y, c, radius, is_resting, b, v, bent,
             b[i] = new
             wrong += is_resting[i]
             read += rows.indptr[i + 1] - rows.indptr[i]
-            for k in range(rows.indptr[i], rows.indptr[i + 1]):
-                v[rows.indices[k]] += change * rows.data[k]
+            for e in entries(rows.indptr[i], rows.indptr[i + 1]):
+                v[rows.indices[e]] += change * rows.data[e]
         is_resting[i] = False
         width = WIDTH * (1.0 + abs(at))
         wide = max(radius, width)
@@ -246,7 +249,8 @@ def update_duals(loss, mu, rows, awake, z, y, c, radius, is_resting, b, v, bent,
 def squared_distance(b, c, samples):
     """sum_i (b_i - c_i)^2 over the samples."""
     total = 0.0
-    for i in samples:
+    for k in range(samples.shape[0]):
+        i = sample_at(samples, k)
         total += (b[i] - c[i]) ** 2
     return total
 
@@ -262,7 +266,8 @@ def move_along(loss, mu, awake, y, c, b, along, n, slope, bend, z):
     low, slope_low, high, slope_high, t, tries = 0.0, slope, np.inf, 0.0, 1.0, 0
     while tries < TRIES:
         total = 0.0
-        for i in awake:
+        for k in range(awake.shape[0]):
+            i = sample_at(awake, k)
             total += (loss.dual_point(z[i] + t * along[i] + mu * c[i], y[i], mu) - b[i]) * along[i]
         here = slope + t * bend + total / n
         if STEEP * slope <= here <= -FLAT * slope:
@@ -280,7 +285,8 @@ def move_along(loss, mu, awake, y, c, b, along, n, slope, bend, z):
     if tries == TRIES:
         t = low
     greatest = 0.0
-    for i in awake:
+    for k in range(awake.shape[0]):
+        i = sample_at(awake, k)
         z[i] += t * along[i]
         greatest = max(greatest, abs(t * along[i]))
     return t, greatest

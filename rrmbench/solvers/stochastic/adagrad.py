@@ -8,7 +8,7 @@ import numpy as np
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.lazy import closed_form_steps
 from rrmbench.numerics.prefetch import prefetch_rows
-from rrmbench.numerics.sparse_rows import dot
+from rrmbench.numerics.sparse_rows import dot, entries, sample_at
 from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
@@ -77,15 +77,15 @@ def adagrad_lazy_steps(rows, y, loss, mu, regularizer, s, center_term, eta, delt
     """
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
-        i = order[t]
+        i = sample_at(order, t)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         z = 0.0
-        for e in range(begin, end):
+        for e in entries(begin, end):
             j = rows.indices[e]
             w[j] = waited(regularizer, s, center_term[j], eta / (delta + np.sqrt(squares[j])), t - last[j], w[j])
             z += rows.data[e] * w[j]
         b = loss.dual_point(z, y[i], mu)
-        for e in range(begin, end):
+        for e in entries(begin, end):
             j = rows.indices[e]
             g = b * rows.data[e]
             squares[j] += g * g
@@ -104,13 +104,13 @@ def adagrad_dense_steps(rows, y, loss, mu, regularizer, s, center_term, eta, del
     g = np.zeros(w.shape[0])
     for t in range(order.shape[0]):
         prefetch_rows(rows, y, order, t)
-        i = order[t]
+        i = sample_at(order, t)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         b = loss.dual_point(dot(rows.indices, rows.data, begin, end, w), y[i], mu)
-        for e in range(begin, end):
+        for e in entries(begin, end):
             g[rows.indices[e]] = b * rows.data[e]
         for j in range(w.shape[0]):
             squares[j] += g[j] * g[j]
             w[j] = moved(regularizer, s, center_term[j], eta / (delta + np.sqrt(squares[j])), g[j], w[j])
-        for e in range(begin, end):
+        for e in entries(begin, end):
             g[rows.indices[e]] = 0.0

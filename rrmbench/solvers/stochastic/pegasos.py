@@ -8,7 +8,7 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.prefetch import prefetch_rows
-from rrmbench.numerics.sparse_rows import axpy, dot
+from rrmbench.numerics.sparse_rows import axpy, dot, sample_at
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
@@ -94,7 +94,7 @@ def stochastic_steps(rows, y, loss, mu, s, radius, z0, order, t, u):
         square += u[j] * u[j]
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
-        i = order[k]
+        i = sample_at(order, k)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         p = a * dot(rows.indices, rows.data, begin, end, u)
         b = loss.dual_point(p + z0[i], y[i], mu)
