@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.sparse_rows import entries
+from rrmbench.numerics.sparse_rows import axpy, dot
 
 
 class ByColumns(NamedTuple):
@@ -25,15 +25,11 @@ class ByColumns(NamedTuple):
 
     def slope_along(self, j, state):
         """(H v)_j."""
-        total = 0.0
-        for e in entries(self.indptr[j], self.indptr[j + 1]):
-            total += self.data[e] * state[self.indices[e]]
-        return total
+        return dot(self.indices, self.data, self.indptr[j], self.indptr[j + 1], state)
 
     def move_along(self, j, step, state):
         """v_j += step."""
-        for e in entries(self.indptr[j], self.indptr[j + 1]):
-            state[self.indices[e]] += self.data[e] * step
+        axpy(self.indices, self.data, self.indptr[j], self.indptr[j + 1], step, state)
 
     def reads_along(self, j):
         """The numbers that `slope_along` and `move_along` read."""

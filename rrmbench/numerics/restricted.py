@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.sparse_rows import entries
+from rrmbench.numerics.sparse_rows import axpy, dot, entries
 
 BLOCK = 32  # rows and columns of a block: two of them fit in the nearest cache
 
@@ -101,8 +101,7 @@ def add_products(rows, first, last, weights, fresh, matrix):
             if fresh[j]:
                 seen[size] = e
                 size += 1
-                for f in entries(begin, e + 1):
-                    line[rows.indices[f]] += x * rows.data[f]
+                axpy(rows.indices, rows.data, begin, e + 1, x, line)
                 read += e + 2 - begin
             else:
                 for f in seen[:size]:
@@ -131,7 +130,4 @@ def proximal_steps(regularizer, x, t, w):
 def outputs(rows, w, z):
     """z = X w, rows (n, m)."""
     for i in range(z.shape[0]):
-        total = 0.0
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
-            total += rows.data[e] * w[rows.indices[e]]
-        z[i] = total
+        z[i] = dot(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], w)

@@ -4,7 +4,7 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.restricted import Part
-from rrmbench.numerics.sparse_rows import entries
+from rrmbench.numerics.sparse_rows import axpy, entries
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
@@ -82,6 +82,5 @@ def sweep(columns, y, loss, mu, regularizer, s, linear, curvatures, every, w, z)
         step = new - w[j]
         if step != 0.0:
             w[j] = new
-            for e in entries(begin, end):
-                z[columns.indices[e]] += step * columns.data[e]
+            axpy(columns.indices, columns.data, begin, end, step, z)
     return touched

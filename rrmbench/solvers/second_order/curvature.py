@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.sparse_rows import entries
+from rrmbench.numerics.sparse_rows import axpy, dot, entries
 
 WIDTH = 1e-6  # of the differences, relative to 1 + |z|
 DECREASE = 1e-4  # of Armijo's rule
@@ -136,20 +136,12 @@ def add_products(rows, seen, c, p, product, outputs):
     """Write x_i.p to outputs (n,) and add sum_i c_i (x_i.p) x_i to product (d,) over the rows of `seen` (m,)."""
     for i in seen:
         begin, end = rows.indptr[i], rows.indptr[i + 1]
-        z = 0.0
-        for k in entries(begin, end):
-            z += rows.data[k] * p[rows.indices[k]]
-        outputs[i] = z
-        z *= c[i]
-        for k in entries(begin, end):
-            product[rows.indices[k]] += z * rows.data[k]
+        outputs[i] = dot(rows.indices, rows.data, begin, end, p)
+        axpy(rows.indices, rows.data, begin, end, outputs[i] * c[i], product)
 
 
 @kernel
 def write_outputs(rows, unseen, p, outputs):
     """Write x_i.p to outputs (n,) for the rows of `unseen` (m,)."""
     for i in unseen:
-        z = 0.0
-        for k in entries(rows.indptr[i], rows.indptr[i + 1]):
-            z += rows.data[k] * p[rows.indices[k]]
-        outputs[i] = z
+        outputs[i] = dot(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], p)

@@ -7,7 +7,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.sparse_rows import entries
+from rrmbench.numerics.sparse_rows import axpy
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import derivatives, gradient_of, longest_step, slopes, write_outputs
@@ -89,5 +89,4 @@ def _stage(problem, w, samples, is_last):
 def add_combination(rows, samples, b, g):
     """Add sum_i b_i x_i over the samples (m,), b (m,), to g (d,)."""
     for s in range(samples.shape[0]):
-        for k in entries(rows.indptr[samples[s]], rows.indptr[samples[s] + 1]):
-            g[rows.indices[k]] += b[s] * rows.data[k]
+        axpy(rows.indices, rows.data, rows.indptr[samples[s]], rows.indptr[samples[s] + 1], b[s], g)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.sparse_rows import entries, sample_at
+from rrmbench.numerics.sparse_rows import axpy, dot, sample_at
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -204,9 +204,7 @@ def renew_outputs(rows, samples, w, z):
     greatest = 0.0
     for k in range(samples.shape[0]):
         i = sample_at(samples, k)
-        output = 0.0
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
-            output += rows.data[e] * w[rows.indices[e]]
+        output = dot(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], w)
         greatest = max(greatest, abs(output - z[i]))
         z[i] = output
     return greatest
@@ -228,9 +226,9 @@ def update_duals(loss, mu, rows, awake, z, y, c, radius, is_resting, b, v, bent,
         if change != 0.0:
             b[i] = new
             wrong += is_resting[i]
-            read += rows.indptr[i + 1] - rows.indptr[i]
-            for e in entries(rows.indptr[i], rows.indptr[i + 1]):
-                v[rows.indices[e]] += change * rows.data[e]
+            begin, end = rows.indptr[i], rows.indptr[i + 1]
+            read += end - begin
+            axpy(rows.indices, rows.data, begin, end, change, v)
         is_resting[i] = False
         width = WIDTH * (1.0 + abs(at))
         wide = max(radius, width)
