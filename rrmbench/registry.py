@@ -164,13 +164,16 @@ class Component:
                 theorem, **{name: every[name] for name in inspect.signature(theorem).parameters if name in every}
             )
 
+        needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
+        needs, gives = self.needs | needed, self.gives - lost
         deterministic = self.is_deterministic(values)
 
         def run(problem, start, rng):
+            if missing := lacking(needs, problem.traits):  # which a reduction may have taken
+                raise RrmbenchError(f"solver {self.name} needs a problem that is {', '.join(sorted(missing))}")
             return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
-        needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
-        needs, gives, theorems = self.needs | needed, self.gives - lost, map(told, (self.bound, self.passes_to_quarter))
+        theorems = map(told, (self.bound, self.passes_to_quarter))
         return Solver(run, self.name, needs, gives, *theorems, self.counts_passes, deterministic)
 
 
@@ -596,6 +599,10 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         )
     if why := component.unfit(solver):
         raise RrmbenchError(f"{where} {component.name}: {why}")
+    if "smoothing" in component.gives and (exact := sorted(filter(_of_exact_losses, solver.needs))):
+        raise RrmbenchError(
+            f"{where} {component.name}: it smooths losses, {solver.name} needs them as they are ({', '.join(exact)})"
+        )
     reduced = _call(component, solver, **parameters)
     if reduced is solver:  # which was given nothing
         return solver
@@ -607,8 +614,18 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
     if component.gives and "gap" in reduced.gives:  # of the problem that the reduction made
         reduced, lost = replace(reduced, run=_without_objectives(reduced.run)), lost | {"gap"}
     deterministic = solver.deterministic and component.is_deterministic(parameters)
-    needs, gives = reduced.needs - component.gives, reduced.gives - lost
+    needs, gives = lacking(reduced.needs, component.gives), reduced.gives - lost
     return replace(reduced, needs=needs, gives=gives, deterministic=deterministic)
+
+
+def _of_exact_losses(need):
+    """Whether a trait, or each of its alternatives, is lost where losses are smoothed: the class names are."""
+    modules = {sys.modules[component.build.__module__] for component in _components["loss"].values()}
+    return all(
+        name in {"piecewise_linear", "labellings"}
+        or any(inspect.isclass(getattr(module, name, None)) for module in modules)
+        for name in need.split(" or ")
+    )
 
 
 def _without_objectives(run):

@@ -89,10 +89,7 @@ def test_skipped_combinations_say_why_and_what_would_help(plan):
     assert values(made, "reduction", "name") == ["regularize"]
     [(spec, reason)] = made.skipped
     assert spec["reduction"] == {"name": "none"}
-    assert reason.startswith(
-        "prox_sdca needs a strongly convex regularizer; l1 is not strongly convex "
-        "and reduction 'none' does not make it so (try "
-    )
+    assert reason.startswith("prox_sdca needs a strongly convex regularizer; l1 is not strongly convex (try ")
     assert "adapt_reg" in reason
     assert "smooth" not in reason.split("(try")[1]
 
@@ -142,6 +139,33 @@ def test_a_reason_names_each_cause_once(message, solver, loss, regularizer, bias
     assert reason.startswith(says), reason
     assert reason.count("bias") == (bias != "none") * 2
     assert reason.count("does not make it so") <= 1
+
+
+@pytest.mark.parametrize(
+    "solver, loss, needs",
+    [
+        ("ssnal", "hinge", "piecewise_linear"),
+        ("pegasos", "hinge", "Hinge"),
+        ("direct", "squared", "Squared"),
+        ("liblinear", "hinge", "Hinge or SquaredHinge or Logistic"),
+    ],
+)
+def test_solvers_of_exact_losses_are_skipped_where_losses_are_smoothed(message, plan, solver, loss, needs):
+    head = BASE.replace("squared", loss).replace("prox_sdca", solver) + "stop: {gap: 1e-3, passes: 9}\n"
+    reductions = "reduction: [{name: smooth, mu: 0.1}, {name: smooth, mu: 0.1, inside: {name: regularize, sigma: 1}}]\n"
+    text = message(head + reductions)
+    assert text.count("it smooths losses") == 2
+    assert text.count(f"{solver} needs them as they are ({needs})") == 1
+    assert len(plan(head + "reduction: [none, auto]\n").runs) == 2
+
+
+def test_a_reduction_gives_one_of_two_needs(plan):
+    head = BASE.replace("prox_sdca", "direct") + "stop: {passes: 9}\n"
+    made = plan(head + "reduction: [none, {name: regularize, sigma: 1}]\n", "regularizer={name: none}")
+    assert values(made, "reduction", "name") == ["regularize"]
+    [(_, reason)] = made.skipped
+    assert reason.startswith("direct needs a strongly convex regularizer or a free bias; none is not strongly convex")
+    assert "regularize" in reason.split("(try")[1]
 
 
 def test_tuned_parameters_count_as_given(plan):

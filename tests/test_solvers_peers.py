@@ -163,7 +163,7 @@ def test_a_missing_library_fails_its_run_and_no_other(lab):
         "from rrmbench.solvers.peers.black_box import imported, iterations, restarts\n"
         "@rrmbench.solver(counts_passes=False)\n"
         "def absent(problem, start, rng):\n"
-        "    return restarts(problem, (), lambda budget: imported('no_such_library'), iterations())\n"
+        "    return restarts(problem, lambda budget: imported('no_such_library'), iterations())\n"
     )
     ran = lab.run(
         lab.config(solver=["agd", {"path": str(plugin), "name": "absent"}], stop={"passes": 5, "seconds": 60})
@@ -246,8 +246,11 @@ def test_any_rule_but_passes_lets_a_black_box_run(lab, rule):
 
 
 def test_a_library_refuses_what_a_reduction_changed():
-    with pytest.raises(RrmbenchError, match="does not know this problem"):
+    with pytest.raises(RrmbenchError, match="it smooths losses, liblinear needs them as they are"):
         rrmbench.solve(oracles.problem("hinge", L2), "liblinear", reduction={"name": "smooth", "mu": 0.1}, gap=1e-3)
+    shifted = oracles.problem("hinge", L2).regularized(0.1, np.ones(oracles.problem("hinge", L2).shape))
+    with pytest.raises(RrmbenchError, match="the library does not know this problem"):
+        next(registry.build_solver("liblinear")(shifted, None, Rng(0)))
 
 
 @pytest.mark.parametrize("solver", ["clarabel", "sklearn_cd"])

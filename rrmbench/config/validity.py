@@ -22,6 +22,8 @@ _WORDS = {
     "entropic": ("a loss that is smoothed by an entropy", "loss", "one"),
     "entropy": ("a regularizer with an entropic step, without any square or free bias beside it", "regularizer", "one"),
     "conjugate_prox": ("a loss whose conjugate has a Euclidean proximal step", "loss", "one"),
+    "free_bias": ("a free bias", "dataset", "with one"),
+    "minimized_bias": ("a minimized bias", "dataset", "with one"),
     "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
     "piecewise_linear": ("a loss of linear pieces", "loss", "one"),
     "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
@@ -91,13 +93,15 @@ def _sentence(missing, spec, has):
     for trait in sorted(rest.difference(classes)):
         needed, part, said = _words(trait)
         clauses.append(f"needs {needed}; {_owner(part, spec)} is not {said}")
-    if rest.difference(classes):
+    if rest.difference(classes) and spec["reduction"]["name"] != "none":
         clauses[-1] += f" and reduction '{spec['reduction']['name']}' does not make it so"
     return f"{spec['solver']['name']} {'; it '.join(clauses)}"
 
 
 def _words(trait):
-    return _WORDS.get(trait, (f"the trait '{trait}'", "loss", f"'{trait}'"))
+    """As in _WORDS; "strongly_convex or free_bias" is said of the first, and needs either."""
+    first, *others = (_WORDS.get(name, (f"the trait '{name}'", "loss", f"'{name}'")) for name in trait.split(" or "))
+    return " or ".join([first[0], *(other[0] for other in others)]), *first[1:]
 
 
 def _ruled_out_by_bias(missing, spec, has):
@@ -126,7 +130,7 @@ def _advice(missing, spec):
 def _helps(name, missing, spec):
     """Whether a reduction gives the solver of `spec` what is missing, with some of its parameters."""
     component, solver = registry.lookup("reduction", name), registry.build_solver(spec["solver"])
-    if not missing <= component.gives or component.unfit(solver):
+    if registry.lacking(missing, component.gives) or component.unfit(solver):
         return False
     try:
         return missing.isdisjoint(registry.reduce_solver(solver, name).needs)

@@ -84,7 +84,7 @@ def adapt_reg(
     return solve.inside("adapt_reg", _adaptive(solve, sigma, None, epochs, inner, output), more)
 
 
-@reduction(needs={"warm_start"}, gives={"smooth"}, bound=adapt_smooth_bound, deterministic=True)
+@reduction(needs={"warm_start"}, gives={"smooth", "smoothing"}, bound=adapt_smooth_bound, deterministic=True)
 def adapt_smooth(
     solve,
     *,
@@ -102,7 +102,10 @@ def adapt_smooth(
 
 
 @reduction(
-    needs={"warm_start"}, gives={"strongly_convex", "square", "smooth"}, bound=joint_adapt_bound, deterministic=True
+    needs={"warm_start"},
+    gives={"strongly_convex", "square", "smooth", "smoothing"},
+    bound=joint_adapt_bound,
+    deterministic=True,
 )
 def joint_adapt(
     solve,

@@ -51,7 +51,7 @@ def strength_for(problem, w0, eps):
     return eps / (r or 1.0) ** 2, problem.X.passes
 
 
-@reduction(gives={"smooth"}, deterministic=True)
+@reduction(gives={"smooth", "smoothing"}, deterministic=True)
 def smooth(solve, *, mu: Positive, weights: Weights = "equal"):
     """every loss replaced by max_b b z - phi*(b) - (mu/2) b^2 [Reductions, Definition 4.1]
 

@@ -71,7 +71,7 @@ def proximal_point(
     return solve.inside("proximal_point", reduced, needed_to_show(solve))
 
 
-@reduction(needs={"warm_start"}, gives={"strongly_convex", "square", "smooth"}, deterministic=True)
+@reduction(needs={"warm_start"}, gives={"strongly_convex", "square", "smooth", "smoothing"}, deterministic=True)
 def joint_proximal_point(
     solve,
     *,
