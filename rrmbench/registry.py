@@ -169,8 +169,6 @@ class Component:
         deterministic = self.is_deterministic(values)
 
         def run(problem, start, rng):
-            if missing := lacking(needs, problem.traits):  # which a reduction may have taken
-                raise RrmbenchError(f"solver {self.name} needs a problem that is {', '.join(sorted(missing))}")
             return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
         theorems = map(told, (self.bound, self.passes_to_quarter))

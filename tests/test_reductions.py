@@ -449,19 +449,6 @@ def test_what_a_reduction_returns_becomes_a_solver(of_my_own, returned):
     assert gap(p if returned == "the Solver itself" else p.regularized(0.5), found) < 1e-10
 
 
-def test_a_solver_refuses_what_a_reduction_made_of_the_problem(of_my_own):
-    """Also where the reduction does not say that it smooths, ssnal would solve the problem without the smoothing."""
-
-    @of_my_own.reduction
-    def softened(solve):
-        return lambda problem, start, rng: solve(problem.smoothed(0.1), start, rng)
-
-    p = problem_of("adapt_smooth")
-    with pytest.raises(RrmbenchError, match="solver ssnal needs a problem that is piecewise_linear"):
-        next(registry.build_solver("ssnal", "softened")(p, None, Rng(0)))
-    next(registry.build_solver("prox_sdca", "softened")(p, None, Rng(0)))
-
-
 def test_a_reduced_solver_counts_no_passes_if_the_inner_one_does_not():
     assert not registry.build_solver("celer", {"name": "regularize", "sigma": 0.5}).counts_passes
 

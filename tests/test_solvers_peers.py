@@ -163,7 +163,7 @@ def test_a_missing_library_fails_its_run_and_no_other(lab):
         "from rrmbench.solvers.peers.black_box import imported, iterations, restarts\n"
         "@rrmbench.solver(counts_passes=False)\n"
         "def absent(problem, start, rng):\n"
-        "    return restarts(problem, lambda budget: imported('no_such_library'), iterations())\n"
+        "    return restarts(problem, (), lambda budget: imported('no_such_library'), iterations())\n"
     )
     ran = lab.run(
         lab.config(solver=["agd", {"path": str(plugin), "name": "absent"}], stop={"passes": 5, "seconds": 60})

@@ -36,7 +36,7 @@ def cases(component):
     found, refused = 0, None
     for values in variants.variants(component):
         for name in INSIDE:
-            inner = _watched(registry.build_solver(name), component.gives)
+            inner = registry.build_solver(name)
             try:
                 reduced = registry.reduce_solver(inner, {"name": component.name, **values})
                 p = _problem(reduced.needs)
@@ -99,22 +99,21 @@ def iterates(component, values, inner, p):
 
 
 def gives_what_it_says(component, values, inner, p):
-    """Every problem that the solver inside is given has what that solver needs: `_watched` raises."""
-    list(islice(_reduced(component, values, inner)(p, None, Rng(0)), 20))
-
-
-def _watched(inner, gives):
-    """The Solver `inner`, which raises Broken for a problem without a trait that it needs and the reduction gives."""
+    """Every problem that the solver inside is given has what that solver needs."""
+    seen = []
 
     def run(problem, start, rng):
-        if lacking := registry.lacking(inner.needs & gives, problem.traits):
-            raise Broken(
-                f"gives={set(gives)}, but the solver is given a problem that is not {', '.join(sorted(lacking))}",
-                "problem.smoothed(mu) makes it smooth, problem.regularized(kappa, center) strongly convex",
-            )
+        seen.append(problem)
         return inner(problem, start, rng)
 
-    return replace(inner, run=run)
+    list(islice(_reduced(component, values, replace(inner, run=run))(p, None, Rng(0)), 20))
+    for problem in seen:
+        if lacking := registry.lacking(inner.needs & component.gives, problem.traits):
+            raise Broken(
+                f"gives={set(component.gives)}, but the solver is given a problem that is not "
+                f"{', '.join(sorted(lacking))}",
+                "problem.smoothed(mu) makes it smooth, problem.regularized(kappa, center) strongly convex",
+            )
 
 
 def certifies(component, values, inner, p):

@@ -19,16 +19,18 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import lacking, lookup
 
 
-def restarts(problem, build, budgets, per_iteration=nan):
+def restarts(problem, needs, build, budgets, per_iteration=nan):
     """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
+    problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
     budgets : growing numbers of iterations (int), or falling tolerances (float)
     per_iteration : passes over the data in one of the library's iterations, NaN where nobody counts them
     """
-    check(problem)
+    check(problem, needs)
     rows = problem.X.rows
     parts = (rows.data, rows.indices.view(np.int32), rows.indptr)
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
@@ -41,10 +43,26 @@ def restarts(problem, build, budgets, per_iteration=nan):
             return
 
 
-def check(problem):
-    """Raise RrmbenchError where a reduction has added a centre, of which libraries do not know."""
-    if problem.center is not None:
-        raise RrmbenchError("the library does not know this problem: a reduction has added a square around a centre")
+def known(name):
+    """The traits of problems that the library of the registered solver `name` knows: what this solver needs."""
+    return lookup("solver", name).needs
+
+
+def check(problem, needs):
+    """Raise RrmbenchError where a trait is lacking, or there is a centre.
+
+    A reduction may have smoothed the losses or added a centre, of which libraries of estimators do not know.
+    """
+    check_traits(problem, needs, set() if problem.center is None else {"a regularizer without a centre"})
+
+
+def check_traits(problem, needs, more=frozenset()):
+    """Raise RrmbenchError where a trait is lacking, or there is `more` that is."""
+    if missing := lacking(needs, problem.traits) | more:
+        raise RrmbenchError(
+            f"the library does not know this problem, which a reduction may have changed: "
+            f"it is not {', '.join(sorted(missing))}"
+        )
 
 
 def _fitted(estimator, parts, problem):

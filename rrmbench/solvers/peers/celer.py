@@ -1,7 +1,7 @@
 """celer: coordinate descent on working sets, with dual extrapolation [Massias, Gramfort and Salmon 2018]."""
 
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import elastic_net, imported, restarts, tolerances
+from rrmbench.solvers.peers.black_box import elastic_net, imported, known, restarts, tolerances
 
 
 @solver(needs={"Squared", "L1", "rows"}, counts_passes=False, deterministic=True, library="celer")
@@ -12,4 +12,4 @@ def celer(problem, start, rng):
         model = imported("celer").ElasticNet
         return model(**elastic_net(problem), fit_intercept=False, tol=tol)
 
-    return restarts(problem, build, tolerances())
+    return restarts(problem, known("celer"), build, tolerances())

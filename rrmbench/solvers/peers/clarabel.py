@@ -5,6 +5,7 @@ import numpy as np
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, solver
+from rrmbench.solvers.peers.black_box import check_traits
 from rrmbench.solvers.peers.dual_program import program_of
 
 UNITS = (100.0, 10.0, 1.0)  # of v, one call for each: how many digits rounding leaves depends on it
@@ -33,6 +34,7 @@ def clarabel(problem, start, rng, *, time_limit: Positive | None = None):
 
     time_limit : seconds after which a call gives up, and the run ends
     """
+    check_traits(problem, NEEDS)
     best, least = problem.start(), np.inf
     yield Iterate(best, passes=np.nan)
     for units in UNITS:

@@ -2,7 +2,7 @@
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import imported, iterations, restarts, seed
+from rrmbench.solvers.peers.black_box import imported, iterations, known, restarts, seed
 
 LOSSES = {"Squared": "square", "SquaredHinge": "sqhinge", "Logistic": "logistic"}
 
@@ -25,7 +25,7 @@ def cyanure(problem, start, rng, *, method: str = "auto"):
             return estimators.Regression(**given, **run)
         return estimators.Classifier(loss=loss, **given, **run)
 
-    return restarts(problem, build, iterations())
+    return restarts(problem, known("cyanure"), build, iterations())
 
 
 def _penalty(problem):

@@ -8,7 +8,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import check
+from rrmbench.solvers.peers.black_box import check, known
 from rrmbench.solvers.peers.dual_program import program_of
 
 TOLERANCE = 1e-10  # of feasibility, the least that HiGHS takes
@@ -26,7 +26,7 @@ def highs(problem, start, rng, *, method: Literal["ipm", "simplex"] = "ipm", tim
     method : ipm, interior points with crossover to a vertex, which large problems need; simplex
     time_limit : seconds after which HiGHS gives up, and the run ends at its start
     """
-    check(problem)
+    check(problem, known("highs"))
     yield Iterate(problem.start(), passes=np.nan)
     found = _solved(problem, method, time_limit)
     if found is not None:

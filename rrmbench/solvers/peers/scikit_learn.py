@@ -7,7 +7,7 @@ square, as here.
 """
 
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import elastic_net, imported, iterations, restarts, seed, tolerances
+from rrmbench.solvers.peers.black_box import elastic_net, imported, iterations, known, restarts, seed, tolerances
 
 TINY = 1e-15  # a tolerance at which the number of iterations alone ends a call
 
@@ -18,19 +18,19 @@ def liblinear(problem, start, rng):
 
     Its outer iterations are not passes, since it shrinks.
     """
-    return restarts(problem, _liblinear(problem, dual=True, random_state=seed(rng)), iterations())
+    return restarts(problem, known("liblinear"), _liblinear(problem, dual=True, random_state=seed(rng)), iterations())
 
 
 @solver(needs={"SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
 def liblinear_newton(problem, start, rng):
     """liblinear's trust-region Newton method on the primal, through scikit-learn"""
-    return restarts(problem, _liblinear(problem, dual=False), iterations())
+    return restarts(problem, known("liblinear_newton"), _liblinear(problem, dual=False), iterations())
 
 
 @solver(needs={"Squared", "L1", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_cd(problem, start, rng):
     """scikit-learn's coordinate descent for the lasso and the elastic net, with falling tolerances"""
-    return restarts(problem, _elastic_net(problem), tolerances())
+    return restarts(problem, known("sklearn_cd"), _elastic_net(problem), tolerances())
 
 
 @solver(needs={"Logistic", "L1 or Zero", "rows"}, gives={"restarts"})
@@ -47,19 +47,19 @@ def sklearn_saga(problem, start, rng):
         model = imported("sklearn.linear_model").LogisticRegression
         return model(solver="saga", max_iter=budget, tol=TINY, random_state=random_state, **given)
 
-    return restarts(problem, build, iterations(), per_iteration=1.0)
+    return restarts(problem, known("sklearn_saga"), build, iterations(), per_iteration=1.0)
 
 
 @solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_lbfgs(problem, start, rng):
     """scikit-learn's L-BFGS for logistic regression with l2"""
-    return restarts(problem, _logistic("lbfgs", problem), iterations())
+    return restarts(problem, known("sklearn_lbfgs"), _logistic("lbfgs", problem), iterations())
 
 
 @solver(needs={"Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
 def sklearn_newton(problem, start, rng):
     """scikit-learn's Newton method with conjugate gradients for logistic regression with l2"""
-    return restarts(problem, _logistic("newton-cg", problem), iterations())
+    return restarts(problem, known("sklearn_newton"), _logistic("newton-cg", problem), iterations())
 
 
 @solver(needs={"Squared", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
@@ -71,7 +71,7 @@ def sklearn_lsqr(problem, start, rng):
         model = imported("sklearn.linear_model").Ridge
         return model(alpha, solver="lsqr", fit_intercept=False, tol=TINY, max_iter=budget)
 
-    return restarts(problem, build, iterations())
+    return restarts(problem, known("sklearn_lsqr"), build, iterations())
 
 
 def _liblinear(problem, **given):

@@ -1,7 +1,7 @@
 """skglm: coordinate descent on working sets with Anderson acceleration [Bertrand et al. 2022]."""
 
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import elastic_net, imported, restarts, tolerances
+from rrmbench.solvers.peers.black_box import elastic_net, imported, known, restarts, tolerances
 
 
 @solver(needs={"Squared or Logistic", "L1", "rows"}, counts_passes=False, deterministic=True, library="skglm")
@@ -13,4 +13,4 @@ def skglm(problem, start, rng):
         model = getattr(imported("skglm"), name)
         return model(**elastic_net(problem), fit_intercept=False, tol=tol)
 
-    return restarts(problem, build, tolerances())
+    return restarts(problem, known("skglm"), build, tolerances())
