@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from rrmbench import registry
 from rrmbench.data.layout import kernelized
+from rrmbench.errors import RrmbenchError
 from rrmbench.extending.problems import dense, sparse
 from rrmbench.extending.touched import Touched, kernels_in_memory
 from rrmbench.numerics.random import Rng
@@ -82,7 +83,10 @@ def cases(kind, solver):
     for l2 in (0.02, 0.0) if solver["name"] != "pegasos" else (0.02,):
         p = problem(kind, solver["name"], l2)
         for reduction in reductions(solver["name"]):
-            solve = registry.build_solver(solver, reduction)
+            try:
+                solve = registry.build_solver(solver, reduction)
+            except RrmbenchError:  # as where losses are smoothed that the solver needs as they are
+                continue
             if not registry.lacking(solve.needs, p.traits):
                 yield p, solve, reduction
 
