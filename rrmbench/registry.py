@@ -164,14 +164,13 @@ class Component:
                 theorem, **{name: every[name] for name in inspect.signature(theorem).parameters if name in every}
             )
 
-        needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
-        needs, gives = self.needs | needed, self.gives - lost
         deterministic = self.is_deterministic(values)
 
         def run(problem, start, rng):
             return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
-        theorems = map(told, (self.bound, self.passes_to_quarter))
+        needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
+        needs, gives, theorems = self.needs | needed, self.gives - lost, map(told, (self.bound, self.passes_to_quarter))
         return Solver(run, self.name, needs, gives, *theorems, self.counts_passes, deterministic)
 
 
@@ -618,12 +617,15 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
 
 def _of_exact_losses(need):
     """Whether a trait, or each of its alternatives, is lost where losses are smoothed: the class names are."""
-    modules = {sys.modules[component.build.__module__] for component in _components["loss"].values()}
     return all(
-        name in {"piecewise_linear", "labellings"}
-        or any(inspect.isclass(getattr(module, name, None)) for module in modules)
+        name in {"piecewise_linear", "labellings"} or (name[:1].isupper() and _is_in_module_of_a_loss(name))
         for name in need.split(" or ")
     )
+
+
+def _is_in_module_of_a_loss(class_name):
+    modules = (sys.modules[component.build.__module__] for component in _components["loss"].values())
+    return any(inspect.isclass(getattr(module, class_name, None)) for module in modules)
 
 
 def _without_objectives(run):

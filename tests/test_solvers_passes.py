@@ -85,7 +85,8 @@ def cases(kind, solver):
         for reduction in reductions(solver["name"]):
             try:
                 solve = registry.build_solver(solver, reduction)
-            except RrmbenchError:  # as where losses are smoothed that the solver needs as they are
+            except RrmbenchError as error:
+                assert "it smooths losses" in str(error)  # which the solver needs as they are
                 continue
             if not registry.lacking(solve.needs, p.traits):
                 yield p, solve, reduction
