@@ -132,6 +132,21 @@ def test_no_step_overshoots_where_there_is_no_curvature_at_the_start(solver):
     assert values[-1] < 0.85 * values[0]
 
 
+def test_steps_for_the_squared_loss_are_all_conjugate():
+    """d products end at the optimum of a quadratic of d eigenvalues, however the steps are cut into stages."""
+    d = 12
+    X = sparse(400, d) * np.geomspace(1.0, 30.0, d)
+    p = Problem(X, labels(400, "squared"), "squared", L2)
+    optimum, values = p.primal(solve(p, "direct", gap=1e-14).w), []
+    for it in registry.build_solver("newton_cg")(p, None, Rng(0)):
+        values.append(p.primal(it.w))
+        if values[-1] - optimum <= 1e-10:
+            break
+    stages = 8  # at most, of half a pass for the gradient each, beside X w and the diagonal at the start
+    assert it.passes <= d + 1 + 0.5 * stages
+    assert max(np.diff(values)) <= 1e-14
+
+
 def test_newton_refuses_many_features(monkeypatch):
     monkeypatch.setattr("rrmbench.solvers.second_order.newton.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):

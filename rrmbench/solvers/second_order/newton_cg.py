@@ -10,6 +10,7 @@ from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, long
 
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
 DAMPING = 1e-3  # of L, at the first step
+SAME = 1e-6  # of the gradient: where it is so close to the foreseen one, H has not changed
 
 
 @solver(needs={"smooth", "scalar", "Zero"}, deterministic=True)
@@ -21,56 +22,80 @@ def newton_cg(problem, start, rng):
     that a trial of t touches no data. The preconditioner is the square root of the diagonal of H: the diagonal itself
     needs up to 3 times as many passes where features are many, none up to 5 times as many on tables. [Fan et al. 2008]
     Where no square bounds some entry of w, H may be singular, and 1e-3 L |g|/|g_0| is added to its diagonal.
+    Where the gradient at w+ is what H foresaw, P is quadratic, and the next steps are conjugate to all former ones: of
+    the squared loss, all in one go. Then w moves with each of them.
 
     A step of conjugate gradients is a pass, or that part of it that samples with curvature hold: the rows of the others
     are not read, and cost half of theirs once per Newton step. The gradient and the diagonal are half a pass each.
-    Yields after each of these, where w waits for p.
+    Yields after each of these; at other losses w waits for p.
     """
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
     z, squares = problem.outputs(w), squares_of(problem)
-    P, b, first = problem.primal(w, z), problem.loss_dual(z), None
+    P, b, first, system = problem.primal(w, z), problem.loss_dual(z), None, None
     while True:
         g = gradient_of(problem, problem.X.adjoint(b) / problem.n, w)
         norm = float(np.linalg.norm(g))
         first = first or norm
-        goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
-        damping = DAMPING * problem.L * norm / first if first and not squares.all() else 0.0
-        curvature, at = Curvature(problem, z, squares + damping), Iterate(w, b)
+        at = Iterate(w, b)
         yield at._replace(passes=problem.X.passes)
-        p, outputs = yield from conjugate_gradients(curvature, g, goal, at)
+        going_on = system is not None and system.goes_on_at(g)
+        if not going_on:
+            damping = DAMPING * problem.L * norm / first if first and not squares.all() else 0.0
+            system = ConjugateGradients(Curvature(problem, z, squares + damping), g)
+            yield at._replace(passes=problem.X.passes)
+        goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
+        p, outputs = yield from system.solve(goal, at, going_on)
         _, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, float(np.vdot(g, p)))
         b = problem.loss_dual(z)
         yield Iterate(w, b, problem.X.passes)
 
 
-def conjugate_gradients(curvature, g, goal, at):
-    """Return (p, X p) with |H p + g| <= goal, or what is left of it where H has no more curvature.
+class ConjugateGradients:
+    """Conjugate gradients for H p = -g, with the square root of the diagonal of H as the preconditioner.
 
-    Yields the Iterate `at` after the diagonal and after each product.
+    curvature : H
     """
-    p, outputs, r = np.zeros(g.shape), np.zeros(curvature.c.shape), -g
-    X, diagonal = curvature.problem.X, curvature.diagonal()
-    yield at._replace(passes=X.passes)
-    weights = 1.0 if diagonal is None else 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-    y = weights * r
-    q, energy = y.copy(), float(np.vdot(r, y))
-    for _ in range(2 * g.size + 1):
-        if float(np.linalg.norm(r)) <= goal:
-            break
-        product, seen = curvature.product(q)
-        yield at._replace(passes=X.passes)
-        bend = float(np.vdot(q, product))
-        if bend <= 0.0:
-            break
-        step = energy / bend
-        p += step * q
-        outputs += step * seen
-        r -= step * product
-        y = weights * r
-        energy, before = float(np.vdot(r, y)), energy
-        q *= energy / before
-        q += y
-    curvature.complete(p, outputs)
-    return p, outputs
+
+    def __init__(self, curvature, g):
+        self.curvature, self.X = curvature, curvature.problem.X
+        diagonal = curvature.diagonal()
+        self.weights = 1.0 if diagonal is None else 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+        self.r = -g
+        y = self.weights * self.r
+        self.q, self.energy, self.may_go_on = y.copy(), float(np.vdot(self.r, y)), True
+
+    def goes_on_at(self, g):
+        """Whether the next steps may be conjugate to the former ones, as these foresaw the gradient g of their end."""
+        if not self.may_go_on or float(np.linalg.norm(g + self.r)) > SAME * float(np.linalg.norm(g)):
+            return False
+        self.r = -g  # without the rounding of its changes
+        return True
+
+    def solve(self, goal, at, going_on):
+        """Return (p, X p) with |H p - r| <= goal for the r of the beginning, or as far as H has curvature.
+
+        Yields after each product: `at.w` + p where the steps go on from former ones, so that P is known to be
+        quadratic here, else `at`.
+        """
+        p, outputs = np.zeros(self.r.shape), np.zeros(self.curvature.c.shape)
+        for _ in range(2 * p.size + 1):
+            if float(np.linalg.norm(self.r)) <= goal:
+                break
+            product, seen = self.curvature.product(self.q)
+            bend = float(np.vdot(self.q, product))
+            if bend <= 0.0:
+                self.may_go_on = False
+                break
+            step = self.energy / bend
+            p += step * self.q
+            outputs += step * seen
+            self.r -= step * product
+            yield Iterate(at.w + p, passes=self.X.passes) if going_on else at._replace(passes=self.X.passes)
+            y = self.weights * self.r
+            self.energy, before = float(np.vdot(self.r, y)), self.energy
+            self.q *= self.energy / before
+            self.q += y
+        self.curvature.complete(p, outputs)
+        return p, outputs
