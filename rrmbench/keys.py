@@ -9,7 +9,7 @@ from rrmbench.errors import printable
 from rrmbench.kinds import COMPONENTS
 
 RULES = ("stop", "trace")
-ORIGINS = (*RULES, "timing", "code")  # in the order of a table
+ORIGINS = (*RULES, "timing", "code", "solution")  # in the order of a table
 
 
 def keys(spec: dict) -> dict:
@@ -75,7 +75,8 @@ def line(text: str) -> str:
 def is_origin(key: str) -> bool:
     """Whether a key says where a result comes from: its stopping rule, its trace points, its clock or its code.
 
-    `timing` is the number of repeats of `run --timing`, `code` the digest of the code.
+    `timing` is the number of repeats of `run --timing`, `code` the digest of the code, `solution` the place of one of
+    several equal Solutions of a notebook.
     """
     return key.partition(".")[0] in ORIGINS
 

@@ -175,7 +175,13 @@ def solve(
         reason=trace.reason or "",
         trace=rows,
         problem=problem,
-        spec={"solver": solver, "reduction": "none" if reduction == "auto" and plain else reduction, "seed": seed},
+        spec={
+            "solver": solver,
+            "reduction": "none" if reduction == "auto" and plain else reduction,
+            "seed": seed,
+            "stop": {name: value for name, value in vars(stop).items() if np.isfinite(value)},
+            "trace": {"every": every, "growth": growth},
+        },
     )
 
 
@@ -283,7 +289,8 @@ def plot(what: Any, **options: Any) -> Any:
     options : x ("passes", "work", "seconds") and y ("suboptimality", "gap", "objective"); of a folder also what else
         `rrmbench.report.plots.figures` takes
 
-    A Solution is measured against the greatest dual value of all that are drawn of its problem. Raises RrmbenchError.
+    A Solution is measured against the greatest dual value of all that are drawn of its problem. Those of a list that
+    differ in nothing but the seed are one curve, a median with a band. Raises RrmbenchError.
     """
     if isinstance(what, str | Path):
         from rrmbench.report.plots import figures
@@ -295,10 +302,14 @@ def plot(what: Any, **options: Any) -> Any:
     from rrmbench.report.plots.solutions import figure
 
     _check_options(options, {"x", "y", "xscale"})
-    solutions = {"": what} if isinstance(what, Solution) else what
-    if not isinstance(solutions, Mapping):
-        solutions = dict(enumerate(solutions)) if isinstance(solutions, Iterable) else {"": what}
-    for one in solutions.values():
+    if isinstance(what, Mapping):
+        solutions = [(str(label) or None, one) for label, one in what.items()]
+        if len(dict(solutions)) < len(solutions):
+            raise RrmbenchError(f"plot: found labels that read the same, {shown(list(what))}, needed are others")
+    else:
+        several = isinstance(what, Iterable) and not isinstance(what, Solution)
+        solutions = [(None, one) for one in (what if several else [what])]
+    for _, one in solutions:
         if not isinstance(one, Solution):
             raise RrmbenchError(f"plot: found {type(one).__name__}, allowed is a folder of results, or Solutions")
     return figure(solutions, **options)

@@ -91,6 +91,16 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
         prepare.load({"path": "four.svm", "positive": "no"})
 
 
+def test_texts_are_no_numbers_for_a_loss_that_needs_them(folder):
+    """In alphabetical order $100 comes before $90: their ranks would be somebody else's prices."""
+    (folder / "prices.csv").write_text("a,y\n1,$100\n2,$90\n3,$95\n")
+    message = r"labels that are texts \(\$100, \$90, \$95\), the loss needs numbers; 'positive: LABEL'"
+    with pytest.raises(RrmbenchError, match=message):
+        prepare.load({"path": "prices.csv"}, "any")
+    assert prepare.load({"path": "prices.csv"}, "classes").y.tolist() == [0, 1, 2]
+    assert prepare.load({"path": "prices.csv", "positive": "$90"}, "any").y.tolist() == [-1, 1, -1]
+
+
 def test_arrays_with_a_test_part_of_their_own_have_no_other(folder):
     np.savez("own.npz", X=np.eye(4), y=[1, -1, 1, -1], X_test=np.eye(4)[:2], y_test=[1, -1])
     assert prepare.load({"path": "own.npz"}).test_shape == (2, 4)

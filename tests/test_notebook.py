@@ -193,6 +193,28 @@ def test_solutions_are_drawn_in_one_figure(fitted):
     assert len(rrmbench.plot(fitted[0]).axes) == 1
 
 
+def test_solutions_that_differ_in_more_than_the_seed_have_a_curve_each(cancer):
+    """A mean of a short and a long run is the curve of neither; equal ones are told apart by their number."""
+    X, y = cancer
+    problem = rrmbench.Problem(X, y, "squared_hinge", L2)
+
+    def legend(solutions):
+        figure = rrmbench.plot(solutions, y="objective")
+        assert not any("quartiles" in text.get_text() for text in figure.texts)
+        return {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+
+    short, long = (rrmbench.solve(problem, "fista", passes=passes) for passes in (3, 6))
+    sparse = rrmbench.solve(problem, "fista", passes=6, every=2)
+    assert legend([short, long]) == {"fista [stop.passes=3]", "fista [stop.passes=6]"}
+    assert legend({3: short, 6: long}) == {"3", "6"}
+    assert legend([long, sparse]) == {"fista [trace.every=1]", "fista [trace.every=2]"}
+    assert legend([long, long]) == {"fista [solution=1]", "fista [solution=2]"}
+    with pytest.raises(rrmbench.RrmbenchError, match="labels that read the same"):
+        rrmbench.plot({1: short, "1": long})
+    seeds = rrmbench.plot([rrmbench.solve(problem, "svrg", passes=3, seed=seed) for seed in (0, 1)], y="objective")
+    assert any("medians over 2 seeds" in text.get_text() for text in seeds.texts)
+
+
 def test_solutions_of_several_problems_have_a_panel_each(cancer, fitted):
     X, y = cancer
     other = rrmbench.solve(rrmbench.Problem(X, y, "squared_hinge", L2), "fista", passes=5)

@@ -146,15 +146,23 @@ def test_output_epoch_shows_the_centres(reduction, solver):
     assert {w.tobytes() for w in shown} <= known
 
 
-def test_the_joint_form_halves_its_smoothing_in_every_epoch():
+def test_the_joint_form_halves_its_smoothing_with_the_slope():
     p, stages = oracles.problem("absolute", L1), Stages("apcg")
     solve = registry.reduce_solver(
         stages.solver, {"name": "joint_proximal_point", "mu": 0.5, "decay": 1.0, "sigma": 0.1}
     )
     optimum, _ = oracles.cvxpy_optimum("absolute", "l1")
     x = next(x for x in solve(p, None, Rng(0)) if x.passes > 600)
-    assert [q.mu for q in stages.problems[:5]] == [0.5, 0.25, 0.125, 0.0625, 0.03125]
-    assert {q.kappa for q in stages.problems} == {0.1}
+    first = next(n for n, q in enumerate(stages.problems) if q.kappa > 0.0)
+    epochs, steep = stages.problems[first:], np.inf
+    centers = [np.zeros(p.shape) if q.center is None else q.center for q in epochs]
+    for stage, after, center, closed in zip(epochs, epochs[1:], centers, centers[1:], strict=False):
+        slope = stage.kappa * np.linalg.norm(closed - center)
+        is_halved = slope <= 0.5 * steep
+        assert after.mu == (0.5 * stage.mu if is_halved else stage.mu)
+        steep = slope if is_halved else steep
+    assert len({q.mu for q in epochs}) > 5 and len(epochs) > len({q.mu for q in epochs})
+    assert {q.kappa for q in epochs} == {0.1}
     assert p.primal(x.w) - optimum < 1e-3 * (p.primal(np.zeros(p.shape)) - optimum)
 
 

@@ -120,7 +120,7 @@ class Stage(NamedTuple):
         """As `Problem.certificate` of b; another product where a free bias asks for another b."""
         if self.problem.free_bias:
             return self.problem.certificate(at.b)
-        return self.problem.dual_at(at.v, at.b)
+        return self.problem.certificate_at(at.v, at.b)
 
     def stepped(self, at: At, memory: Memory) -> At | None:
         """An iteration of L-BFGS, for a pass; None where F does not fall any more."""

@@ -65,7 +65,7 @@ def ascend(
     b, least = problem.loss_dual(z), ROUNDING * abs(problem.primal(w, z))
     for outer in count():
         g = problem.X.adjoint(b) / problem.n
-        dual, _ = problem.dual_at(-g, b)
+        dual, _ = problem.certificate_at(-g, b)
         if (outer > 1 and not dual - best > RISE * abs(dual)) or spent + BOUND > passes:
             return
         best = max(best, dual)

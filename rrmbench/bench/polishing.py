@@ -30,7 +30,7 @@ import numpy as np
 from rrmbench import crashes, registry
 from rrmbench.bench import dual_ascent, dual_splitting, newton
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.certificate import Certifier, has_no_bound
+from rrmbench.problem.certificate import Certifier
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.coordinate.working_sets import working_sets
@@ -75,7 +75,7 @@ Method = Callable[..., Iterator[Found]]
 
 def methods_for(problem: Problem, passes: float) -> list[Method]:
     """The methods for a problem of its traits that so many passes are enough for, the best first."""
-    if has_no_bound(problem):
+    if problem.has_no_bound:
         return []
     found: list[Method] = []
     if {"piecewise_linear", "polyhedral"} <= problem.traits:

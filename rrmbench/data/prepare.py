@@ -124,6 +124,12 @@ def _prepared(train, test, folds, steps, mode):
         )
     positive = _positive(steps["positive"], train.entry or table, table.names, train.where)
     convert, meaning = labels.rule(found, train.entry or table, positive, mode, train.where)
+    if table.names is not None and meaning == labels.AS_THEY_ARE:
+        texts = listed(map(printable, table.names), 5)
+        raise RrmbenchError(
+            f"{train.where}: found labels that are texts ({texts}), the loss needs numbers; 'positive: LABEL' takes "
+            "one against the rest, as 1 and -1"
+        )
     y = [convert(part.labels) for part in parts]
     if mode == "sequences":
         numbers = [labels.numbered_sequences(part.qid, train.where) for part in parts]
@@ -231,8 +237,10 @@ def _features(parts, matrix, steps, where):
 
 
 def _task(meaning, sizes, entry):
+    from rrmbench.problem import labels
+
     if sizes["classes"] is not None:
         return "multiclass"
-    if meaning != "as in the file" and "outputs" not in sizes:
+    if meaning != labels.AS_THEY_ARE and "outputs" not in sizes:
         return "binary"
     return entry.task or "unknown"

@@ -26,11 +26,6 @@ def suspects(loss, regularizer):
     )
 
 
-def has_no_bound(problem):
-    """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
-    return "Zero" in problem.traits and problem.l2 + problem.kappa == 0.0
-
-
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
@@ -51,7 +46,7 @@ class Certifier:
 
     def update(self, x, z):
         """Take the Iterate `x` with z = X w into account."""
-        if self.b is None and not has_no_bound(self.problem):
+        if self.b is None and not self.problem.has_no_bound:
             self.offer(np.zeros(self.problem.output_shape))
         if x.b is None:
             self._construct(x, z)

@@ -4,6 +4,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 
+AS_THEY_ARE = "as in the file"  # the description of labels that stay what they are
 EXACT = 2.0**53  # from where on two whole numbers may be one float
 
 
@@ -45,7 +46,7 @@ def rule(labels, entry, positive, mode, where):
                 "'positive: LABEL' takes one class against the rest"
             )
         return _two_values(labels, {float(values[0]): -1.0, float(values[1]): 1.0}, where)
-    return (lambda given: np.array(given, dtype=np.float64)), "as in the file"
+    return (lambda given: np.array(given, dtype=np.float64)), AS_THEY_ARE
 
 
 def sizes(labels, y, mode):

@@ -470,10 +470,18 @@ class Problem:
         b = _checked("b", b, self.output_shape)
         if self.minimized_bias or (self.free_bias and self.kappa == 0.0):
             b = self.losses.balanced(b)
-        return self.dual_at(self.v(b), b)
+        return self.certificate_at(self.v(b), b)
+
+    def certificate_at(self, v: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
+        """As `certificate`, with v = -(1/n) X^T b known, 0 for a free bias; half a pass where psi*(v) is infinite."""
+        dual, scaled = self.dual_at(v, b)
+        if dual == -np.inf and not self.has_no_bound and hasattr(self.X, "magnitudes"):
+            edge = np.abs(v) <= DUAL_ROUNDING * self.X.magnitudes(b) / self.n
+            return self.dual_at(np.where(edge, 0.0, v), b)
+        return dual, scaled
 
     def dual_at(self, v: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
-        """As `certificate`, with v = -(1/n) X^T b known and 0 for a free bias."""
+        """As `certificate_at`, without a product: where psi*(v) is infinite by rounding alone, so is -D."""
         if self.l2 + self.kappa > 0.0:
             w = self.primal_point(v)
             return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b
@@ -482,11 +490,12 @@ class Problem:
         if t < 1.0:
             b = t * b
             return self.offset - self.mean_conjugate(b), b
-        conjugate = self.regularization.conjugate(body)
-        if conjugate == np.inf and "Zero" not in self.traits and hasattr(self.X, "magnitudes"):
-            edge = np.abs(body) <= DUAL_ROUNDING * self._body(self.X.magnitudes(b)) / self.n
-            conjugate = self.regularization.conjugate(np.where(edge, 0.0, body))
-        return self.offset - conjugate - self.mean_conjugate(b), b
+        return self.offset - self.regularization.conjugate(body) - self.mean_conjugate(b), b
+
+    @property
+    def has_no_bound(self) -> bool:
+        """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
+        return "Zero" in self.traits and self.l2 + self.kappa == 0.0
 
     def dual_value(self, b: np.ndarray) -> float:
         """D(b), b scaled into the domain first; a lower bound of P for every b."""

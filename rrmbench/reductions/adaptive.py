@@ -23,7 +23,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
-from rrmbench.stages.progress import StandStill, copy_of, needed_to_show, progress_of
+from rrmbench.stages.progress import NORM_GOAL, StandStill, copy_of, gradient_norm, needed_to_show, progress_of
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
@@ -160,6 +160,7 @@ class _ByProgress:
     """An epoch is over at a fraction of the distance that closed the one before (the first: of the first distance).
 
     It also is where rounding lets the distance fall no more: below what closed the epoch before there may be nothing.
+    From where a gap is infinite on, the distance is the norm of the prox-gradient map.
     """
 
     def __init__(self, solve):
@@ -172,6 +173,10 @@ class _ByProgress:
             self.stands_still.begin()
             return False, 0.0
         distance, floor, cost = self.measure(stage, x)
+        if distance == np.inf:
+            self.measure, self.goal, self.closed, self.stands_still = gradient_norm, NORM_GOAL, None, StandStill()
+            distance, floor, more = self.measure(stage, x)
+            cost += more
         still = self.stands_still(distance, x.passes)
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
@@ -190,6 +195,11 @@ class _ByDiameter:
     def __call__(self, stage, x):
         """As `_ByProgress`."""
         distance, floor, cost = self.measure(stage, x)
+        if distance == np.inf:
+            raise RrmbenchError(
+                "reduction adapt_smooth: inner: diameter needs a gap, found an infinite one, as the regularizer bounds "
+                "no model; use inner: practice"
+            )
         return distance is not None and distance <= max(FRACTION * stage.mu * stage.diameter, floor), cost
 
 

@@ -16,6 +16,7 @@ from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
 SLOW = 10.0  # times that: an epoch that is not over by then asks for more
+SLOPE = 0.5  # times that at the last time: where the smoothing is halved
 LEAST = 0.5**50  # of sigma_0 and mu_0, below which they are not lowered: what they add is below rounding
 
 Share = Annotated[float, Gt(0), Le(1)]
@@ -81,12 +82,16 @@ def joint_proximal_point(
     accuracy: Share = 1.0,
     output: Output = "running",
 ):
-    """`proximal_point` with losses smoothed by mu_t, which every epoch halves
+    """`proximal_point` with losses smoothed by mu_t, which halves whenever the slope at the centres has halved
 
     The inequality of `proximal_point` holds of the smoothed problems, and for P with mu_t D more on the right side.
+    The slope sigma_t ||c_(t+1) - c_t|| is the norm of a subgradient of the smoothed P at c_(t+1), but for the error of
+    the epoch. Where mu_t fell in every epoch, epochs that move nothing, sigma_t being too great, would lower it until
+    no solver can move.
 
     sigma, decay, accuracy, output : as in `proximal_point`; the epochs end by the gap of the smoothed problem
-    mu : mu_t = 2^-t mu_0, at least 2^-50 mu_0; "auto" is Delta/(2 D), as in `adapt_smooth`
+    mu : mu_0; mu_t is halved after the first epoch, and after each whose slope is at most half of that when it was
+        halved last, or whose distance is rounding; at least 2^-50 mu_0. "auto" is Delta/(2 D), as in `adapt_smooth`
     """
     return _around_the_last_point(solve, sigma, decay, mu, accuracy, output)
 
@@ -101,8 +106,9 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
         yield state
         first, passes = yield from starting_values(solve, problem, state, sigma, mu)
         (strength, smoothing), closed, checks, stands_still = first, state, 0.0, StandStill()
+        steep = np.inf  # the slope when the smoothing was halved last
         while True:
-            center, over, lasted = closed.w, False, 0.0
+            center, over, solved, lasted = closed.w, False, False, 0.0
             while not over:
                 stage, due = problem.smoothed(smoothing).regularized(strength, center), 1.0
                 stands_still.begin()
@@ -113,7 +119,8 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                         if distance is not None:
                             due = x.passes + 1.0
                             allowed = 0.5 * accuracy * strength * float(np.sum((x.w - center) ** 2))
-                            over = stands_still(distance, x.passes) or distance <= max(allowed, floor)
+                            solved = stands_still(distance, x.passes) or distance <= floor
+                            over = solved or distance <= allowed
                     if over:
                         closed = copy_of(x)
                     shown = x if output == "running" else closed
@@ -126,8 +133,10 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                 lasted += x.passes
                 if not over and strength < min(stage.L, first[0] / LEAST):  # with more, no stage is easier
                     strength *= 2.0
+            slope = strength * float(np.linalg.norm(closed.w - center))
+            if solved or slope <= SLOPE * steep:
+                steep, smoothing = slope, max(0.5 * smoothing, LEAST * first[1])
             factor = decay if decay != "auto" else 0.5 if lasted <= quick + 1e-9 else 1.0
             strength = max(factor * strength, LEAST * first[0])
-            smoothing = max(0.5 * smoothing, LEAST * first[1])
 
     return reduced

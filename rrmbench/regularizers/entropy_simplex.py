@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Gt, Le
+from scipy.special import kl_div
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.entropy import capped_log_softmax, capped_softmax, entropic_projection
@@ -34,8 +35,8 @@ class EntropySimplex:
         inside = np.min(w) >= -DOMAIN_ROUNDING * self.cap and np.max(w) <= self.cap * (1.0 + DOMAIN_ROUNDING)
         if not (inside and abs(np.sum(w) - 1.0) <= DOMAIN_ROUNDING):
             return math.inf
-        positive = w[w > 0.0]
-        return self.strength * max(0.0, float(np.vdot(positive, np.log(positive * w.size))))
+        # sum x log x - x + 1 of x = n w, which is the same for sum w = 1, has no rounding near the uniform point
+        return self.strength * float(np.mean(kl_div(w.size * np.maximum(w, 0.0), 1.0)))
 
     def conjugate(self, v):
         w = self.conjugate_point(v)

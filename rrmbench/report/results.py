@@ -110,10 +110,15 @@ def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
         if result.problem not in references:
             references[result.problem] = experiment.reference(result.problem) if referred else None
         found.append(StoredRun(name, result, keys(result.spec), references[result.problem]))
+    tell_apart(found)
+    return found
+
+
+def tell_apart(found: list[StoredRun]) -> None:
+    """Add keys to the runs of one experiment until those that differ in anything but the seed have other ones."""
     namesakes.tell_apart(found)
     _tell_origins_apart(found)
     _tell_rules_apart(found)
-    return found
 
 
 def plugins_of(path: str | Path) -> list[str]:

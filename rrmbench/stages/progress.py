@@ -6,6 +6,7 @@ from rrmbench.errors import RrmbenchError
 
 ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
 GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model and dual variable
+NORM_GOAL = 1.0 / 3.0  # of the norm of the prox-gradient map, that of [Reductions, section 6.2]
 PATIENCE, RESOLVED = 10.0, 1e-12  # of `StandStill`
 
 
@@ -16,20 +17,21 @@ def progress_of(solve):
     a dual iterate the distance is the duality gap, one product X w or none where the iterate has its
     objectives, and the fraction 1/4. For other solvers the
     distance is the norm of the prox-gradient map, and the fraction 1/3; the norm is free at the snapshots of a solver
-    that gives it, else it costs a full gradient per iterate. [Reductions, sections 6.1 and 6.2]
+    that gives it, else it costs a full gradient per iterate. [Reductions, sections 6.1 and 6.2] The gap is inf where
+    no scaling of b gives a bound, as without a regularizer.
     """
     if "gap" in solve.gives:
         return _given_gap, 0.25
     if "dual" in solve.gives:
         return _gap, 0.25
     if "gradient_norm" in solve.gives:
-        return _given_norm, 1.0 / 3.0
-    return _gradient_norm, 1.0 / 3.0
+        return _given_norm, NORM_GOAL
+    return gradient_norm, NORM_GOAL
 
 
 def needed_to_show(solve):
     """The traits of the problems on which the progress of a solver shows: without a dual iterate, the smooth ones."""
-    return frozenset({"smooth"} if progress_of(solve)[0] is _gradient_norm else ())
+    return frozenset({"smooth"} if progress_of(solve)[0] is gradient_norm else ())
 
 
 def shows(solve, problem):
@@ -91,9 +93,12 @@ def bound_of_suboptimality(problem, w0, z0):
 
     Of a dual, b is a model of the problem, whose domain may be without 0.
     """
-    primal = problem.primal(w0, z0)
-    least = problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
-    return primal - (least if least > -np.inf else problem.dual_value(problem.loss_dual(z0)))
+    least = _dual_at_0(problem)
+    return problem.primal(w0, z0) - (least if least > -np.inf else problem.dual_value(problem.loss_dual(z0)))
+
+
+def _dual_at_0(problem):
+    return problem.dual_at(np.zeros(problem.shape), np.zeros(problem.output_shape))[0]
 
 
 def _gap(stage, x):
@@ -108,16 +113,22 @@ def _gap(stage, x):
 def _given_gap(stage, x):
     if x.objectives is None:
         return None, 0.0, 0.0
-    primal, dual = x.objectives()
+    (primal, dual), cost = x.objectives(), 0.0
+    if dual == -np.inf:  # for the b at hand, as with a free bias
+        stage = stage.counted()
+        dual, cost = stage.dual_value(x.b), stage.X.passes
     floor = GIVEN * abs(primal)
-    return max(primal - dual, floor), floor, 0.0
+    if dual > -np.inf:  # D may be a bad bound where psi* is steep, worse than at b = 0
+        dual = max(dual, _dual_at_0(stage))
+    return max(primal - dual, floor), floor, cost
 
 
 def _given_norm(stage, x):
     return x.gradient_norm, _norm_floor(stage, x.w), 0.0
 
 
-def _gradient_norm(stage, x):
+def gradient_norm(stage, x):
+    """The norm of the prox-gradient map at x, which costs a pass; a measure as of `progress_of`."""
     if "smooth" not in stage.traits:
         raise RrmbenchError(
             "reduction: the progress of a solver without a dual iterate shows on smooth problems only; use "

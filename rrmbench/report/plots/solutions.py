@@ -8,11 +8,13 @@ from rrmbench.keys import keys
 from rrmbench.report.plots import curves, layout, sheet_of, style
 from rrmbench.report.plots.page import page_of
 from rrmbench.report.plots.section import Options
-from rrmbench.report.results import StoredRun
+from rrmbench.report.results import StoredRun, tell_apart
 
 
 def figure(solutions, **options):
-    """Return the matplotlib Figure of a mapping from labels, or numbers, to Solutions: a panel for each problem.
+    """Return the matplotlib Figure of pairs (label or None, Solution): a panel for each problem.
+
+    Solutions without a label that differ in nothing but the seed are seeds of one method.
 
     options : x, y and xscale as of `rrmbench plot`
     """
@@ -41,18 +43,32 @@ def figure(solutions, **options):
 
 def _runs(solutions):
     """The Solutions as StoredRuns; those of one problem share the greatest dual and the least primal value known."""
-    problems = list({id(one.problem): one.problem for one in solutions.values()}.values())
+    problems = list({id(one.problem): one.problem for _, one in solutions}.values())
     several = len(problems) > 1
     found = []
-    for label, one in solutions.items():
+    for label, one in solutions:
         number = next(i for i, problem in enumerate(problems) if problem is one.problem)
         name = f"{number + 1}: {one.problem!r}" if several else repr(one.problem)
         spec = {"dataset": {"name": name}, "loss": "none", "regularizer": "none", **one.spec}
-        if isinstance(label, str) and label:
+        if label is not None:
             spec |= {"solver": {"name": label}, "reduction": "none"}
         found.append(StoredRun("", _result(one, spec, number), keys(spec), None))
+    unnamed = [run for run, (label, _) in zip(found, solutions, strict=True) if label is None]
+    tell_apart(unnamed)
+    _number_repeats(unnamed)
     known = {number: _reference(found, number) for number in {run.result.problem for run in found}}
     return [StoredRun("", run.result, run.keys, known[run.result.problem]) for run in found]
+
+
+def _number_repeats(found):
+    """Number the Solutions that differ in nothing, not even in the seed, so that each has a curve."""
+    alike = {}
+    for run in found:
+        alike.setdefault(tuple((key, repr(value)) for key, value in run.keys.items()), []).append(run)
+    for members in alike.values():
+        if len(members) > 1:
+            for number, run in enumerate(members):
+                run.keys["solution"] = number + 1
 
 
 def _result(one, spec, number):

@@ -272,5 +272,6 @@ def steps(problem, start, memory, step, up, down, convexity, prox):
 
 
 def _objectives(problem, x, Xx, V, B):
-    """(J(x), D(B)) without a product."""
-    return problem.primal(x, Xx), problem.dual_at(V, B)[0]
+    """(J(x), D(B)) without a product; D = -inf with a free bias, as the columns of B do not sum to 0."""
+    is_bound = not (problem.free_bias and problem.kappa == 0.0)
+    return problem.primal(x, Xx), problem.dual_at(V, B)[0] if is_bound else -inf

@@ -1,7 +1,7 @@
 """Step lengths of methods with full gradients: backtracking on L, and what L begins with and ends at."""
 
 from itertools import count
-from math import ceil, log
+from math import ceil, isfinite, log, sqrt
 
 import numpy as np
 
@@ -65,5 +65,12 @@ def is_smooth(problem, L, y, z_y, v, w, z):
 
 
 def steepest(problem):
-    """G R, a bound of the norm of every subgradient of the mean loss; G without data, where every step is right."""
-    return problem.dual_radius * (problem.R or 1.0)
+    """G R, a bound of the norm of every subgradient of the mean loss; G without data, where every step is right.
+
+    For losses on all samples that bound no single b_i it is 2 sqrt(2 D S'), S' = mu L of the losses smoothed by mu: b
+    lies within sqrt(2 D), in the norm of the smoothing, of the b where that is least, and so does b = 0.
+    """
+    G = problem.dual_radius
+    if isfinite(G):
+        return G * (problem.R or 1.0)
+    return 2.0 * sqrt(2.0 * problem.diameter * problem.smoothed(1.0).L)

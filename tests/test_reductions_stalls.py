@@ -1,0 +1,117 @@
+"""Reductions go on to the optimum where gaps are infinite, no bounds or astronomically bad, and sigma_0 too great."""
+
+import cvxpy as cp
+import numpy as np
+import oracles
+import pytest
+
+from rrmbench import registry, solve
+from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.solvers.batch.line_search import steepest
+
+N, D = 40, 8
+
+
+def data(seed=3, offset=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D))
+    return X, X @ rng.normal(size=D) + 0.3 * rng.normal(size=N) + offset
+
+
+def optimum(X, y, loss, psi):
+    w, beta = cp.Variable(X.shape[1]), cp.Variable()
+    z = X @ w + (beta if psi == "free" else 0.0)
+    value = cp.sum(cp.pos(1 - cp.multiply(y, z))) if loss == "hinge" else cp.norm1(z - y)
+    penalty = {"none": 0.0, "nonneg": 0.0, "l1": 0.01 * cp.norm1(w), "free": 0.1 * cp.norm1(w)}.get(psi)
+    if penalty is None:
+        penalty = 0.1 * cp.power(cp.norm2(w), 1.1)
+    problem = cp.Problem(cp.Minimize(value / len(y) + penalty), [w >= 0] if psi == "nonneg" else [])
+    return problem.solve(solver=cp.CLARABEL)
+
+
+REGULARIZERS = {
+    "none": "none",
+    "nonneg": "nonneg",
+    "l1": {"name": "l1", "strength": 0.01},
+    "free": {"name": "l1", "strength": 0.1},
+    "power": {"name": "norm_power", "norm": "l2", "power": 1.1, "strength": 0.1},
+}
+
+
+def reached(psi, solver, passes, loss="absolute", reduction="auto"):
+    """(P(w), P(w*), P(0)) after so many passes."""
+    X, y = data(offset=5.0 if psi == "free" else 0.0)
+    X = X * np.geomspace(1.0, 300.0, D) if psi == "power" else X
+    y = np.sign(y) if loss == "hinge" else y
+    best = optimum(X, y, loss, psi)
+    rows = np.hstack([X, np.ones((N, 1))]) if psi == "free" else X
+    p = Problem(rows, y, loss, REGULARIZERS[psi], free_bias=psi == "free")
+    found = solve(p, solver, reduction=reduction, passes=passes)
+    return found.trace["primal"].iloc[-1], best, p.primal(np.zeros(p.shape))
+
+
+@pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1"])
+@pytest.mark.parametrize(("psi", "share"), [("none", 2e-4), ("nonneg", 4e-3), ("free", 1e-3), ("power", 1e-2)])
+def test_adapt_smooth_around_a_solver_whose_gap_is_no_measure(solver, psi, share):
+    """D is -inf without a regularizer, no bound where b does not sum to 0, and -1e20 where psi* grows steeply."""
+    P, best, P0 = reached(psi, solver, 2000)
+    assert best - 1e-9 <= P <= best + share * (P0 - best)
+
+
+@pytest.mark.parametrize("psi", ["none", "nonneg"])
+def test_the_diameter_needs_a_gap(psi):
+    with pytest.raises(RrmbenchError, match="inner: diameter needs a gap, found an infinite one"):
+        reached(psi, "agm_ef", 50, reduction={"name": "adapt_smooth", "inner": "diameter"})
+
+
+def test_the_diameter_with_a_free_bias():
+    P, best, P0 = reached("free", "agm_ef", 2000, reduction={"name": "adapt_smooth", "inner": "diameter"})
+    assert P <= best + 1e-4 * (P0 - best)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "hinge"])
+@pytest.mark.parametrize(("solver", "psi"), [("accelerated_prox_sdca", "nonneg"), ("apcg", "l1"), ("agd", "l1")])
+def test_the_joint_form_does_not_outrun_its_solver(solver, psi, loss):
+    """With mu halved in each epoch these stood still at 1e-3 to 1e-1 of P(0) - P(w*)."""
+    P, best, P0 = reached(psi, solver, 2000, loss, "joint_proximal_point")
+    assert best - 1e-9 <= P <= best + 6e-3 * (P0 - best)
+
+
+# step lengths of subgradient methods
+
+
+def whole(loss):
+    rng = np.random.default_rng(0)
+    if loss == "m3n":
+        y = np.column_stack([rng.integers(1, 4, 15), np.repeat(np.arange(5), 3)]).astype(float)
+        return Problem(rng.normal(size=(15, 3)), y, loss, {"name": "l1", "strength": 0.01})
+    return oracles.problem("max_row", oracles.example("regularizer", "l1"))
+
+
+@pytest.mark.parametrize("loss", ["m3n", "max_row"])
+def test_subgradients_of_losses_on_all_samples_are_bounded(loss):
+    p, rng = whole(loss), np.random.default_rng(1)
+    for scale in 10.0 ** np.arange(-2, 4):
+        w = scale * rng.normal(size=p.shape)
+        assert np.linalg.norm(p.v(p.loss_dual(p.outputs(w)))) <= steepest(p) < np.inf
+
+
+@pytest.mark.parametrize("solver", ["fobos", "rda", {"name": "agd_adaptive", "cap": "rate"}])
+def test_subgradient_methods_move_where_no_single_b_is_bounded(solver):
+    p = whole("m3n")
+    least = min(p.primal(x.w) for x, _ in zip(registry.build_solver(solver)(p, None, Rng(0)), range(300), strict=False))
+    assert least < 0.9 * p.primal(np.zeros(p.shape))
+
+
+# rounding
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_no_contradiction_where_P_is_0(loss):
+    """psi* of the entropy at the uniform point was rounding, and P = 0 left nothing to measure it by."""
+    X = np.random.default_rng(0).normal(size=(1, D))
+    regularizer = {"name": "entropy_simplex", "strength": 1e-4}
+    p = Problem(X, np.ones(1), loss, regularizer, minimized_bias=True)
+    assert 0.0 <= solve(p, "fobos", passes=10).gap <= 1e-12
