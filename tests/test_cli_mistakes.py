@@ -51,6 +51,8 @@ CONFIGURATIONS = {
     "bad only": ({}, ("--only", "solver=gd"), ["--only", "solver=gd"]),
     "backend": ({}, ("--backend", "locall"), ["--backend: found 'locall'", "did you mean 'local'"]),
     "retry": ({}, ("--retry", "time"), ["--retry: found 'time'", "did you mean 'timeout'"]),
+    "backend of a plan": ({}, ("--dry-run", "--backend", "locall"), ["--backend: found 'locall'"]),
+    "retry of a plan": ({}, ("--dry-run", "--retry", "time"), ["--retry: found 'time'"]),
     "plug-in": ({"solver": {"path": "./mine.py", "name": "mine"}}, (), ["solver.path", "mine.py"]),
 }
 

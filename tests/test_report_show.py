@@ -235,6 +235,14 @@ def test_latex_prints_any_name_as_it_is(text):
     assert unescaped(escaped(text)) == text.replace("\n", " ")
 
 
+def test_the_latex_table_tells_which_methods_did_not_end_well(lab):
+    asked = [stored.spec(solver="agd", seed=seed) for seed in (0, 1)] + [stored.spec(solver="gd")]
+    ends = ["done", "diverged", "failed"]
+    stored.experiment(lab.out / "e", [stored.result(one, status=end) for one, end in zip(asked, ends, strict=True)])
+    out = lab.cli("show", lab.out, "--latex").out
+    assert "agd (1 of 2 diverged) &" in out and "gd (failed) &" in out
+
+
 def test_the_latex_table_is_whole(lab, folder):
     odd = stored.result(stored.spec(strength=1e-5, solver="50%_&\\end{tabular}", seed=0), stored.trace(rate=0.9))
     stored.experiment(lab.out / "f", [*results(), odd])

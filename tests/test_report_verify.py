@@ -226,6 +226,18 @@ def test_a_manifest_that_says_other_things_than_its_records_is_wrong(lab):
     assert lab.cli("verify", lab.out).code == 0
 
 
+def test_a_reference_that_is_missing_is_said_to_be(lab):
+    config = lab.config(solver="agd")
+    lab.run(config)
+    (file,) = (lab.out / "toy" / "references").iterdir()
+    file.unlink()
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1 and "WRONG" not in ran.out
+    assert "its file is missing; `run` writes it again" in ran.out
+    lab.run(config)
+    assert file.exists() and lab.cli("verify", lab.out).code == 0
+
+
 def test_every_forgery_of_a_reference_is_found(lab):
     lab.run(lab.config(loss="smoothed_hinge", solver=["prox_sdca", "agd"], reference={"seconds": 5}))
     assert lab.cli("verify", lab.out).code == 0

@@ -67,14 +67,18 @@ def drained(ended, interrupted):
         raise
 
 
-@contextmanager
-def opened(name, scheduler):
-    """The Cluster of the options --backend and --scheduler, or None for this machine; RrmbenchError for bad options."""
+def check(name, scheduler):
+    """Raise RrmbenchError for a --backend or --scheduler that is not allowed."""
     if name not in NAMES:
         raise RrmbenchError(f"--backend: found '{name}', allowed is {', '.join(NAMES)}{nearest(name, NAMES)}")
+    if name == "local" and scheduler is not None:
+        raise RrmbenchError("--scheduler: has no effect without --backend dask")
+
+
+@contextmanager
+def opened(name, scheduler):
+    """The Cluster of the options --backend and --scheduler, checked before, or None for this machine."""
     if name == "local":
-        if scheduler is not None:
-            raise RrmbenchError("--scheduler: has no effect without --backend dask")
         yield None
         return
     try:

@@ -50,9 +50,10 @@ def run(
 ):
     """Run every combination of the configuration that is not done yet."""
     read = plans(configs, sets, only)
-    from rrmbench.commands.running import jobs_of, timing_of
+    from rrmbench.commands.running import check_options, jobs_of, timing_of
     from rrmbench.commands.running import run as execute
 
+    check_options(backend, scheduler, retry or [])
     events = None
     if json:
         from rrmbench.report.events import Events

@@ -4,8 +4,21 @@ from rrmbench.commands import PLAIN
 from rrmbench.errors import RrmbenchError, nearest
 
 
+def check_options(backend, scheduler, retry):
+    """Raise RrmbenchError for a --backend, a --scheduler or a --retry that is not allowed."""
+    from rrmbench.bench import backends
+    from rrmbench.bench.store import STATUSES
+
+    backends.check(backend, scheduler)
+    for status in retry:
+        if status not in STATUSES:
+            raise RrmbenchError(
+                f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}"
+            )
+
+
 def run(plans, output, *, backend, scheduler, **options):
-    """Run all plans on this machine or on a cluster; return the exit code.
+    """Run all plans on this machine or on a cluster, by options that `check_options` let pass; return the exit code.
 
     The summary is printed, or given to `events`. timing : a `rrmbench.bench.timing.Timing`, or None
     """
@@ -39,16 +52,10 @@ def timing_of(wanted, repeats, jobs, backend):
 
 def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary, quiet, timing=None, events=None):
     from rrmbench.bench.runner import run_experiment
-    from rrmbench.bench.store import STATUSES
     from rrmbench.report import show
     from rrmbench.report.display import progress_on
 
     _check_names(plans)
-    for status in retry:
-        if status not in STATUSES:
-            raise RrmbenchError(
-                f"--retry: found '{status}', allowed is {', '.join(STATUSES)}{nearest(status, STATUSES)}"
-            )
     exit_code = 0
     for warning in timing.warnings() if timing else ():
         console.print(f"--timing: {warning}", **PLAIN)

@@ -60,11 +60,21 @@ def _comment(standings):
 
 def _rows(problem, method):
     gap = _bold(_power(method.final("gap").median), method in problem.gap_winners)
-    name = escaped(method.name) + ("" if method.certified else "$^*$")
+    name = escaped(method.name) + ("" if method.certified else "$^*$") + _ended(method)
     passes = [_cell(problem, method, k, "passes", "{:.4g}".format) for k in range(len(method.reached))]
     seconds = [_cell(problem, method, k, "seconds", _time) for k in range(len(method.reached))]
     rows = [[name, gap, *passes], *([["", "", *seconds]] if any(seconds) else [])]
     return [" & ".join(row) + r" \\" for row in rows]
+
+
+def _ended(method):
+    """The statuses of runs that did not end well, as " (failed)" or " (2 of 5 diverged)"."""
+    bad = {status: count for status, count in method.statuses.items() if status != "done"}
+    texts = (
+        status if count == len(method.runs) else f"{count} of {len(method.runs)} {status}"
+        for status, count in bad.items()
+    )
+    return f" ({escaped(', '.join(texts))})" if bad else ""
 
 
 def _cell(problem, method, k, cost, form):

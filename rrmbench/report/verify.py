@@ -97,7 +97,10 @@ class _Checked:
             except UnreadableFile as error:
                 yield Verdict(f"reference {problem}", "WRONG", why=str(error))
                 continue
-            yield from self._reference(problem, known or NOTHING | {"problem": problem})
+            if known is not None:
+                yield from self._reference(problem, known)
+            elif best_of(self.stored.get(problem, []))[0] != NOTHING:
+                yield Verdict(f"reference {problem}", "unverified", why="its file is missing; `run` writes it again")
             yield from self._contradictions(problem, known or {})
         for name, why in damaged.items():
             yield Verdict(f"run {name}", "WRONG", why=why)
