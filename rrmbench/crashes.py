@@ -1,12 +1,16 @@
 """What a user's own code does that is no result: where an exception came from, and no end without a word."""
 
 import os
+import re
 import threading
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
 from rrmbench.errors import printable
+
+# how the lines of a message of numba begin that say what is wrong
+_SAID = re.compile(r"\w+Error: |Unknown|Unsupported|No implementation|Untyped|Use of|Cannot|Invalid|Incompatible|Can't")
 
 _end = os._exit
 _blocks, _counting = Counter(), threading.Lock()  # how many blocks of each process (by its id) refuse os._exit
@@ -32,6 +36,22 @@ def text_of(error):
     except BaseException as another:
         message = f"its message cannot be had, {type(another).__name__}"
     return f"{type(error).__name__}: {message}"
+
+
+def is_of_compiler(error):
+    """Whether an exception is numba's, whose frames are none of the code that cannot be compiled."""
+    return type(error).__module__.startswith("numba.")
+
+
+def not_compiled(text, files):
+    """What numba's message says of a line of one of the files: "my_loss.py:11: ...", else its first lines."""
+    names = {Path(file).name for file in files}
+    for place in re.finditer(r'File "(?:[^"]*/)?([^"/]+)", line (\d+):', text):
+        if place[1] in names:
+            before = [line.strip() for line in text[: place.start()].splitlines()]
+            said = [line for line in before if _SAID.match(line) and "Failed in" not in line]
+            return f"{place[1]}:{place[2]}: {said[-1] if said else 'cannot be compiled'}"
+    return "\n".join([line.strip() for line in text.splitlines() if line.strip()][:4])
 
 
 @contextmanager

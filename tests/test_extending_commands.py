@@ -293,6 +293,18 @@ def test_a_crash_is_told_with_the_line_of_the_plug_in(lab):
     assert any('crashing.py", line 15, in step' in line for line in lines)
 
 
+def test_a_loss_that_cannot_be_compiled_is_told_with_its_line(lab):
+    (lab.folder / "objects.py").write_text(
+        "from typing import NamedTuple\nimport rrmbench\n\nclass Objects(NamedTuple):\n"
+        "    conjugate_convexity: float = 1.0\n    def value(self, z, y): return 0.5 * (z - y) ** 2\n"
+        "    def conjugate(self, b, y): return y * b + 0.5 * b * b\n    def dual_point(self, z, y, mu): return {}[z]\n\n"
+        "@rrmbench.loss\ndef objects():\n    return Objects()\n"
+    )
+    assert lab.run(lab.config(loss={"path": "objects.py", "name": "objects"}, solver="fista")).code == 1
+    (result,) = lab.results()
+    assert result.reason.startswith("objects.py:8: No implementation of function")
+
+
 def test_runs_of_one_traceback_share_it_and_escapes_are_escaped(tmp_path, lab):
     folder = tmp_path / "toy"
     results = [stored.result(stored.spec(seed=k), {}, "failed", "no", traceback="one\n\x1b[31mred") for k in range(3)]

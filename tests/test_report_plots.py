@@ -360,6 +360,8 @@ def test_limits_and_title_of_the_plot_section_are_obeyed(tmp_path):
     assert figure.get_suptitle() == "My figure"
     assert figure.axes[0].get_xlim() == (0, 5)
     assert figure.axes[0].get_ylim() == (1e-3, 1)
+    (other,) = sheets_of(tmp_path, [stored.result(stored.spec())], asked, x="seconds", y="gap")
+    assert (other.axes.xlim, other.axes.ylim) == (None, None)  # 5 passes are no 5 seconds
 
 
 @pytest.mark.exhaustive

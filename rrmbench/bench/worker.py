@@ -77,9 +77,12 @@ def child(task, connection):
 
 def _reason_of(error, plugins):
     """The exception in one line, and the place in a plug-in, or in what it imports, that it comes from."""
-    text = shorten(crashes.text_of(error), 200)
+    text = crashes.text_of(error)
     files = {*fingerprint.sources_of(*plugins), *fingerprint.unforeseen} if plugins else ()
-    place = crashes.place_of(error, (file for file in files if not fingerprint.is_shipped(file)))
+    own = [file for file in files if not fingerprint.is_shipped(file)]
+    if own and crashes.is_of_compiler(error):
+        return shorten(crashes.not_compiled(text, own), 200)
+    place, text = crashes.place_of(error, own), shorten(text, 200)
     return f"{place}: {text}" if place else text
 
 

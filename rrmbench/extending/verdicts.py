@@ -1,6 +1,5 @@
 """What a check says: nothing where a promise holds, Broken where it does not, Doubt where it may be better kept."""
 
-import re
 import signal
 import threading
 import traceback
@@ -8,16 +7,11 @@ import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 from unittest import SkipTest
 
 from rrmbench import crashes
 from rrmbench.errors import RrmbenchError, printable
-
-# how the lines of a message of numba begin that say what is wrong
-SAID = re.compile(r"\w+Error: |Unknown|Unsupported|No implementation|Untyped|Use of|Cannot|Invalid|Incompatible|Can't")
-
 
 LIMIT = 60.0  # seconds of a check; those of the package take less than ten
 
@@ -118,21 +112,10 @@ class Check:
         place = crashes.place_of(error, self.files)
         text = crashes.text_of(error)
         hint = ""
-        if type(error).__module__.startswith("numba."):
-            place, text = "", _essence(text, self.files)
+        if crashes.is_of_compiler(error):
+            place, text = "", crashes.not_compiled(text, self.files)
             hint = "kernels compile this code: numbers and arrays, math and numpy functions, no objects, no exceptions"
         elif "read-only" in text:
             hint = "the data, labels and centres are the problem's: work on a copy"
         whole = printable("".join(traceback.format_exception(error)))
         return Verdict("WRONG", f"{place}: {text}" if place else text, hint, whole)
-
-
-def _essence(text, files):
-    """What numba's message says of a line of one of the files: "my_loss.py:11: ...", else its first lines."""
-    names = {Path(file).name for file in files}
-    for place in re.finditer(r'File "(?:[^"]*/)?([^"/]+)", line (\d+):', text):
-        if place[1] in names:
-            before = [line.strip() for line in text[: place.start()].splitlines()]
-            said = [line for line in before if SAID.match(line) and "Failed in" not in line]
-            return f"{place[1]}:{place[2]}: {said[-1] if said else 'cannot be compiled'}"
-    return "\n".join([line.strip() for line in text.splitlines() if line.strip()][:4])

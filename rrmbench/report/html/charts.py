@@ -10,7 +10,7 @@ from rrmbench.report.plots import curves, layout
 from rrmbench.report.plots.draw import X_LABELS, Y_LABELS
 from rrmbench.report.plots.frame import frame_of
 from rrmbench.report.plots.notes import MOST_BANDS, notes
-from rrmbench.report.plots.section import X, section_of
+from rrmbench.report.plots.section import X, limits_of, section_of
 
 NUMBERS = 1_500_000  # that all curves of a page may have: about 16 MB of text
 POINTS = 40, 400  # the fewest and the most points of a curve; a panel is about 400 pixels wide
@@ -65,9 +65,8 @@ def _measured(found):
 
 
 def _axes(asked, x, y):
-    """The Axes of a view; the limits that are asked for belong to the axes that are asked for."""
-    xlim, ylim = (asked[f"{axis}lim"] if asked[axis] == name else None for axis, name in (("x", x), ("y", y)))
-    return curves.Axes(x, y, xlim, ylim, asked["xscale"])
+    """The Axes of a view."""
+    return curves.Axes(x, y, *limits_of(asked, x, y), asked["xscale"])
 
 
 class _Figure:

@@ -16,7 +16,7 @@ from rrmbench.report.plots import curves, layout, style
 from rrmbench.report.plots.frame import frame_of
 from rrmbench.report.plots.notes import notes
 from rrmbench.report.plots.page import page_of
-from rrmbench.report.plots.section import Options, check, section_of
+from rrmbench.report.plots.section import Options, check, limits_of, section_of
 from rrmbench.report.results import runs_of
 from rrmbench.report.select import select
 from rrmbench.report.tuning import choices
@@ -99,13 +99,8 @@ def _sheets(experiment, found, chosen, options, only, empty):
     """As `sheets`, of the `chosen` among the runs `found`; adds a line to `empty` for a figure without a curve."""
     manifest = experiment.manifest()
     asked = section_of(manifest)
-    axes = curves.Axes(
-        options.x or asked["x"],
-        options.y or asked["y"],
-        asked["xlim"],
-        asked["ylim"],
-        options.xscale or asked["xscale"],
-    )
+    x, y = options.x or asked["x"], options.y or asked["y"]
+    axes = curves.Axes(x, y, *limits_of(asked, x, y), options.xscale or asked["xscale"])
     if options.theory and (axes.x, axes.y) != ("passes", "suboptimality"):
         raise RrmbenchError(
             f"--theory: the theorems bound the suboptimality over passes, found {axes.y} over {axes.x}; "

@@ -52,6 +52,11 @@ def section_of(manifest):
     return section | {"title": title and printable(title)}
 
 
+def limits_of(section, x, y):
+    """The limits of both axes, None for an axis that shows something else than the section asks for."""
+    return [section[f"{axis}lim"] if section[axis] == shown else None for axis, shown in (("x", x), ("y", y))]
+
+
 def _require(name, section, holds, allowed):
     if not holds:
         raise RrmbenchError(f"plot.{name}: found {section[name]!r}, allowed is {allowed}")
