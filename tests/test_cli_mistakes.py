@@ -96,6 +96,10 @@ def test_mistakes_elsewhere(lab):
         (("check", lab.out, "--baseline", lab.folder / "none.json"), ["none.json"]),
         (("list", "solver"), ["found 'solver'", "did you mean 'solvers'"]),
         (("data", "info", "a9b"), ["a9b", "did you mean 'a9a'"]),
+        (
+            ("data", "info", "breast_cancer_sklearn", "--set", "subset=5"),
+            ["found 'subset', which prepares data for a run"],
+        ),
         (("data", "get", "a9b"), ["a9b", "did you mean 'a9a'"]),
         (("run", config, config, "-o", lab.out), ["the name 'toy' is that of", "rename one"]),
     ]:

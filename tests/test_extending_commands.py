@@ -297,7 +297,8 @@ def test_a_loss_that_cannot_be_compiled_is_told_with_its_line(lab):
     (lab.folder / "objects.py").write_text(
         "from typing import NamedTuple\nimport rrmbench\n\nclass Objects(NamedTuple):\n"
         "    conjugate_convexity: float = 1.0\n    def value(self, z, y): return 0.5 * (z - y) ** 2\n"
-        "    def conjugate(self, b, y): return y * b + 0.5 * b * b\n    def dual_point(self, z, y, mu): return {}[z]\n\n"
+        "    def conjugate(self, b, y): return y * b + 0.5 * b * b\n"
+        "    def dual_point(self, z, y, mu): return {}[z]\n\n"
         "@rrmbench.loss\ndef objects():\n    return Objects()\n"
     )
     assert lab.run(lab.config(loss={"path": "objects.py", "name": "objects"}, solver="fista")).code == 1

@@ -47,7 +47,10 @@ def data_info(
     name: Annotated[str, typer.Argument(metavar="NAME|PATH", autocompletion=completion.datasets)],
     format: Format = None,
     sets: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="a further key, as in a configuration")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="a key of how a file is read, as in a configuration, or a parameter"
+        ),
     ] = None,
 ):
     """Describe a data set: sizes, labels, norms, where it is, licence. A .py file is a plug-in, which runs."""

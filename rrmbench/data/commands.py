@@ -71,12 +71,20 @@ def named(text, sets=()):
 
 
 def info(block, format=None):
-    """Facts of a data set, read from its file: dict in the order to show.
+    """Facts of a data set, read from its file as it is: dict in the order to show.
 
-    block : a name, a path, or a mapping as in a configuration
+    block : a name, a path, or a mapping as in a configuration, without steps of preparation
     format : that of a bare path
+
+    Raises RrmbenchError for a key that would change nothing here.
     """
     block = _in_format(spec.check(block), format)
+    for key in (*spec.ABSENT, "test"):
+        if key in block:
+            raise RrmbenchError(
+                f"data info: found '{key}', which prepares data for a run; allowed are keys that say how a file "
+                "is read, and parameters of data that are made"
+            )
     source = origin.source_of(block)
     entry, about = source.entry, {}
     if source.generated:
