@@ -174,6 +174,8 @@ class _ByProgress:
             return False, 0.0
         distance, floor, cost = self.measure(stage, x)
         if distance == np.inf:
+            if "smooth" not in stage.traits:  # where no norm tells; the next b may be in the domain again
+                return False, cost
             self.measure, self.goal, self.closed, self.stands_still = gradient_norm, NORM_GOAL, None, StandStill()
             distance, floor, more = self.measure(stage, x)
             cost += more

@@ -74,8 +74,8 @@ class StandStill:
         self.least, self.since = np.inf, 0.0
 
     def __call__(self, distance, passes):
-        """Look at a distance, None where there is none, after so many passes of the stage."""
-        if distance is None:
+        """Look at a distance, None or infinite where there is none, after so many passes of the stage."""
+        if distance is None or distance == np.inf:
             return False
         self.first = distance if self.first is None else self.first
         if distance < self.least:
