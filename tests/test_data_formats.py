@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401, a fixture
 from scipy import sparse
 
+from rrmbench import Problem
 from rrmbench.data import commands, delimited, numpy_files, prepare
 from rrmbench.errors import RrmbenchError
 
@@ -89,6 +90,17 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
             prepare.load({"path": "t.csv", "positive": positive})
     with pytest.raises(RrmbenchError, match="the labels are numbers"):
         prepare.load({"path": "four.svm", "positive": "no"})
+
+
+def test_labels_of_a_regression_are_no_classes(folder):
+    (folder / "prices.svm").write_text("100.5 1:1\n90 1:2\n95.25 1:3\n")
+    for mode in ("classes", "targets"):
+        with pytest.raises(
+            RrmbenchError, match=r"labels of classes are whole numbers or texts, found 90, 95\.25, 100\.5"
+        ):
+            prepare.load({"path": "prices.svm"}, mode)
+    with pytest.raises(RrmbenchError, match="labels of classes are whole numbers"):
+        Problem(np.eye(3), [100.5, 90.0, 95.25], "max_of_hinge", {"name": "l2", "strength": 0.1})
 
 
 def test_texts_are_no_numbers_for_a_loss_that_needs_them(folder):

@@ -176,7 +176,7 @@ def is_deterministic(spec):
 def _seeds(value, path, places):
     if value == []:
         raise RrmbenchError(f"{places.where(path)}: the list is empty; needed is at least one seed")
-    allowed = "a whole number of at least 0, or a list of those"
+    allowed = "a whole number from 0 to 2^63 - 1, or a list of those"
     seeds = value if isinstance(value, list) else [value]
     return list(dict.fromkeys(schema.check_value(list[schema.Seed], seeds, path, places, allowed)))
 

@@ -116,6 +116,8 @@ def _classes(labels, positive, where):
     values = _distinct(labels, where)
     if len(values) < 2:
         raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {values_found(labels)}")
+    if not (values == np.round(values)).all():  # a regression's, each of which would be a class of its own
+        raise RrmbenchError(f"{where}: labels of classes are whole numbers or texts, found {values_found(labels)}")
 
     def convert(given):
         if isinstance(given, list) or not np.isin(given, values).all():
