@@ -113,7 +113,7 @@ MISTAKES = {
     ),
     "seed_negative": (
         BASE + "seed: [0, -1]\n",
-        "config.yaml:5: seed: found [0, -1], allowed is a whole number of",
+        "config.yaml:5: seed: found [0, -1], allowed is a whole number from 0",
     ),
     "seed_float": (BASE + "seed: 1.5\n", "config.yaml:5: seed: found [1.5], allowed is a whole number"),
     "seed_empty": (BASE + "seed: []\n", "config.yaml:5: seed: the list is empty"),

@@ -79,6 +79,17 @@ def test_the_joint_form_does_not_outrun_its_solver(solver, psi, loss):
     assert best - 1e-9 <= P <= best + 6e-3 * (P0 - best)
 
 
+@pytest.mark.parametrize("solver", ["cutting_planes", "agm_ef"])
+def test_an_epoch_after_one_that_was_solved_exactly(solver):
+    """Far from the labels all b are at a vertex: sigma_0 is solved to rounding, of which no next epoch has a quarter."""
+    X, y = data(offset=50.0)
+    best = optimum(X, y, "absolute", "none")
+    p = Problem(X, y, "absolute")
+    inside = {} if solver == "cutting_planes" else {"inside": {"name": "solve_dual"}}
+    found = solve(p, solver, reduction={"name": "adapt_reg", **inside}, passes=700)
+    assert found.trace["primal"].iloc[-1] <= best + 1e-3 * (p.primal(np.zeros(D)) - best)
+
+
 # step lengths of subgradient methods
 
 

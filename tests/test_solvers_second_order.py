@@ -147,6 +147,17 @@ def test_steps_for_the_squared_loss_are_all_conjugate():
     assert max(np.diff(values)) <= 1e-14
 
 
+@pytest.mark.parametrize("loss", ["huber", "logistic", {"name": "smoothed_hinge", "gamma": 0.5}])
+def test_columns_of_any_units_without_a_square(loss):
+    """What is added to H is of the units of each column, and there where no sample has curvature at the start."""
+    X = sparse(60, 6) * np.geomspace(1e-2, 1e4, 6)
+    y = labels(60, loss) + (30.0 if loss == "huber" else 0.0)
+    p = Problem(X, y, loss)
+    best = solve(p, "lbfgs", passes=3000).trace["primal"].min()
+    P = solve(p, "newton_cg", passes=400).trace["primal"].iloc[-1]
+    assert P <= best + 1e-6 * (p.primal(np.zeros(6)) - best)
+
+
 def test_newton_refuses_many_features(monkeypatch):
     monkeypatch.setattr("rrmbench.solvers.second_order.newton.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):

@@ -34,8 +34,8 @@ class Memory:
 
     def take(self, step: np.ndarray, change: np.ndarray) -> None:
         """Keep a pair, unless rounding hides its curvature."""
-        curvature = float(np.vdot(step, change))
-        if curvature > ROUNDING * math.sqrt(float(np.vdot(step, step)) * float(np.vdot(change, change))):
+        curvature, size = float(np.vdot(step, change)), float(np.vdot(change, change))  # which may underflow
+        if size > 0.0 and curvature > ROUNDING * math.sqrt(float(np.vdot(step, step)) * size):
             self._pairs.append((step, change, curvature))
 
     def direction(self, slope: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from rrmbench.stages.progress import NORM_GOAL, StandStill, copy_of, gradient_no
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
+RESOLVED = 4.0  # times the rounding of a distance: below it nothing is left of it
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
@@ -160,6 +161,7 @@ class _ByProgress:
     """An epoch is over at a fraction of the distance that closed the one before (the first: of the first distance).
 
     It also is where rounding lets the distance fall no more: below what closed the epoch before there may be nothing.
+    After an epoch that was solved to rounding the next one begins as the first did: it may be a harder problem.
     From where a gap is infinite on, the distance is the norm of the prox-gradient map.
     """
 
@@ -183,6 +185,8 @@ class _ByProgress:
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
             self.closed = distance
+        if over and distance is not None and distance <= RESOLVED * floor:
+            self.closed = None
         return over, cost
 
 

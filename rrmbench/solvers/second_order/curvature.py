@@ -48,6 +48,16 @@ def squares_of(problem):
     return squares
 
 
+def greatest_diagonal(problem):
+    """The diagonal of (1/n) X^T X times the smoothness of the losses, half a pass; L where no rows are to be read."""
+    if not hasattr(problem.X, "rows"):
+        return problem.L
+    diagonal = np.zeros(problem.shape)
+    add_squares(problem.X.rows, np.arange(problem.n), np.full(problem.n, problem.smoothness), diagonal)
+    problem.X.passes += 0.5
+    return diagonal / problem.n
+
+
 def gradient_of(problem, g, w):
     """The gradient of P without psi at w, of the gradient g of the mean loss there."""
     return g + squares_of(problem) * w - problem.center_term()

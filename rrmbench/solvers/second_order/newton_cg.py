@@ -6,10 +6,10 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, longest_step, squares_of
+from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, greatest_diagonal, longest_step, squares_of
 
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
-DAMPING = 1e-3  # of L, at the first step
+DAMPING = 1e-3  # of the greatest diagonal of H, at the first step
 SAME = 1e-6  # of the gradient: where it is so close to the foreseen one, H has not changed
 
 
@@ -21,12 +21,14 @@ def newton_cg(problem, start, rng):
     first of 1, 1/2, 1/4 ... with P(w + t p) <= P(w) + 1e-4 t p.grad P(w). X p is known from the products with H, so
     that a trial of t touches no data. The preconditioner is the square root of the diagonal of H: the diagonal itself
     needs up to 3 times as many passes where features are many, none up to 5 times as many on tables. [Fan et al. 2008]
-    Where no square bounds some entry of w, H may be singular, and 1e-3 L |g|/|g_0| is added to its diagonal.
+    Where no square bounds some entry of w, H may be singular, and 1e-3 |g|/|g_0| times the diagonal that it would have
+    with the greatest curvature everywhere is added to it.
     Where the gradient at w+ is what H foresaw, P is quadratic, and the next steps are conjugate to all former ones: of
     the squared loss, all in one go. Then w moves with each of them.
 
     A step of conjugate gradients is a pass, or that part of it that samples with curvature hold: the rows of the others
-    are not read, and cost half of theirs once per Newton step. The gradient and the diagonal are half a pass each.
+    are not read, and cost half of theirs once per Newton step. The gradient and the diagonal are half a pass each,
+    so is the greatest one.
     Yields after each of these; at other losses w waits for p.
     """
     problem = problem.counted()
@@ -34,6 +36,7 @@ def newton_cg(problem, start, rng):
     yield Iterate(w)
     z, squares = problem.outputs(w), squares_of(problem)
     P, b, first, system = problem.primal(w, z), problem.loss_dual(z), None, None
+    steepest = 0.0 if squares.all() else greatest_diagonal(problem)
     while True:
         g = gradient_of(problem, problem.X.adjoint(b) / problem.n, w)
         norm = float(np.linalg.norm(g))
@@ -42,7 +45,7 @@ def newton_cg(problem, start, rng):
         yield at._replace(passes=problem.X.passes)
         going_on = system is not None and system.goes_on_at(g)
         if not going_on:
-            damping = DAMPING * problem.L * norm / first if first and not squares.all() else 0.0
+            damping = DAMPING * norm / first * steepest if first else 0.0
             system = ConjugateGradients(Curvature(problem, z, squares + damping), g)
             yield at._replace(passes=problem.X.passes)
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
