@@ -81,7 +81,7 @@ def test_the_joint_form_does_not_outrun_its_solver(solver, psi, loss):
 
 @pytest.mark.parametrize("solver", ["cutting_planes", "agm_ef"])
 def test_an_epoch_after_one_that_was_solved_exactly(solver):
-    """Far from the labels all b are at a vertex: sigma_0 is solved to rounding, of which no next epoch has a quarter."""
+    """Far from the labels all b are at a vertex: sigma_0 is solved to rounding, of which no epoch has a quarter."""
     X, y = data(offset=50.0)
     best = optimum(X, y, "absolute", "none")
     p = Problem(X, y, "absolute")
