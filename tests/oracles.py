@@ -73,6 +73,8 @@ def core(grid, kept):
 
 def labels(loss, z):
     """Labels fit for `loss` (a name), made of the numbers z."""
+    if "classes" in registry.lookup("loss", loss).needs:
+        return np.digitize(z, [-1.0, 1.0])
     return np.where(z > 0.0, 1.0, -1.0) if "binary" in registry.lookup("loss", loss).needs else z
 
 
