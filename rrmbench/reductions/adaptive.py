@@ -27,7 +27,7 @@ from rrmbench.stages.progress import NORM_GOAL, StandStill, copy_of, gradient_no
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
-RESOLVED = 4.0  # times the rounding of a distance: below it nothing is left of it
+SOLVED = 4.0  # times the rounding of a distance: below it nothing is left of it
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
@@ -185,7 +185,7 @@ class _ByProgress:
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
             self.closed = distance
-        if over and distance is not None and distance <= RESOLVED * floor:
+        if over and distance is not None and distance <= SOLVED * floor:
             self.closed = None
         return over, cost
 

@@ -52,10 +52,16 @@ def greatest_diagonal(problem):
     """The diagonal of (1/n) X^T X times the smoothness of the losses, half a pass; L where no rows are to be read."""
     if not hasattr(problem.X, "rows"):
         return problem.L
+    return mean_squares(problem, np.arange(problem.n), np.full(problem.n, problem.smoothness), 1.0)
+
+
+def mean_squares(problem, samples, c, share):
+    """The diagonal of (1/n) X^T diag(c) X, of the samples that hold this share of the entries; half of it in passes."""
     diagonal = np.zeros(problem.shape)
-    add_squares(problem.X.rows, np.arange(problem.n), np.full(problem.n, problem.smoothness), diagonal)
-    problem.X.passes += 0.5
-    return diagonal / problem.n
+    add_squares(problem.X.rows, samples, c, diagonal)
+    problem.X.passes += 0.5 * share
+    diagonal /= problem.n
+    return diagonal
 
 
 def gradient_of(problem, g, w):
@@ -101,12 +107,7 @@ class Curvature:
         """The diagonal of H shaped like w, half a pass; None where there are no rows to read it from."""
         if not self.by_rows:
             return None
-        diagonal = np.zeros(self.problem.shape)
-        add_squares(self.problem.X.rows, self.seen, self.c, diagonal)
-        self.problem.X.passes += 0.5 * self.share
-        diagonal /= self.problem.n
-        diagonal += self.squares
-        return diagonal
+        return mean_squares(self.problem, self.seen, self.c, self.share) + self.squares
 
     def product(self, p):
         """(H p, X p), X p for rows with curvature; a pass or, with rows, that share of it that they hold."""

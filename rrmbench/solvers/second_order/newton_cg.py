@@ -36,7 +36,7 @@ def newton_cg(problem, start, rng):
     yield Iterate(w)
     z, squares = problem.outputs(w), squares_of(problem)
     P, b, first, system = problem.primal(w, z), problem.loss_dual(z), None, None
-    steepest = 0.0 if squares.all() else greatest_diagonal(problem)
+    greatest = 0.0 if squares.all() else greatest_diagonal(problem)
     while True:
         g = gradient_of(problem, problem.X.adjoint(b) / problem.n, w)
         norm = float(np.linalg.norm(g))
@@ -45,7 +45,7 @@ def newton_cg(problem, start, rng):
         yield at._replace(passes=problem.X.passes)
         going_on = system is not None and system.goes_on_at(g)
         if not going_on:
-            damping = DAMPING * norm / first * steepest if first else 0.0
+            damping = DAMPING * norm / first * greatest if first else 0.0
             system = ConjugateGradients(Curvature(problem, z, squares + damping), g)
             yield at._replace(passes=problem.X.passes)
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
