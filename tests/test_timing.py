@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
 from test_solvers_peers import make_clock, traced  # noqa: F401
 
-from rrmbench import Iterate, registry
+from rrmbench import Iterate, components
 from rrmbench.bench import timing
 from rrmbench.bench.children import Outcome
 from rrmbench.bench.rules import OWN_ENDS, Schedule, StopRule
@@ -295,7 +295,7 @@ def test_a_box_at_rest_has_ended_by_itself_and_met_no_rule(reason):
 
 
 def test_a_library_that_is_not_installed_is_listed_and_its_runs_skipped(lab, monkeypatch):
-    monkeypatch.setattr(registry, "_is_installed", lambda library: library != "celer")
+    monkeypatch.setattr(components, "_is_installed", lambda library: library != "celer")
     said = "celer is not installed: pip install 'rrmbench[peers]'"
     assert said in " ".join(lab.cli("list", "solvers").out.split())
     stop = {"passes": 3, "gap": 1e-9}

@@ -3,11 +3,11 @@
 import os
 from pathlib import Path
 
+from rrmbench.components import AROUND
 from rrmbench.data import catalogue
 from rrmbench.data import places as data_places
 from rrmbench.data.makers import is_plugin, spelled
 from rrmbench.errors import RrmbenchError, shortened, shown
-from rrmbench.registry import AROUND
 
 _ALLOWED = "a name, a mapping {name: ..., parameter: value} or a list of those"
 

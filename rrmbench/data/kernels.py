@@ -1,8 +1,8 @@
 """The kernels that a `dataset:` block may have, and their parameters."""
 
+from rrmbench.components import Parameter
 from rrmbench.errors import RrmbenchError, nearest, quoted, shown
 from rrmbench.parameters import NonNegative, Positive, PositiveInt
-from rrmbench.registry import Parameter
 
 # every kernel is positive semidefinite for these; gamma is 1/d where it is not given
 KERNELS = {

@@ -7,10 +7,10 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan
 
 from rrmbench import registry
+from rrmbench.components import Parameter
 from rrmbench.data import catalogue, formats, kernels, makers, places
 from rrmbench.errors import RrmbenchError, nearest, quoted, shortened, shown
 from rrmbench.parameters import Fraction, PositiveInt
-from rrmbench.registry import Parameter
 
 Seed = Annotated[int, Ge(0), Lt(2**63)]
 Fold = Annotated[int, Ge(0), Lt(2**63)]

@@ -4,7 +4,7 @@ A solver's theorem is a function bound(constants, passes) -> array, given to its
 `@solver(bound=...)` and kept as `Component.bound`: an upper bound of P(w) - P(w*) after so many passes, in expectation
 for randomized methods, as each function says; infinite where it does not begin yet. It raises NoTheorem for parameters
 and problems that the theorem is not about. Of the run's parameters it gets those that it takes as keyword-only
-arguments (`rrmbench.registry.Component.solver`).
+arguments (`rrmbench.components.Component.solver`).
 
 `@solver(passes_to_quarter=...)` gives the time of the oracle of a reduction, f(problem, **parameters) -> passes: in so
 many passes the theorem quarters P(w) - P(w*) of a smooth and strongly convex problem, and D(b*) - D(b) where the solver

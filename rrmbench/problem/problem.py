@@ -483,8 +483,7 @@ class Problem:
     def dual_at(self, v: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
         """As `certificate_at`, without a product: where psi*(v) is infinite by rounding alone, so is -D."""
         if self.l2 + self.kappa > 0.0:
-            w = self.primal_point(v)
-            return self.Psi(w) - float(np.vdot(v, w)) - self.mean_conjugate(b), b
+            return -self.conjugate_of_Psi(v) - self.mean_conjugate(b), b
         body = self._body(v)
         t = self.regularization.dual_scaling(body)
         if t < 1.0:

@@ -19,7 +19,7 @@ def build_loss(mapping):
 def given_labels(y, needs):
     """(the labels y of a person's own array as a loss wants them, by the rule of data files; the classes they were).
 
-    needs : of the loss, see `rrmbench.registry.Component`
+    needs : of the loss, see `rrmbench.components.Component`
 
     The labels are read-only float64. The classes are the distinct labels as given, those of -1 and 1 or of 0 .. k-1;
     None for numbers. Classes may be texts. Label sequences are (n, 2), the class and the number of the sequence of
