@@ -75,7 +75,7 @@ Method = Callable[..., Iterator[Found]]
 
 def methods_for(problem: Problem, passes: float) -> list[Method]:
     """The methods for a problem of its traits that so many passes are enough for, the best first."""
-    if problem.has_no_bound:
+    if problem.is_unregularized:
         return []
     found: list[Method] = []
     if {"piecewise_linear", "polyhedral"} <= problem.traits:

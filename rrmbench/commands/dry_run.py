@@ -3,6 +3,7 @@
 import math
 
 from rrmbench.bench.rates import Rates, entries_of
+from rrmbench.commands.running import physical_cores
 
 
 def dry_run(plans, jobs, repeats, console, events=None):
@@ -55,11 +56,9 @@ def _table(plan, costs):
 
 def _closing(costs, references, jobs):
     """Yield the total, what it rests on, and what the reference optima may add."""
-    from joblib import cpu_count
-
     total = sum(seconds for seconds, _ in costs)
     measured = sum(here for _, here in costs)
-    cores = min(jobs, cpu_count(only_physical_cores=True))  # more runs at a time only share them
+    cores = min(jobs, physical_cores())  # more runs at a time only share them
     at_once = f", {_seconds(total / cores)} with {jobs} at a time" if jobs > 1 and not math.isnan(total) else ""
     unknown = "; some data are not here or some methods were never measured: their cost is unknown"
     yield f"{len(costs)} runs, about {_seconds(total)} of one core{at_once}{unknown if math.isnan(total) else ''}"

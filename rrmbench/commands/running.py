@@ -30,9 +30,14 @@ def run(plans, output, *, backend, scheduler, **options):
 
 def jobs_of(plan, jobs, threads=None):
     """The runs at a time: `jobs`, else the threads of a cluster or the physical cores, or 1 to plot seconds."""
+    return min(jobs or (1 if plan.serial else threads or physical_cores()), len(plan.runs))
+
+
+def physical_cores():
+    """The cores of this machine on which runs do not slow each other down."""
     from joblib import cpu_count
 
-    return min(jobs or (1 if plan.serial else threads or cpu_count(only_physical_cores=True)), len(plan.runs))
+    return cpu_count(only_physical_cores=True)
 
 
 def timing_of(wanted, repeats, jobs, backend):

@@ -46,7 +46,7 @@ class Certifier:
 
     def update(self, x, z):
         """Take the Iterate `x` with z = X w into account."""
-        if self.b is None and not self.problem.has_no_bound:
+        if self.b is None and not self.problem.is_unregularized:
             self.offer(np.zeros(self.problem.output_shape))
         if x.b is None:
             self._construct(x, z)

@@ -475,7 +475,7 @@ class Problem:
     def certificate_at(self, v: np.ndarray, b: np.ndarray) -> tuple[float, np.ndarray]:
         """As `certificate`, with v = -(1/n) X^T b known, 0 for a free bias; half a pass where psi*(v) is infinite."""
         dual, scaled = self.dual_at(v, b)
-        if dual == -np.inf and not self.has_no_bound and hasattr(self.X, "magnitudes"):
+        if dual == -np.inf and not self.is_unregularized and hasattr(self.X, "magnitudes"):
             edge = np.abs(v) <= DUAL_ROUNDING * self.X.magnitudes(b) / self.n
             return self.dual_at(np.where(edge, 0.0, v), b)
         return dual, scaled
@@ -492,8 +492,8 @@ class Problem:
         return self.offset - self.regularization.conjugate(body) - self.mean_conjugate(b), b
 
     @property
-    def has_no_bound(self) -> bool:
-        """Whether nothing bounds w: Psi* is infinite but at 0, so that no b but 0 would ever give a bound."""
+    def is_unregularized(self) -> bool:
+        """Whether Psi is a constant: Psi* is infinite but at 0, so that almost no b gives a bound."""
         return "Zero" in self.traits and self.l2 + self.kappa == 0.0
 
     def dual_value(self, b: np.ndarray) -> float:
