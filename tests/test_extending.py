@@ -214,6 +214,10 @@ WRONG_REGULARIZERS = {
         {"conjugate": lambda self, v: 0.0, "dual_scaling": lambda self, v: 1.0},
         OF_ONE_PSI,
     ),
+    "a conjugate that is finite beyond its domain": (
+        {"conjugate": lambda self, v: 0.0 if abs(v) <= 2.0 * self.strength else INF},
+        OF_ONE_PSI,
+    ),
     "a scaling for another norm": (
         {"dual_scaling": lambda self, v: scale_into(float(np.mean(np.abs(v))), self.strength)},
         OF_ONE_PSI,

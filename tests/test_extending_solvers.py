@@ -182,6 +182,10 @@ def divides_by_a_norm(problem, start, rng):
         yield x._replace(w=x.w * float(np.min(norms / norms)))
 
 
+def nan_duals(problem, start, rng):
+    return (x._replace(b=np.full(problem.output_shape, np.nan)) for x in descent(problem, start, rng))
+
+
 def wrong_pair(problem, start, rng):
     return descent(problem, start, rng)
 
@@ -201,6 +205,7 @@ WRONG = {
         "float32",
     ),
     "nan": (lambda p, s, rng: descent(p, s, rng, scale=np.nan), ITERATE, "objective is nan"),
+    "nan in b": (nan_duals, ITERATE, "b is not finite"),
     "rarely": (rarely, ITERATE, "passes between two iterates"),
     "spoils the start": (spoils_the_start, ALONE, "start"),
     "writes on labels": (writes_on_the_labels, ALONE, "read-only"),
@@ -243,3 +248,11 @@ def test_a_pair_that_is_none_is_found():
         return wrong_pair(problem, start, rng)
 
     assert "promises" in broken("solver", "mine", 'gives "dual"')
+
+
+def test_duals_that_are_nan_are_no_change_of_the_start():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return nan_duals(problem, start, rng)
+
+    assert verdict("solver", "mine", ALONE).state == "ok"

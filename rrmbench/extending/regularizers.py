@@ -98,6 +98,10 @@ def _pair(psi, models, duals):
         u = psi.prox(w, 0.0)
         for v in (*duals, *edges):
             statements.fenchel_inequality(psi, u, v)
+    for v in (*duals, *edges):
+        t = psi.dual_scaling(v)
+        for scale in (1.0, t, 1.001 * t, 1.5 * t):  # on the edge of the domain of psi* and beyond it
+            statements.conjugate_is_no_smaller(psi, scale * v)
 
 
 def _edges(shape):

@@ -85,7 +85,7 @@ def each_run(component, check):
 
 
 def iterates(solve, problem):
-    """Float arrays of the right shapes, counts that grow, a first one for nothing, one per pass; finite; no end."""
+    """Finite float arrays of the right shapes, counts that grow, a first one for nothing, one per pass; no end."""
     first = next(iter(solve(problem, None, Rng(0))), None)
     if first is not None and getattr(first, "passes", 0.0) > 0.0:
         raise Broken(
@@ -94,6 +94,9 @@ def iterates(solve, problem):
     trace, rows = measured(solve, problem, PASSES, every=0.0)
     if trace.status == "diverged":
         raise Broken(trace.reason, "a step that is too long, or a division by 0")
+    for x in first_iterates(solve, problem, len(rows)):
+        if x.b is not None and not np.isfinite(x.b).all():
+            raise Broken(f"b is not finite after {x.passes:g} passes, though w is", "b = None where there is none")
     if trace.reason == "ended" and rows[-1]["gap"] > 1e-12:
         raise Broken(
             f"it stopped by itself after {rows[-1]['passes']:g} passes", "a solver goes on for ever: while True"
@@ -201,7 +204,9 @@ def leaves_alone(solve, problem):
             raise Broken(
                 "it yields an array of the start itself", "w = problem.start(start) is a new array; copy start.b"
             )
-    if not np.array_equal(start.w, kept.w) or (start.b is not None and not np.array_equal(start.b, kept.b)):
+    if not np.array_equal(start.w, kept.w) or (
+        start.b is not None and not np.array_equal(start.b, kept.b, equal_nan=True)
+    ):
         raise Broken("it changes the start that it is given", "w = problem.start(start) is a new array; copy start.b")
     if [part.tobytes() for part in _parts(p)] != before:
         raise Broken("it changes the problem's data, labels or centre")

@@ -86,6 +86,20 @@ def fenchel_inequality(psi, u, v, tolerance=TOLERANCE):
         )
 
 
+def conjugate_is_no_smaller(psi, v, tolerance=TOLERANCE):
+    """psi*(v) >= u.v - psi(u), for u that nearly attain it: prox(c v, c) = argmax_u u.v - psi(u) - ||u||^2 / (2 c)."""
+    conjugate = psi.conjugate(v)
+    for c in (1.0, 1e3):
+        u = psi.prox(c * v, c)
+        value, inner = psi.value(u), float(np.vdot(u, v))
+        if conjugate < inner - value - tolerance * (1.0 + abs(value) + abs(inner)):
+            raise Broken(
+                f"conjugate({text_of(v)}) = {conjugate:.8g} is too small: u.v - psi(u) = {inner - value:.8g} for "
+                f"u = {text_of(u)}",
+                f"{PAIR}, inf where v.w - psi(w) has no bound",
+            )
+
+
 def scaling_is_no_smaller_than_needed(psi, v):
     """Where dual_scaling(v) = t < 1, psi* is infinite a little beyond t v."""
     t = psi.dual_scaling(v)
