@@ -120,11 +120,18 @@ def test_a_worker_that_dies_costs_nothing_and_the_bits_are_those_of_a_local_run(
 
 
 def test_what_is_asked_of_a_cluster_that_is_not_there_is_one_message(lab):
+    other = lab.folder / "other.json"
+    other.write_text('{"a": 1}')
     for options, message in (
         (("--backend", "dask"), "--backend dask needs --scheduler ADDRESS"),
         (("--backend", "dusk"), "found 'dusk', allowed is local, dask; did you mean 'dask'?"),
         (("--scheduler", "tcp://127.0.0.1:1"), "--scheduler: has no effect without --backend dask"),
-        (("--backend", "dask", "--scheduler", "nonsense://x"), "--scheduler nonsense://x: "),
+        (
+            ("--backend", "dask", "--scheduler", "nonsense://x"),
+            "--scheduler: found 'nonsense://x', no file and no address",
+        ),
+        (("--backend", "dask", "--scheduler", "missing.json"), "--scheduler: found 'missing.json', no file and"),
+        (("--backend", "dask", "--scheduler", str(other)), "found no file of a Dask scheduler"),
     ):
         ran = lab.run(lab.config(), *options)
         assert (ran.code, ran.out) == (2, "")

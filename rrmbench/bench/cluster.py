@@ -4,6 +4,7 @@ Data and plug-ins are sent to caches of machines that lack them, before tasks an
 no data, so that Dask may run those of a worker that dies on another one.
 """
 
+import json
 import logging
 import socket
 import threading
@@ -13,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from distributed import Client
+from distributed.comm import get_address_host_port
 from joblib import Parallel, delayed, parallel_config, register_parallel_backend
 from joblib._dask import DaskDistributedBackend
 
@@ -47,6 +49,25 @@ class Backend(DaskDistributedBackend):
         return future
 
 
+def _address(scheduler):
+    """The address that is meant: itself, or what the scheduler's file says. A client of another never gives up."""
+    if not Path(scheduler).is_file():
+        try:
+            get_address_host_port(scheduler)
+        except ValueError as error:
+            allowed = "an address like tcp://host:8786, or the scheduler's file"
+            raise RrmbenchError(
+                f"--scheduler: found '{scheduler}', no file and no address ({error}); allowed is {allowed}"
+            ) from None
+        return scheduler
+    try:
+        return json.loads(Path(scheduler).read_text())["address"]
+    except (OSError, ValueError, LookupError, TypeError):
+        raise RrmbenchError(
+            f"--scheduler {scheduler}: found no file of a Dask scheduler (dask scheduler --scheduler-file)"
+        ) from None
+
+
 class Cluster:
     """A connection to a Dask scheduler at an address, or in the file that it writes (--scheduler-file).
 
@@ -62,9 +83,8 @@ class Cluster:
             )
         self.scheduler, self.session = scheduler, f"{socket.gethostname()}-{uuid.uuid4().hex[:12]}"
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is one message of this command
-        where = {"scheduler_file": scheduler} if Path(scheduler).is_file() else {"address": scheduler}
         try:
-            self.client = Client(**where, timeout=CONNECTING, set_as_default=False, name="rrmbench")
+            self.client = Client(_address(scheduler), timeout=CONNECTING, set_as_default=False, name="rrmbench")
             self.client.wait_for_workers(1, timeout=FIRST_WORKER)
         except (OSError, ValueError, TimeoutError) as error:
             if hasattr(self, "client"):

@@ -11,6 +11,7 @@ from rrmbench.numerics.sparse_rows import axpy, dot, entries
 WIDTH = 1e-6  # of the differences, relative to 1 + |z|
 DECREASE = 1e-4  # of Armijo's rule
 ROUNDING = 1e-14  # of P, relative: differences below it say nothing
+CANCELLED = 1e-12  # of a sum of squares: a variance below it is the rounding of the sums
 HALVINGS = 60  # of a step: 2^-60 of it changes nothing above rounding
 
 
@@ -97,17 +98,22 @@ class Curvature:
 
     def __init__(self, problem, z, squares):
         self.problem, self.c, self.squares = problem, curvatures(problem, z), squares
-        self.by_rows = hasattr(problem.X, "rows") and not problem.minimized_bias
-        if self.by_rows:
+        self.has_rows = hasattr(problem.X, "rows")
+        self.by_rows = self.has_rows and not problem.minimized_bias
+        if self.has_rows:
             self.seen, self.unseen = np.flatnonzero(self.c > 0.0), np.flatnonzero(self.c == 0.0)
             lengths = np.diff(problem.X.rows.indptr)
             self.share = float(lengths[self.seen].sum()) / max(problem.X.nnz, 1)
 
     def diagonal(self):
-        """The diagonal of H shaped like w, half a pass; None where there are no rows to read it from."""
-        if not self.by_rows:
+        """The diagonal of H shaped like w, half a pass, one with a minimized bias; None where there are no rows."""
+        if not self.has_rows:
             return None
-        return mean_squares(self.problem, self.seen, self.c, self.share) + self.squares
+        diagonal = mean_squares(self.problem, self.seen, self.c, self.share)
+        if self.problem.minimized_bias and self.seen.size:
+            sums = self.problem.X.adjoint(self.c) / self.problem.n
+            diagonal = np.maximum(diagonal - sums**2 / self.c.mean(), CANCELLED * diagonal)
+        return diagonal + self.squares
 
     def product(self, p):
         """(H p, X p), X p for rows with curvature; a pass or, with rows, that share of it that they hold."""

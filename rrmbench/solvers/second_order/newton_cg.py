@@ -28,7 +28,7 @@ def newton_cg(problem, start, rng):
 
     A step of conjugate gradients is a pass, or that part of it that samples with curvature hold: the rows of the others
     are not read, and cost half of theirs once per Newton step. The gradient and the diagonal are half a pass each,
-    so is the greatest one.
+    so is the greatest one; the diagonal of a problem that minimizes a bias is a whole one.
     Yields after each of these; at other losses w waits for p.
     """
     problem = problem.counted()
