@@ -156,6 +156,12 @@ def test_a_weak_setting_does_not_stretch_the_axis_and_is_named(tmp_path):
     assert "beyond the axes: gd step_scale=9 (up to 1.1e+26)" in sheet.notes
 
 
+def test_an_end_of_the_passes_that_was_asked_for_is_no_surprise(tmp_path):
+    for section, said in (({"xlim": [0, 2]}, False), ({"xlim": [0, 2], "ylim": [1e-30, 1e-20]}, True)):
+        (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], section)
+        assert any(note.startswith("beyond the axes") for note in sheet.notes) is said
+
+
 def test_a_loose_reference_is_said_in_words_on_the_panel(tmp_path):
     for width, words in ((0.05, "loose reference: P(w*) known to 0.05 only"), (1e-4, "P(w*) known to 1e-4 only")):
         (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], width=width)

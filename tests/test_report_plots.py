@@ -155,6 +155,12 @@ def test_a_study_with_a_row_per_solver_is_one_too_with_one_legend(tmp_path):
     assert styles["no reduction"]["color"] == "#000000"
 
 
+def test_where_nothing_is_reduced_a_curve_without_parameters_has_the_defaults(tmp_path):
+    runs = [stored.result(stored.spec(solver="svrg", **scale)) for scale in ({}, {"step_scale": 0.01})]
+    (sheet,) = sheets_of(tmp_path, [*runs, stored.result(stored.spec(solver="agd"))], {"rows": "solver"})
+    assert sorted(sheet.labels.values()) == ["defaults", "step_scale=1e-2"]
+
+
 def test_two_solvers_are_told_apart_by_more_than_colour(tmp_path):
     runs = [stored.result(stored.spec(solver=s, step_scale=c)) for s in ("gd", "agd", "svrg") for c in (1, 2)]
     (sheet,) = sheets_of(tmp_path, runs)
@@ -374,3 +380,10 @@ def test_matplotlibs_global_state_is_left_alone(tmp_path):
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "matplotlib.figure" in loaded.split()
     assert "matplotlib.pyplot" not in loaded.split()
+
+
+def test_a_letter_that_the_font_has_not_is_one_line(lab):
+    lab.run(lab.config(plot={"title": "\u6f22 50%"}))
+    ran = lab.cli("plot", lab.out, "--format", "png,svg")
+    assert ran.code == 0
+    assert ran.err.strip() == "rrmbench: boxes in place of \u6f22, which the font of the figures has not"

@@ -30,7 +30,7 @@ def plot(path, formats=("png", "pdf"), out=None, only=(), style="screen", width=
     formats : of "png", "pdf", "svg" and "pgf"; the last is for LaTeX, which must be installed
     out : the folder of the files, by default `figures/` of each experiment; each is named after the experiment, the
         values of its `figure:` keys, and its axes
-    tell : called with a line of text for each figure that has nothing to show
+    tell : called with a line of text for each figure that has nothing to show, and for letters that the font has not
     only, style, width and `options` : as for `figures`
 
     Raises RrmbenchError for an unknown axis, format or key, and where there is nothing to draw.
@@ -46,7 +46,9 @@ def plot(path, formats=("png", "pdf"), out=None, only=(), style="screen", width=
             stem = _stem(experiment.name, where, sheet.axes, folder, taken)
             figures.append((sheet, page_of(style, width, sheet.columns), folder, stem, formats))
     finally:  # what was found is drawn, whatever comes after it
-        written = save_all(figures)
+        written, letters = save_all(figures)
+    if letters and tell is not None:
+        tell(f"boxes in place of {' '.join(sorted(letters))}, which the font of the figures has not")
     return written
 
 

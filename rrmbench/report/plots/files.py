@@ -1,7 +1,10 @@
 """Figures to files: images, and commands for LaTeX."""
 
+import re
 import shutil
+import warnings
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
 
@@ -18,6 +21,7 @@ from rrmbench.report.plots.draw import draw
 TEX = ("xelatex", "lualatex", "pdflatex")
 DPI = 200  # of pixels
 MANY = 3  # figures that are worth processes of their own
+MISSING = re.compile(r"Glyph (\d+) .* missing from ")
 _UNDATED = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 # what LaTeX would obey; `_`, `^` and `%` are made harmless by matplotlib
 _ESCAPED = {
@@ -37,29 +41,50 @@ _ESCAPED = {
 
 
 def save_all(figures):
-    """`save` for each (sheet, page, folder, stem, formats), several at a time where they are many; the files' paths."""
-    if len(figures) < MANY:
-        return [path for figure in figures for path in save(*figure)]
-    from joblib import cpu_count
+    """`save` for each (sheet, page, folder, stem, formats), several at a time where they are many.
 
-    with ProcessPoolExecutor(min(cpu_count(), len(figures))) as pool:
-        return [path for paths in pool.map(save, *zip(*figures, strict=True)) for path in paths]
+    Returns the paths of all files, and the letters that the font has not.
+    """
+    if len(figures) < MANY:
+        saved = [save(*figure) for figure in figures]
+    else:
+        from joblib import cpu_count
+
+        with ProcessPoolExecutor(min(cpu_count(), len(figures))) as pool:
+            saved = list(pool.map(save, *zip(*figures, strict=True)))
+    return [path for paths, _ in saved for path in paths], set().union(*(letters for _, letters in saved))
 
 
 def save(sheet, page, folder, stem, formats):
-    """Draw a Sheet, write it in every format, and return the paths of the files."""
+    """Draw a Sheet, write it in every format; return the paths of the files, and the letters that the font has not."""
     images = [kind for kind in formats if kind != "pgf"]
-    figure = draw(sheet, page) if images else None
     written = []
-    for kind in formats:
-        path = folder / f"{stem}.{kind}"
-        if kind == "pgf":
-            _save_pgf(sheet, page, path)
+    with _missing_letters() as letters:
+        figure = draw(sheet, page) if images else None
+        for kind in formats:
+            path = folder / f"{stem}.{kind}"
+            if kind == "pgf":
+                _save_pgf(sheet, page, path)
+            else:
+                with matplotlib.rc_context(page.rc), replacing(path) as stream:
+                    _print(figure, stream, kind)
+            written.append(path)
+    return written, letters
+
+
+@contextmanager
+def _missing_letters():
+    """Yield a set which at the end has the letters that matplotlib has drawn as boxes, of which it only warns."""
+    letters = set()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield letters
+    for warning in caught:
+        missing = MISSING.match(str(warning.message))
+        if missing:
+            letters.add(chr(int(missing[1])))
         else:
-            with matplotlib.rc_context(page.rc), replacing(path) as stream:
-                _print(figure, stream, kind)
-        written.append(path)
-    return written
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _print(figure, stream, kind):

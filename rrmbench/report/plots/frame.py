@@ -44,8 +44,9 @@ def frame_of(panel, axes):
     y = _y_range(panel, strong, start, near, axes)
     x, y = _ends(axes.xlim, x, log_x), _ends(axes.ylim, y, axes.logarithmic)
     after = _late(panel.curves.values()) if axes.y in METRICS else -np.inf
-    left = {series: _outside(curve, x, y, after) for series, curve in panel.curves.items()}
-    faint = sum(_outside(curve, x, y, after) is not None for _, curve in panel.faint)
+    end = np.inf if axes.xlim else max(x)  # who asked for an end knows that curves go on beyond it
+    left = {series: _outside(curve, x, end, y, after) for series, curve in panel.curves.items()}
+    faint = sum(_outside(curve, x, end, y, after) is not None for _, curve in panel.faint)
     return Frame(
         x,
         y,
@@ -131,14 +132,13 @@ def _ends(asked, found, logarithmic):
     return (float(high), float(low)) if reverse else (float(low), float(high))
 
 
-def _outside(curve, x, y, after):
-    """None for a curve inside the axes; else its greatest y above them, or NaN if it leaves elsewhere."""
+def _outside(curve, x, end, y, after):
+    """None for a curve inside the axes; else its greatest y above them, or NaN if it leaves below or after `end`."""
     (left, right), (bottom, top) = sorted(x), sorted(y)
-    counted = (curve.x >= after) & (curve.x >= left)
-    above = curve.y[counted & (curve.x <= right)]
-    if (above > top).any():
-        return float(above.max())
-    return np.nan if (curve.x > right).any() or (curve.y[counted] < bottom).any() else None
+    seen = curve.y[(curve.x >= max(after, left)) & (curve.x <= right)]
+    if (seen > top).any():
+        return float(seen.max())
+    return np.nan if (curve.x > end).any() or (seen < bottom).any() else None
 
 
 def _is_loose(panel, start, y, axes):

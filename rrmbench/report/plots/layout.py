@@ -133,12 +133,14 @@ def labels(series):
     reduction says enough.
     """
     show_solver = len({one.solver for one in series}) > 1
-    found = {one: _label(one, show_solver, naming.short) for one in series}
+    plain = "no reduction" if any(one.reduction != "none" for one in series) else "defaults"
+    found = {one: _label(one, show_solver, naming.short, plain) for one in series}
     numbers = Counter(found.values())
-    return {one: label if numbers[label] == 1 else _label(one, show_solver, str) for one, label in found.items()}
+    return {one: label if numbers[label] == 1 else _label(one, show_solver, str, plain) for one, label in found.items()}
 
 
-def _label(series, show_solver, write):
+def _label(series, show_solver, write, plain):
+    """The label of one series, `plain` where it has no name and no parameter that differs from others."""
     keys = dict(series.keys)
     parts = []
     for kind in ("solver", "reduction"):
@@ -149,4 +151,4 @@ def _label(series, show_solver, write):
             parts.append(" ".join(name + inside))
     rest = [_named(k, v, "=", write) for k, v in keys.items() if k.partition(".")[0] in naming.PROBLEM]
     method = " + ".join(parts)
-    return (", ".join(part for part in (method, *rest) if part) or "no reduction") + naming.origins(keys)
+    return (", ".join(part for part in (method, *rest) if part) or plain) + naming.origins(keys)
