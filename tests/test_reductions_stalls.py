@@ -116,6 +116,21 @@ def test_subgradient_methods_move_where_no_single_b_is_bounded(solver):
     assert least < 0.9 * p.primal(np.zeros(p.shape))
 
 
+# an accuracy far above what is left
+
+
+@pytest.mark.parametrize("solver", ["gd", "fista", "agd", "newton_cg"])
+def test_no_outer_iteration_of_accelerate_ends_where_it_began(solver):
+    """Many passes went by with one w: eps_t, which falls by 1 - eta/2 alone, was far above the distance."""
+    X = np.random.default_rng(0).normal(size=(25, 5))
+    y = np.sign(data()[1][:25])
+    p = Problem(X, y, {"name": "smoothed_hinge", "gamma": 0.1}, {"name": "l2", "strength": 1e-4})
+    run = registry.build_solver(solver, "accelerate")(p, None, Rng(0))
+    seen = [(x.passes + x.checks, x.w.copy()) for x, _ in zip(run, range(600), strict=False)]
+    moves = [work for (work, w), (_, before) in zip(seen[1:], seen, strict=False) if not np.array_equal(w, before)]
+    assert np.diff([0.0, *moves, seen[-1][0]]).max() <= 25.0
+
+
 # rounding
 
 

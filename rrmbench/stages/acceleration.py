@@ -8,6 +8,8 @@ from itertools import count
 from math import log, sqrt
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import PositiveInt
 from rrmbench.problem.iterate import Iterate
@@ -120,7 +122,7 @@ def accelerated(solve, problem, start, rng, kappa, inner):
     w = y = state.w
     for t in count(2):
         stage = problem.regularized(kappa, y)
-        is_over = Accuracy(solve, max(plan.accuracy(t), floor)) if inner == "theory" else Passes(inner)
+        is_over = Accuracy(solve, plan.accuracy(t), floor, w) if inner == "theory" else Passes(inner)
         for x in solve(stage, state, rng):
             over, cost = is_over(stage, x)
             checks += cost
@@ -144,10 +146,15 @@ def first_gap(problem, state):
 
 
 class Accuracy:
-    """An outer iteration is over when a bound of its suboptimality, looked at after each pass, is small enough."""
+    """An outer iteration is over when a bound of its suboptimality, looked at after each pass, is small enough.
 
-    def __init__(self, solve, enough):
-        self.measure, self.enough, self.due = accuracy_of(solve), enough, 1.0
+    Not where w is still the one that it began with, unless that is optimal to rounding: eps_t may be far above the
+    distance that is left, and iteration after iteration would end before its first step.
+    """
+
+    def __init__(self, solve, enough, floor, w):
+        self.measure, self.enough, self.floor, self.due = accuracy_of(solve), enough, floor, 1.0
+        self.w = w.copy()
 
     def __call__(self, stage, x):
         """Whether it is over, and the passes spent on knowing it."""
@@ -155,7 +162,9 @@ class Accuracy:
             return False, 0.0
         self.due = x.passes + 1.0
         distance, floor, cost = self.measure(stage, x)
-        return distance is not None and distance <= max(self.enough, floor), cost
+        floor = max(floor, self.floor)
+        enough = floor if np.array_equal(x.w, self.w) else max(self.enough, floor)
+        return distance is not None and distance <= enough, cost
 
 
 class Passes:
