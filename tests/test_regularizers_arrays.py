@@ -14,7 +14,8 @@ from rrmbench import Problem, RrmbenchError
 from rrmbench.numerics.thresholds import row_thresholds
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_regularizer
-from rrmbench.regularizers.powers import NORMS
+from rrmbench.regularizers.norms import L1Norm
+from rrmbench.regularizers.powers import NORMS, OfNorm, Power
 
 VECTOR, MATRIX = (7,), (4, 3)
 
@@ -368,3 +369,25 @@ def test_what_a_regularizer_does_not_say_is_decided_once():
     assert not np.shares_memory(u, w) and u.flags.c_contiguous
     l1 = over_coordinates(build_regularizer({"name": "l1", "strength": 0.2})[0])
     assert l1.coordinate_separable and l1.soft_threshold and l1.homogeneous and not l1.isotropic
+
+
+@pytest.mark.parametrize("power", [1.01, 1.1, 2.0])
+def test_the_prox_of_a_power_finds_a_tiny_norm_in_few_evaluations(power):
+    """The norm of the result is 1e-300 as easily as 1, where the slope of z^power hardly changes with z."""
+    counted = []
+
+    class Counted(L1Norm):
+        def shrunk(self, w, tau):
+            counted.append(tau)
+            return super().shrunk(w, tau)
+
+    psi = OfNorm(0.5, Counted(1.0), Power(power))
+    for scale in (1e-3, 1.0, 1e3):
+        w = scale * np.linspace(-1.0, 2.0, 9)
+        for t in (1e-3, 1.0, 1e3):
+            counted.clear()
+            p = psi.prox(w, t)
+            assert len(counted) <= 120
+            if (norm := np.abs(p).sum()) > 1e-6 * scale:  # sign(w) (|w| - eta)+ at the eta of its own norm
+                eta = t * 0.5 * power * norm ** (power - 1.0)
+                np.testing.assert_allclose(p, np.sign(w) * np.maximum(np.abs(w) - eta, 0.0), atol=1e-9 * scale)

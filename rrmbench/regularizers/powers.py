@@ -76,7 +76,10 @@ class OfNorm:
         if excess(greatest) <= 0.0:  # t = 0, or so small that the norm stays the same
             return shrunk(greatest)
         floats = np.finfo(float)
-        return shrunk(brentq(excess, 0.0, greatest, xtol=floats.tiny, rtol=4.0 * floats.eps, maxiter=10_000))
+        if greatest <= floats.tiny or excess(floats.tiny) >= 0.0:  # the norm of the result is below all normal floats
+            return shrunk(floats.tiny)
+        low, high = _decade(excess, floats.tiny, greatest)
+        return shrunk(brentq(excess, low, high, xtol=floats.tiny, rtol=4.0 * floats.eps, maxiter=10_000))
 
     def dual_scaling(self, v):
         return 1.0
@@ -89,6 +92,17 @@ class OfNorm:
 
     def check(self, shape):
         self.inner.check(shape)
+
+
+def _decade(excess, low, high):
+    """The two, at most a factor of 10 apart, around the root of `excess`, which rises.
+
+    By bisection of log z: where V is nearly linear the root lies at 1e-300 as easily as at 1.
+    """
+    while high > 10.0 * low:
+        middle = np.sqrt(low) * np.sqrt(high)
+        low, high = (low, middle) if excess(middle) >= 0.0 else (middle, high)
+    return low, high
 
 
 class SquaredSum(OfNorm):
