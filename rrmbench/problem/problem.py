@@ -22,17 +22,25 @@ import numpy as np
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.former_names import renamed, with_former_names
 from rrmbench.problem.coordinates import over_coordinates
+from rrmbench.problem.given import (
+    NUMBER,
+    check_offset,
+    check_strength,
+    check_weights,
+    checked,
+    copied,
+    frozen,
+    is_frozen,
+    numbers,
+)
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.operators import CSR, Audited, Counted, check_mask
+from rrmbench.problem.operators import CSR, Audited, Counted
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
 from rrmbench.registry import from_mapping, load_plugins_of, needs_of
 
-NUMBER = int | float | np.integer | np.floating
-MEAN_ROUNDING = 1e-9  # of weights, whose mean is 1
 DUAL_ROUNDING = 1e-13  # of an entry of v, relative to the magnitudes of its terms
-FAR = 1e6  # the mean of labels over their deviation, up to which a bias may take it
 
 
 @with_former_names("problem")
@@ -93,7 +101,7 @@ class Problem:
 
     def _check_numbers(self) -> None:
         for name in "l2", "mu", "kappa":
-            _check_strength(name, getattr(self, name))
+            check_strength(name, getattr(self, name))
         for name in "free_bias", "minimized_bias":
             if not isinstance(value := getattr(self, name), bool | np.bool_):
                 raise RrmbenchError(f"{name}: found {shown(value)}, allowed is True or False")
@@ -117,7 +125,7 @@ class Problem:
                 self._put(strength, getattr(self, strength) + more)
             else:
                 renamed(kind, given)
-        if not (hasattr(self.X, "forward") and _is_frozen(self.y)):
+        if not (hasattr(self.X, "forward") and is_frozen(self.y)):
             by_name = isinstance(named, str | dict)
             needs = from_mapping("loss", named)[0].needs if by_name else needs_of("loss", type(named))
             y, classes = given_labels(self.y, needs)
@@ -133,16 +141,16 @@ class Problem:
     def _check_sizes(self, made: CSR | None) -> None:
         if self.y.shape[0] != (labels := getattr(self.X, "labels", self.n)):
             raise RrmbenchError(f"y has {self.y.shape[0]} entries, X has {labels} rows")
-        if self.center is not None and (made is not None or not _is_frozen(self.center)):  # a person's own array
-            self._put("center", _copied("center", self.center))
+        if self.center is not None and (made is not None or not is_frozen(self.center)):  # a person's own array
+            self._put("center", copied("center", self.center))
             if not np.isfinite(self.center).all():
                 raise RrmbenchError("center: found entries that are not finite numbers")
         if self.center is not None and self.center.shape != self.shape:
             raise RrmbenchError(f"center: found the shape {self.center.shape}, needed is that of w, {self.shape}")
         if self.weights is not None:
-            if made is not None or not _is_frozen(self.weights):
-                self._put("weights", _copied("weights", self.weights))
-            _check_weights(self.weights, self.n)
+            if made is not None or not is_frozen(self.weights):
+                self._put("weights", copied("weights", self.weights))
+            check_weights(self.weights, self.n)
 
     def _check_biases(self, made: CSR | None) -> None:
         """Raise RrmbenchError where a bias has no place; `made` is the operator, if its last column is not known."""
@@ -155,7 +163,7 @@ class Problem:
         if self.minimized_bias and self.weights is not None:
             raise RrmbenchError("found weights and minimized_bias, allowed is one of them")
         if self.minimized_bias:
-            _check_offset(self.y)
+            check_offset(self.y)
         if self.free_bias and made is not None and np.ptp(last := made.columns()[:, [-1]].toarray()) > 0.0:
             found = f"a last column from {last.min():g} to {last.max():g}"
             raise RrmbenchError(f"X: found {found}, with a free bias it must be constant")
@@ -299,10 +307,10 @@ class Problem:
 
     def smoothed(self, mu: float, weights: np.ndarray | None = None) -> "Problem":
         """The problem with every loss smoothed by `mu` more, or by mu omega_i; P falls by at most mu G^2 / 2."""
-        _check_strength("mu", mu)
+        check_strength("mu", mu)
         total = self.mu + mu
         if (weights is not None or self.weights is not None) and total > 0.0:
-            given = None if weights is None else _numbers("weights", weights)
+            given = None if weights is None else numbers("weights", weights)
             before, more = (np.ones(self.n) if omega is None else omega for omega in (self.weights, given))
             return self._with(mu=total, weights=(self.mu * before + mu * more) / total)
         return self._with(mu=total)
@@ -312,14 +320,14 @@ class Problem:
         if kappa == 0.0:
             return self
         if self.kappa == 0.0:
-            return self._with(kappa=kappa, center=None if center is None else _copied("center", center))
+            return self._with(kappa=kappa, center=None if center is None else copied("center", center))
         here = np.zeros(self.shape) if self.center is None else self.center
-        there = np.zeros(self.shape) if center is None else _numbers("center", center)
+        there = np.zeros(self.shape) if center is None else numbers("center", center)
         total = self.kappa + kappa
         constant = self.kappa * kappa * float(np.sum((here - there) ** 2)) / (2.0 * total)
         return self._with(
             kappa=total,
-            center=_frozen((self.kappa * here + kappa * there) / total),
+            center=frozen((self.kappa * here + kappa * there) / total),
             offset=self.offset + constant,
         )
 
@@ -333,8 +341,8 @@ class Problem:
 
     def primal(self, w: np.ndarray, z: np.ndarray | None = None) -> float:
         """P(w); pass z = X w where it is known. Raises RrmbenchError for a w or z of another shape."""
-        w = _checked("w", w, self.shape)
-        z = None if z is None else _checked("z", z, self.output_shape)
+        w = checked("w", w, self.shape)
+        z = None if z is None else checked("z", z, self.output_shape)
         return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
 
     def mean_loss(self, z: np.ndarray) -> float:
@@ -467,7 +475,7 @@ class Problem:
 
         Raises RrmbenchError for a b of another shape.
         """
-        b = _checked("b", b, self.output_shape)
+        b = checked("b", b, self.output_shape)
         if self.minimized_bias or (self.free_bias and self.kappa == 0.0):
             b = self.losses.balanced(b)
         return self.certificate_at(self.v(b), b)
@@ -510,60 +518,3 @@ class Problem:
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
-
-
-def _check_weights(weights: np.ndarray, n: int) -> None:
-    """Raise RrmbenchError unless the weights are n positive numbers of mean 1; kernels read them by the row."""
-    if weights.shape != (n,):
-        raise RrmbenchError(f"weights: found the shape {weights.shape}, needed is ({n},)")
-    if not (weights.min() > 0.0 and abs(weights.mean() - 1.0) <= MEAN_ROUNDING):
-        found = f"a least one of {weights.min():.3g} and the mean {weights.mean():.6g}"
-        raise RrmbenchError(f"weights: found {found}, needed are positive ones with the mean 1")
-
-
-def _check_offset(y: np.ndarray) -> None:
-    """Raise RrmbenchError where the bias is so great beside the rest that P and D have hardly a digit left."""
-    mean, spread = abs(float(np.mean(y))), float(np.std(y))
-    if mean > FAR * spread > 0.0:
-        found = f"labels of mean {mean:.3g} and standard deviation {spread:.3g}"
-        raise RrmbenchError(f"y: found {found}; subtract their mean, which the bias takes anyway and rounding does not")
-
-
-def _check_strength(name: str, value: object) -> None:
-    if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
-        raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
-
-
-def _numbers(name: str, array: object) -> np.ndarray:
-    """An array of float64 of what was given for it; RrmbenchError where that is none, or has masked entries."""
-    check_mask(array, name)
-    try:
-        found = np.asarray(array)
-        numbers = found.astype(np.float64, copy=False) if found.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
-        numbers = None
-    if numbers is None:
-        raise RrmbenchError(f"{name}: found {shown(array)}, needed is an array of numbers")
-    return numbers
-
-
-def _checked(name: str, array: object, shape: tuple[int, ...]) -> np.ndarray:
-    """The array of float64 of this shape that was given, as it is; RrmbenchError where there is none."""
-    found = array if type(array) is np.ndarray and array.dtype == np.float64 else _numbers(name, array)
-    if found.shape != shape:
-        raise RrmbenchError(f"{name}: found the shape {found.shape}, needed is {shape}")
-    return found
-
-
-def _copied(name: str, array: object) -> np.ndarray:
-    """A read-only copy of the numbers that were given."""
-    return _frozen(_numbers(name, array).copy())
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
-
-
-def _is_frozen(y: object) -> bool:
-    return isinstance(y, np.ndarray) and type(y) is np.ndarray and y.dtype == np.float64 and not y.flags.writeable
