@@ -90,9 +90,9 @@ def _option(parameter):
 def configuration():
     """The lines of docs/configuration.md."""
     yield from ("# The configuration file", "", WRITTEN, "")
-    yield "YAML, where `1e-4` is a number and a key stands once. Defaults are in parentheses or in a column. A parameter"
-    yield "that the file sets is in the name of the method, its default too: `agd` and `{name: agd, step_scale: 1}` are"
-    yield "two runs."
+    yield "YAML, where `1e-4` is a number and a key stands once. Defaults are in parentheses or in a column."
+    yield "A parameter that the file sets is in the name of the method, its default too:"
+    yield "`agd` and `{name: agd, step_scale: 1}` are two runs."
     yield from table(("key", "value"), [(f"`{key}`", escaped(text)) for key, text in schema.TOP_KEYS.items()])
     yield "## dataset"
     rows = [(f"`{key}`", escaped(allowed(spec.KEYS[key])), escaped(spec.MEANING[key])) for key in spec.KEYS]
