@@ -389,8 +389,8 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
     # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step
     lost = {"dual"} if "strongly_convex" in component.gives else set()
     lost |= {"ground"} if "square" in component.gives else set()
-    if component.gives and "gap" in reduced.gives:  # of the problem that the reduction made
-        reduced, lost = replace(reduced, run=_without_objectives(reduced.run)), lost | {"gap"}
+    if component.gives:  # what a solver inside says of the problem that the reduction made
+        reduced, lost = replace(reduced, run=_without_measures(reduced.run)), lost | {"gap", "gradient_norm"}
     deterministic = solver.deterministic and component.is_deterministic(parameters)
     needs, gives = lacking(reduced.needs, component.gives), reduced.gives - lost
     return replace(reduced, needs=needs, gives=gives, deterministic=deterministic)
@@ -409,9 +409,9 @@ def _is_in_module_of_a_loss(class_name):
     return any(inspect.isclass(getattr(module, class_name, None)) for module in modules)
 
 
-def _without_objectives(run):
+def _without_measures(run):
     def stripped(problem, start, rng):
         for x in run(problem, start, rng):
-            yield x._replace(objectives=None)
+            yield x._replace(objectives=None, gradient_norm=None)
 
     return stripped

@@ -4,7 +4,7 @@ from itertools import islice
 
 import numpy as np
 import oracles
-from runs import copied, dense
+from runs import dense
 
 from rrmbench import registry
 from rrmbench.numerics.random import Rng
@@ -18,11 +18,11 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 def iterates(spec, p, count=STEPS, start=None, seed=0):
     """Copies of the iterates 1 .. count of a solver, after the one that it starts from."""
-    return [copied(it) for it in islice(registry.build_solver(spec)(p, start, Rng(seed)), 1, count + 1)]
+    return [it.copied() for it in islice(registry.build_solver(spec)(p, start, Rng(seed)), 1, count + 1)]
 
 
 def after(spec, p, passes, start=None):
-    return next(copied(it) for it in registry.build_solver(spec)(p, start, Rng(0)) if it.passes >= passes)
+    return next(it.copied() for it in registry.build_solver(spec)(p, start, Rng(0)) if it.passes >= passes)
 
 
 def solved(p, gap=1e-11):
@@ -30,7 +30,7 @@ def solved(p, gap=1e-11):
     running = registry.build_solver("pdprox_restarted")(p, None, Rng(0))
     it = next(it for it in running if p.gap(it.w, it.b) <= gap or it.passes > 50_000)
     assert it.passes <= 50_000
-    return copied(it)
+    return it.copied()
 
 
 def hinge(regularizer="elastic_net", **changes):

@@ -18,11 +18,7 @@ def dense(p):
 def iterates(solver, p, count, start=None, seed=0):
     """Copies of the first iterates of a solver (a mapping or a name)."""
     solve = registry.build_solver(solver)
-    return [copied(it) for it in islice(solve(p, start, Rng(seed)), count)]
-
-
-def copied(it):
-    return it._replace(w=it.w.copy(), b=None if it.b is None else it.b.copy())
+    return [it.copied() for it in islice(solve(p, start, Rng(seed)), count)]
 
 
 def after(solver, p, passes, start=None, seed=0):

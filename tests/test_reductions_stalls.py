@@ -116,6 +116,20 @@ def test_subgradient_methods_move_where_no_single_b_is_bounded(solver):
     assert least < 0.9 * p.primal(np.zeros(p.shape))
 
 
+# what a solver inside says of another problem
+
+
+@pytest.mark.parametrize("outer", [None, "adapt_smooth", "adapt_reg"])
+@pytest.mark.parametrize("inner", ["proximal_point", "adapt_reg", "accelerate", {"name": "smooth", "mu": 0.1}])
+def test_the_norm_of_a_gradient_stays_in_the_reduction_that_made_the_problem(inner, outer):
+    """Else an epoch outside waits for a norm that never comes, or ends by that of another problem."""
+    run = registry.build_solver("svrg", {"name": outer, "inside": inner} if outer else inner)
+    assert "gradient_norm" not in run.gives
+    X, y = data()
+    p = Problem(X, y, "huber", {"name": "l2", "strength": 0.01})
+    assert all(x.gradient_norm is None for x, _ in zip(run(p, None, Rng(0)), range(20), strict=False))
+
+
 # an accuracy far above what is left
 
 

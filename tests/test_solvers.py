@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 import oracles
 import pytest
-from runs import REGULARIZERS, after, copied, iterates
+from runs import REGULARIZERS, after, iterates
 
 from rrmbench import registry
 from rrmbench.numerics.random import Rng
@@ -64,8 +64,8 @@ def test_reaches_the_optimum(solver, loss, regularizer):
 @each_solver
 def test_start_is_not_modified_and_continued(solver):
     p = easy(solver)
-    start = copied(after(solver, p, 20))
-    kept = copied(start)
+    start = after(solver, p, 20).copied()
+    kept = start.copied()
     first, *_, last = iterates(solver, p, 10, start)
     assert np.array_equal(start.w, kept.w)
     assert start.b is None or np.array_equal(start.b, kept.b)

@@ -27,10 +27,6 @@ def steep(loss="smoothed_hinge", l2=1e-4, n=40):
     return p
 
 
-def copied(x):
-    return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
-
-
 def optimum(p):
     """P(w*) to rounding."""
     found = rrmbench.solve(p, "accelerated_prox_sdca", reduction="none", gap=1e-12, passes=20_000, growth=1.1)
@@ -44,7 +40,7 @@ def recording(solve, stages):
     def recorded(problem, start, rng):
         stages.append([problem, start, None])
         for x in solve(problem, start, rng):
-            stages[-1][2] = copied(x)
+            stages[-1][2] = x.copied()
             yield x
 
     return replace(solve, run=recorded)
@@ -129,7 +125,7 @@ def test_outer_loop_is_figure_2(l2):
                 assert found.checks == pytest.approx(0.5 * (t - 2))  # X^T b of the warm starts
             if x.passes >= 3.0:
                 break
-        state = copied(x)
+        state = x.copied()
         w, old = state.w, w
         y = w + beta * (w - old)
 
@@ -165,7 +161,7 @@ def test_first_stopping_condition_holds():
 def test_checks_are_counted():
     p = steep()
     solve = registry.build_solver({"name": "accelerated_prox_sdca", "inner": "theory"})
-    its = [copied(x) for x in islice(solve(p, None, Rng(0)), 100)]
+    its = [x.copied() for x in islice(solve(p, None, Rng(0)), 100)]
     outer = stages_of(p, its[-1].passes)
     inner_passes = sum(round(end.passes) for _, _, end in outer)
     last = next(x for x in its if x.passes >= inner_passes - 1e-9)
@@ -343,8 +339,8 @@ def test_nested_reductions_end_their_epochs():
 
 def test_a_warm_start_keeps_its_accuracy():
     p = steep()
-    start = copied(next(x for x in registry.build_solver("accelerated_prox_sdca")(p, None, Rng(0)) if x.passes >= 200))
+    start = next(x for x in registry.build_solver("accelerated_prox_sdca")(p, None, Rng(0)) if x.passes >= 200).copied()
     solve = registry.build_solver("accelerated_prox_sdca")
-    its = [copied(x) for x in islice(solve(p, start, Rng(1)), 60)]
+    its = [x.copied() for x in islice(solve(p, start, Rng(1)), 60)]
     assert np.array_equal(its[0].w, start.w)
     assert p.primal(its[-1].w) <= p.primal(start.w) + 1e-9

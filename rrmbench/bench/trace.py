@@ -97,8 +97,7 @@ class Trace:
                 raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
             work = x.passes + x.checks
             if x.passes < due and x.passes < self.stop.passes and self._seconds < self.stop.seconds:
-                b = None if x.b is None else x.b.copy()
-                pending = x._replace(w=x.w.copy(), b=b)  # as it was yielded, whatever the solver does before it ends
+                pending = x.copied()  # as it was yielded, whatever the solver does before it ends
                 continue
             due, pending = self.schedule.after(x.passes), None
             yield self._measure(x)

@@ -13,7 +13,7 @@ from rrmbench import registry
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.extending import problems, variants
 from rrmbench.extending.progress import approaches
-from rrmbench.extending.runs import copied, first_iterates, measured
+from rrmbench.extending.runs import first_iterates, measured
 from rrmbench.extending.touched import Touched, kernels_in_memory
 from rrmbench.extending.verdicts import Broken, Doubt
 from rrmbench.numerics.random import Rng
@@ -124,7 +124,7 @@ def counted(solve, problem):
                 call, touched = touched if x.restarted else call, X.passes
                 _compare(x, X, touched - call, skips)
                 if x.passes >= 1.0 and start is None:
-                    start = copied(x)._replace(passes=0.0, checks=0.0)
+                    start = x.copied()._replace(passes=0.0, checks=0.0)
                 if x.passes + x.checks > PASSES:
                     break
 
@@ -193,7 +193,7 @@ def forgets(component):
 def leaves_alone(solve, problem):
     """Data, labels and the start stay as they are, and what is yielded is not the start itself."""
     start = first_iterates(solve, problem, 3)[-1]._replace(passes=0.0, checks=0.0)
-    kept = copied(start)
+    kept = start.copied()
     center = np.full(problem.shape, 0.1)
     p = problem.regularized(0.3, center)
     before = [part.tobytes() for part in _parts(p)]

@@ -28,3 +28,7 @@ class Iterate(NamedTuple):
     gradient_norm: float | None = None
     restarted: bool = False
     objectives: Callable[[], tuple[float, float]] | None = None
+
+    def copied(self) -> "Iterate":
+        """This iterate with arrays of its own, which the next step of the solver leaves as they are."""
+        return self._replace(w=self.w.copy(), b=None if self.b is None else self.b.copy())

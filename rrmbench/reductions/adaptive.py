@@ -21,9 +21,8 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
-from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
-from rrmbench.stages.progress import NORM_GOAL, StandStill, copy_of, gradient_norm, needed_to_show, progress_of
+from rrmbench.stages.progress import NORM_GOAL, StandStill, first_iterate, gradient_norm, needed_to_show, progress_of
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
@@ -131,8 +130,7 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
     ending(solve)  # refuses before the run
 
     def reduced(problem, start, rng):
-        state = Iterate(problem.start()) if start is None else copy_of(start)
-        state = state._replace(passes=0.0, checks=0.0)
+        state = first_iterate(problem, start)
         yield state
         first, spent = yield from starting_values(solve, problem, state, sigma, mu)
         is_over = ending(solve)
@@ -144,13 +142,13 @@ def _adaptive(solve, sigma, mu, epochs, inner, output):
                 over, cost = is_over(stage, x)
                 checks += cost
                 if over:
-                    closed = copy_of(x)
-                shown = x if output == "running" else closed._replace(gradient_norm=None)
+                    closed = x.copied()
+                shown = x if output == "running" else closed
                 yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
                 if over:
                     break
             else:  # the solver ended by itself
-                closed = copy_of(x)
+                closed = x.copied()
             passes, checks = passes + x.passes, checks + x.checks
             start = closed
 

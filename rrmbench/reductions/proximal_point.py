@@ -9,9 +9,8 @@ import numpy as np
 from annotated_types import Gt, Le
 
 from rrmbench.parameters import Auto, Positive
-from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import reduction
-from rrmbench.stages.progress import StandStill, accuracy_of, copy_of, needed_to_show
+from rrmbench.stages.progress import StandStill, accuracy_of, first_iterate, needed_to_show
 from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
@@ -101,8 +100,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
     measure, quick = accuracy_of(solve), QUICK[solve.takes_single_samples]
 
     def reduced(problem, start, rng):
-        state = Iterate(problem.start()) if start is None else copy_of(start)
-        state = state._replace(passes=0.0, checks=0.0)
+        state = first_iterate(problem, start)
         yield state
         first, passes = yield from starting_values(solve, problem, state, sigma, mu)
         (strength, smoothing), closed, checks, stands_still = first, state, 0.0, StandStill()
@@ -122,14 +120,14 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                             solved = stands_still(distance, x.passes) or distance <= floor
                             over = solved or distance <= allowed
                     if over:
-                        closed = copy_of(x)
+                        closed = x.copied()
                     shown = x if output == "running" else closed
-                    yield shown._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
+                    yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
                     if over or (decay == "auto" and x.passes >= SLOW * quick - 1e-9):
                         break
                 else:  # the solver ended by itself
-                    over, closed = True, copy_of(x)
-                passes, checks, start = passes + x.passes, checks + x.checks, copy_of(x)
+                    over, closed = True, x.copied()
+                passes, checks, start = passes + x.passes, checks + x.checks, x.copied()
                 lasted += x.passes
                 if not over and strength < min(stage.L, first[0] / LEAST):  # with more, no stage is easier
                     strength *= 2.0

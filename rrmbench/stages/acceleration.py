@@ -12,8 +12,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import PositiveInt
-from rrmbench.problem.iterate import Iterate
-from rrmbench.stages.progress import ROUNDING, accuracy_of, bound_of_suboptimality, copy_of
+from rrmbench.stages.progress import ROUNDING, accuracy_of, bound_of_suboptimality, first_iterate
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
 
@@ -114,8 +113,7 @@ def schedule(problem, kappa, gap):
 
 def accelerated(solve, problem, start, rng, kappa, inner):
     """The iterates of the outer loop around `solve`: those of its inner iterations."""
-    state = Iterate(problem.start()) if start is None else copy_of(start)
-    state = state._replace(passes=0.0, checks=0.0, gradient_norm=None)
+    state = first_iterate(problem, start)
     yield state
     gap, floor, checks = first_gap(problem, state)
     plan, passes = schedule(problem, kappa, gap), 0.0
@@ -127,10 +125,10 @@ def accelerated(solve, problem, start, rng, kappa, inner):
             over, cost = is_over(stage, x)
             checks += cost
             if x.passes > 0.0:
-                yield x._replace(passes=passes + x.passes, checks=checks + x.checks, gradient_norm=None)
+                yield x._replace(passes=passes + x.passes, checks=checks + x.checks)
             if over:
                 break
-        state, passes, checks = copy_of(x), passes + x.passes, checks + x.checks
+        state, passes, checks = x.copied(), passes + x.passes, checks + x.checks
         w, old = state.w, w
         y = w + plan.momentum(t) * (w - old)
 

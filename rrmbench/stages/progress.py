@@ -3,6 +3,7 @@
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.problem.iterate import Iterate
 
 ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
 GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model and dual variable
@@ -83,9 +84,9 @@ class StandStill:
         return passes - self.since >= PATIENCE and self.least <= RESOLVED * self.first
 
 
-def copy_of(x):
-    """A copy of an iterate, which is a live view."""
-    return x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
+def first_iterate(problem, start):
+    """Where a reduction begins, the Iterate `start` or the start of the problem: nothing but arrays of its own."""
+    return Iterate(problem.start(start), None if start is None or start.b is None else start.b.copy())
 
 
 def bound_of_suboptimality(problem, w0, z0):

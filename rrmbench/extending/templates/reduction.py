@@ -14,11 +14,11 @@ def NAME(solve, *, sigma: Positive = 1e-3, passes: Positive = 20.0):
             center = problem.start(start)
             for x in solve(problem.regularized(sigma, center), start, rng):
                 # counts go on; curves and certificates are measured on the original problem
-                yield x._replace(passes=spent + x.passes, checks=checks + x.checks, gradient_norm=None)
+                yield x._replace(passes=spent + x.passes, checks=checks + x.checks)
                 if x.passes >= passes:
                     break
             spent, checks = spent + x.passes, checks + x.checks
             # an iterate is a live view of the solver's arrays
-            start = x._replace(w=x.w.copy(), b=None if x.b is None else x.b.copy())
+            start = x.copied()
 
     return reduced
