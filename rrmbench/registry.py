@@ -409,6 +409,15 @@ def _is_in_module_of_a_loss(class_name):
     return any(inspect.isclass(getattr(module, class_name, None)) for module in modules)
 
 
+@cache
+def shipped_classes(kind):
+    """The names of the classes in the modules of this package's components of one kind."""
+    load()
+    modules = {component.build.__module__ for component in _components[kind].values()}
+    shipped = [vars(sys.modules[name]) for name in modules if name.startswith("rrmbench.")]
+    return frozenset(name for module in shipped for name, value in module.items() if inspect.isclass(value))
+
+
 def _without_measures(run):
     def stripped(problem, start, rng):
         for x in run(problem, start, rng):

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 
+from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import Experiment, Result
 
 OPTIMUM = 0.25
@@ -69,7 +70,7 @@ def experiment(directory, results, plot=None, pending=(), width=1e-6):
     for one in results:
         written.write(one)
         part = {kind: one.spec[kind] for kind in ("dataset", "loss", "regularizer")}
-        written.improve_reference(one.problem, part, primal=OPTIMUM + width, dual=OPTIMUM, run=one.run)
+        written.improve_reference(one.problem, part, Bounds(one.run, OPTIMUM + width, OPTIMUM))
     runs = [entry(one.spec) for one in results] + [entry(asked) for asked in pending]
     written.write_manifest(
         {

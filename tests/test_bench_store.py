@@ -20,6 +20,7 @@ from hypothesis.extra.numpy import arrays
 from lab import make_lab  # noqa: F401
 
 from rrmbench.bench import stored_files
+from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 from rrmbench.data import checksums
 from rrmbench.errors import RrmbenchError, printable
@@ -197,10 +198,10 @@ def test_a_reference_only_ever_improves_and_refuses_what_contradicts(tmp_path_fa
         rounding = 1e-9 * (abs(new_primal) + abs(new_dual))
         if np.isfinite(rounding) and new_primal < new_dual - rounding:
             with pytest.raises(RrmbenchError, match="is below the dual bound"):
-                experiment.improve_reference("p", {"loss": "squared"}, primal, dual, run="r")
+                experiment.improve_reference("p", {"loss": "squared"}, Bounds("r", primal, dual))
         else:
             best = {"primal": new_primal, "dual": new_dual}
-            known = experiment.improve_reference("p", {"loss": "squared"}, primal, dual, run="r")
+            known = experiment.improve_reference("p", {"loss": "squared"}, Bounds("r", primal, dual))
             assert {name: known[name] for name in best} == best
         known = experiment.reference("p") or {"primal": np.inf, "dual": -np.inf}
         assert {name: known[name] for name in best} == best
@@ -212,7 +213,7 @@ def test_references_improve_from_many_threads_without_losing_a_bound(tmp_path):
 
     def improve(mine):
         for value in mine:
-            experiment.improve_reference("p", {}, primal=2 - value, dual=float(value))
+            experiment.improve_reference("p", {}, Bounds(None, 2 - value, float(value)))
 
     threads = [threading.Thread(target=improve, args=(values[k::4],)) for k in range(4)]
     for thread in threads:

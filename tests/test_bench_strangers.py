@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
 
+from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import Experiment
 from rrmbench.report.plots import sheets
 from rrmbench.report.plots.draw import draw
@@ -254,11 +255,11 @@ def test_a_run_below_the_dual_bound_of_another_is_failed_and_no_reference(tmp_pa
     experiment = Experiment(lab.out / "toy")
     (first, second) = lab.results()
     known = experiment.reference(first.problem)
-    wrong = experiment.contradiction(first.problem, "x", primal=known["dual"] - 1e-3, dual=-math.inf)
+    wrong = experiment.contradiction(first.problem, Bounds("x", primal=known["dual"] - 1e-3))
     assert wrong.startswith("P(w) = ") and f"of run {known['dual_run']}" in wrong
-    wrong = experiment.contradiction(first.problem, "x", primal=math.inf, dual=known["primal"] + 1e-3)
+    wrong = experiment.contradiction(first.problem, Bounds("x", dual=known["primal"] + 1e-3))
     assert f"of run {known['primal_run']} is below the dual bound" in wrong
-    assert experiment.contradiction(first.problem, "x", known["primal"], known["dual"]) is None
+    assert experiment.contradiction(first.problem, Bounds("x", known["primal"], known["dual"])) is None
     assert experiment.reference(first.problem) == known
     assert second.problem == first.problem
 
@@ -320,7 +321,7 @@ def test_a_reference_rests_on_the_records_that_are_there(tmp_path_factory, write
         one = stored.result(stored.spec(seed=seed), columns)
         experiment.withdraw(one.problem, one.run)
         experiment.write(one)
-        experiment.improve_reference(one.problem, {}, primal, dual, one.run)
+        experiment.improve_reference(one.problem, {}, Bounds(one.run, primal, dual))
         current[seed] = primal, dual
         known = experiment.reference(one.problem)
         kept = {experiment.read(known[f"{kind}_run"]).trace[kind][0] for kind in ("primal", "dual")}

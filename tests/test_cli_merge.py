@@ -9,7 +9,7 @@ import pytest
 import stored
 from lab import make_lab  # noqa: F401
 
-from rrmbench.bench.bounds import bounds
+from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import Experiment
 
 
@@ -20,7 +20,7 @@ def part(lab, folder, results, **manifest):
     reference.unlink()
     for result in results:
         spec = {kind: result.spec[kind] for kind in ("dataset", "loss", "regularizer")}
-        experiment.improve_reference(result.problem, spec, *bounds(result.trace), result.run)
+        experiment.improve_reference(result.problem, spec, Bounds.of(result))
     experiment.write_manifest(experiment.manifest() | manifest)
     return lab.folder / folder
 
@@ -155,12 +155,12 @@ def test_references_rest_on_the_records_that_stay_and_not_on_those_that_they_rep
         ran = lab.cli("merge", *sources, "-o", output)
         assert (ran.code, ran.err) == (0, "")
         known = Experiment(output / "toy").reference(loose.problem)
-        assert (known["primal"], known["dual"]) == bounds(loose.trace)
+        assert (known["primal"], known["dual"]) == Bounds.of(loose)[1:3]
     file = lab.folder / "all" / "toy" / "references" / f"{loose.problem}.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"dual": 0.2499}))  # what no record has
     for code in 1, 0:  # what is left out is gone
         assert lab.cli("merge", one, "-o", lab.folder / "all").code == code
-        assert joined(lab).reference(loose.problem)["dual"] == bounds(loose.trace)[1]
+        assert joined(lab).reference(loose.problem)["dual"] == Bounds.of(loose).dual
 
 
 def test_bounds_that_contradict_each_other_are_named(lab):

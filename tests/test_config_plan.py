@@ -16,6 +16,7 @@ from plans import (
 )
 
 from rrmbench.config import select, validate
+from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
 
 PLUGIN = '''
 from rrmbench import registry
@@ -329,3 +330,17 @@ def test_validate_counts(folder):
 def test_a_zero_with_a_sign_is_zero(plan):
     text = BASE.replace("strength: 0.1", "strength: [0, -0.0, 0.0]").replace("prox_sdca", "agd_adaptive")
     assert [str(run["regularizer"]["strength"]) for run in plan(text).runs] == ["0.0"]
+
+
+def test_a_loss_of_ones_own_is_not_taken_for_the_one_of_its_class_name():
+    """Methods that know the formula of Squared would solve another problem than that of a class of this name."""
+
+    ours, _ = build_loss("squared")
+
+    class Squared(type(ours)):
+        pass
+
+    psi, _ = build_regularizer("none")
+    shipped, own = (traits_of(loss, 0.0, psi, 0.0, 0.0, frozenset()) for loss in (ours, Squared(*ours)))
+    assert "Squared" in shipped and "Squared" not in own
+    assert shipped - {"Squared"} == {trait for trait in own if not trait.endswith(".Squared")}

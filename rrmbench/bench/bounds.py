@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rrmbench.bench.result import Result
-from rrmbench.problem.certificate import contradict
+from rrmbench.problem.certificate import BELOW, contradict
 
 Columns = Mapping[str, np.ndarray]
 NOTHING = {"primal": math.inf, "dual": -math.inf}  # a reference that rests on no run
@@ -20,8 +20,8 @@ class Bounds(NamedTuple):
     """
 
     run: str | None
-    primal: float
-    dual: float
+    primal: float = math.inf
+    dual: float = -math.inf
     size: float = 0.0
     failed: bool = False
 
@@ -58,7 +58,7 @@ def contradiction(known: dict, found: Bounds) -> str | None:
     if not contradict(least, greatest, found.size):
         return None
     of_primal, of_dual = (f"of {'this run' if name == run else f'run {name}'}" for name in (of_primal, of_dual))
-    return f"P(w) = {least:.12g} {of_primal} is below the dual bound D = {greatest:.12g} {of_dual}"
+    return f"P(w) = {least:.12g} {of_primal} {BELOW} D = {greatest:.12g} {of_dual}"
 
 
 def improved(known: dict, found: Bounds) -> dict:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rrmbench.bench import identity, reference
 from rrmbench.bench.backends import Local
-from rrmbench.bench.bounds import bounds, size_of
+from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.identity import Identities
 from rrmbench.bench.rates import Rates, entries_of
 from rrmbench.bench.store import FINAL, Experiment, Result, UnreadableFile
@@ -175,9 +175,9 @@ class Scheduler:
             if self.progress:
                 self.progress.end(run, result)
             return result.status
-        found = *bounds(result.trace), size_of(result.trace)
+        found = Bounds.of(result)
         self.experiment.withdraw(run.problem, run.run)
-        wrong = self.experiment.contradiction(run.problem, run.run, *found)
+        wrong = self.experiment.contradiction(run.problem, found)
         if wrong:
             result.status, result.reason = (
                 "failed",
@@ -187,8 +187,7 @@ class Scheduler:
         if self.backend.environment:  # rates are those of this machine
             self.rates.learn(run.spec, entries_of(run.prepared), result)
         if not wrong and result.certifies:
-            primal, dual, size = found
-            self.experiment.improve_reference(run.problem, run.asked, primal, dual, run.run, size)
+            self.experiment.improve_reference(run.problem, run.asked, found)
         if self.progress:
             self.progress.end(run, result)
         return result.status

@@ -9,7 +9,6 @@ readers need no lock and work while a run is in progress. Writers hold `Experime
 """
 
 import json
-import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -154,26 +153,17 @@ class Experiment:
         path = self._within("references", f"{problem}.json")
         return read_json(path, records.reference) if path.exists() else None
 
-    def contradiction(self, problem: str, run: str | None, primal: float, dual: float, size: float = 0.0) -> str | None:
+    def contradiction(self, problem: str, found: Bounds) -> str | None:
         """What is wrong with the bounds that a run gives for a problem, in words, or None."""
-        return contradiction(self._known(problem), Bounds(run, primal, dual, size))
+        return contradiction(self._known(problem), found)
 
-    def improve_reference(
-        self,
-        problem: str,
-        spec: dict,
-        primal: float = math.inf,
-        dual: float = -math.inf,
-        run: str | None = None,
-        size: float = 0.0,
-    ) -> dict:
+    def improve_reference(self, problem: str, spec: dict, found: Bounds) -> dict:
         """Keep the greatest certified dual value and the least primal value seen for a problem; return both.
 
-        `spec` is the part {"dataset", "loss", "regularizer"} of a run's spec; `run` is remembered as the
+        `spec` is the part {"dataset", "loss", "regularizer"} of a run's spec; the run of `found` is remembered as the
         origin of a bound that improved. Values that are not finite change nothing. Raises RrmbenchError for
         bounds that contradict each other or the known ones.
         """
-        found = Bounds(run, primal, dual, size)
         with _improving:
             known = self._known(problem)
             if wrong := contradiction(known, found):

@@ -17,7 +17,7 @@ from rrmbench.errors import shown
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
-from rrmbench.problem.certificate import Certifier, contradict, suspects
+from rrmbench.problem.certificate import BELOW, Certifier, contradict, suspects
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import Audited
 from rrmbench.problem.problem import Problem
@@ -214,7 +214,7 @@ class Trace:
             self._first_primal = primal
         if contradict(self._least_primal, dual, self._first_primal):
             names = self._names or (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
-            bounds = f"P(w) = {self._least_primal:.12g} is below the dual bound D(b) = {dual:.12g}"
+            bounds = f"P(w) = {self._least_primal:.12g} {BELOW} D(b) = {dual:.12g}"
             raise Contradiction(f"{bounds}: {suspects(*names)}")
 
     def _judge(self, row: Row) -> None:

@@ -56,7 +56,7 @@ def _problem_reason(spec, has):
     }
     for part, needed in needs.items():
         for trait in sorted(registry.lacking(needed, has)):
-            wanted, of, said = _WORDS[trait]
+            wanted, of, said = _words(trait)
             return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
     if "minimized_bias" in has and "scalar" not in has:
         return f"a bias is minimized for losses of one output per sample; {_owner('loss', spec)} is not such a loss"

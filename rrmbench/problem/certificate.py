@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 SLACK, ROUNDING = 1e-9, 1e-13
+BELOW = "is below the dual bound"  # in the reason of each run that failed by a P below a D
 GRID = 4.0 ** np.arange(-2, 3)  # of mu, over the best one of the point before
 
 

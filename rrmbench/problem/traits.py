@@ -7,7 +7,7 @@ from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.operators import check_mask
 from rrmbench.problem.samples import is_entropic, takes_bias
-from rrmbench.registry import built
+from rrmbench.registry import built, shipped_classes
 
 
 def build_loss(mapping):
@@ -90,13 +90,20 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     return traits_of(phi, mu, psi, l2, 0.0, data)
 
 
+def _class_name(kind, part):
+    """The name of its class; with its module where that is one of ours, whose formula methods know, and it is not."""
+    cls = type(part)
+    foreign = not cls.__module__.startswith("rrmbench.") and cls.__name__ in shipped_classes(kind)
+    return f"{cls.__module__}.{cls.__name__}" if foreign else cls.__name__
+
+
 def traits_of(loss, mu, regularizer, l2, kappa, data):
     """As `traits`, of built components and the strengths of the two squares in Psi."""
     outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
     square = kappa + (0.0 if "free_bias" in data else l2)  # that bounds all of w
     tests = {
-        type(loss).__name__: mu == 0.0,
-        type(regularizer).__name__: True,
+        _class_name("loss", loss): mu == 0.0,
+        _class_name("regularizer", regularizer): True,
         "smooth": loss.conjugate_convexity + mu > 0.0,
         "strongly_convex": square > 0.0 or (regularization.convexity > 0.0 and "free_bias" not in data),
         "separable": outputs != "whole" and "minimized_bias" not in data,

@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench.bench.bounds import bounds, size_of
 from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, StopRule
 from rrmbench.columns import METRICS
-from rrmbench.problem.certificate import contradict
+from rrmbench.problem.certificate import BELOW, contradict
 
 
 def faults(result):
@@ -55,7 +55,7 @@ def _presence(result):
 
 
 def _contradicts(result):
-    return "is below the dual bound" in result.reason
+    return BELOW in result.reason
 
 
 def _trace(result):
