@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rrmbench import fingerprint
-from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments
+from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments, shown
 from rrmbench.data import cache, prepare
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in, is_locked, locked
@@ -68,7 +68,7 @@ def of_results(folder: Path, older: bool) -> Iterator[Candidate | Left]:
 
 def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
     try:
-        asked = {entry["run"] for entry in experiment.manifest()["runs"]}
+        asked = {entry["spec_id"]: entry["run"] for entry in experiment.manifest()["runs"]}
     except UnreadableFile as error:
         yield Left(experiment.directory, f"cannot be read: {error}")
         return
@@ -80,8 +80,8 @@ def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
         except UnreadableFile as error:
             yield Left(experiment.directory / "runs" / f"{run}.npz", f"cannot be read: {error}")
     needed = _referred(experiment, {result.problem for results in by_spec.values() for result in results})
-    for results in by_spec.values():
-        kept = max(results, key=lambda result: (result.run in asked, result.created))  # what readers show
+    for spec_id, results in by_spec.items():
+        kept = shown(asked.get(spec_id), results)
         for result in results:
             path = experiment.directory / "runs" / f"{result.run}.npz"
             if result.run == kept.run:

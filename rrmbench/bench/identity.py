@@ -10,10 +10,8 @@ from rrmbench import data, fingerprint, registry
 from rrmbench.bench.store import SCHEMA_VERSION
 from rrmbench.data import spec as blocks
 from rrmbench.keys import nested, unplaced
-from rrmbench.kinds import KINDS
+from rrmbench.kinds import KINDS, PROBLEM
 from rrmbench.problem.labels import mode_of
-
-PROBLEM = ("dataset", "loss", "regularizer")
 
 
 def canonical(value):
@@ -64,7 +62,7 @@ class Identities:
 
     def _problem(self, spec):
         """(the prepared data, the id) of the problem of a spec; many runs have the same one."""
-        key = canonical([spec[kind] for kind in PROBLEM])
+        key = problem_key(spec)
         if key not in self._problems:
             prepared = data_of(spec, self._load)
             self._problems[key] = prepared, problem_id(spec, prepared.checksum, lambda *files: self._stamped(files)[1])
@@ -111,7 +109,7 @@ def spec_id(spec, checksum, files=None, placed=False):
     """
     files = registry.parameter_files(spec) if files is None else files
     content = {"spec": spec if placed else _unplaced(spec, files), "data": checksum, "schema_version": SCHEMA_VERSION}
-    return _short(canonical(content | _checksums(files)))
+    return id_of(canonical(content | _checksums(files)))
 
 
 def problem_id(spec, checksum, digest=fingerprint.digest):
@@ -120,7 +118,7 @@ def problem_id(spec, checksum, digest=fingerprint.digest):
     parts = _unplaced({kind: spec[kind] for kind in PROBLEM}, files)
     sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
     code = digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
-    return _short(canonical({"parts": parts, "data": checksum, "code": code} | _checksums(files)))
+    return id_of(canonical({"parts": parts, "data": checksum, "code": code} | _checksums(files)))
 
 
 def _unplaced(parts, files):
@@ -167,5 +165,11 @@ def _source(kind, mapping):
     return registry.from_mapping(kind, mapping)[0].source
 
 
-def _short(text):
+def problem_key(spec):
+    """A text that is the same for run specs of one problem."""
+    return canonical([spec[kind] for kind in PROBLEM])
+
+
+def id_of(text):
+    """16 hex digits that stand for a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]

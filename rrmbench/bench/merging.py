@@ -10,14 +10,13 @@ from pathlib import Path
 
 from rrmbench.bench import records
 from rrmbench.bench.bounds import Bounds, bounds
-from rrmbench.bench.identity import PROBLEM
 from rrmbench.bench.rules import SPREAD
-from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments
+from rrmbench.bench.store import ENDED_BY_ITSELF, Experiment, Result, UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.files import reading, replacing
+from rrmbench.kinds import PROBLEM
 
 TIMING = ("seconds", "cpu_seconds", *SPREAD)  # what may differ between two records of one run
-ENDED_BY_ITSELF = ("done", "diverged")
 
 
 @dataclass

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rrmbench import fingerprint, kernel_folder
 from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points
-from rrmbench.bench.identity import canonical
+from rrmbench.bench.identity import canonical, id_of, problem_key
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import replacing
 from rrmbench.folders import cache_root
@@ -114,7 +114,7 @@ class Rates:
 
     def referring(self, problems):
         """Seconds of the extra runs of (spec of a run of the problem, spec of the extra run, stored entries) each."""
-        wanted = [(spec, size) for asked, spec, size in problems if self.referred.get(_problem(asked), True)]
+        wanted = [(spec, size) for asked, spec, size in problems if self.referred.get(id_of(problem_key(asked)), True)]
         costs = self.batch([spec for spec, _ in wanted], [size for _, size in wanted])
         return sum(seconds for seconds, _ in costs if not math.isnan(seconds))
 
@@ -129,7 +129,7 @@ class Rates:
 
     def learn_reference(self, spec, needed):
         """Remember whether the optimum of the problem of a spec needed an extra run."""
-        self._referred[_problem(spec)] = needed
+        self._referred[id_of(problem_key(spec))] = needed
 
     def save(self):
         """Write what was learnt, on top of what other processes have written meanwhile; a failure to is no error."""
@@ -162,7 +162,7 @@ def _keys(spec, entries):
     decade, method = f"1e{round(math.log10(max(entries, 1)))}", f"{solver} + {_reduction(spec['reduction'])}"
     whole = canonical({key: value for key, value in spec.items() if key != "seed"})
     return (
-        _short(whole),
+        id_of(whole),
         f"{method}, {dataset}, {loss}, {regularizer}",
         f"{method}, {loss}, {regularizer}, {decade}",
         f"{method}, {loss}, {decade}",
@@ -175,7 +175,7 @@ def _keys(spec, entries):
 def _kernels(spec):
     """What is compiled for a run: its code, and the components for whose types kernels are made."""
     parts = [spec[kind]["name"] for kind in ("solver", "loss", "regularizer")]
-    return f"{_kernel_folder().name} {_short(canonical([*parts, _reduction(spec['reduction'])]))}"
+    return f"{_kernel_folder().name} {id_of(canonical([*parts, _reduction(spec['reduction'])]))}"
 
 
 def _kernel_folder():
@@ -186,14 +186,6 @@ def _kernel_folder():
 
 def _reduction(mapping):
     return " + ".join(inside["name"] for inside in nested(mapping))
-
-
-def _problem(spec):
-    return _short(canonical([spec[kind] for kind in ("dataset", "loss", "regularizer")]))
-
-
-def _short(text):
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _read(path):

@@ -30,7 +30,8 @@ from rrmbench.files import locked, refuse_link, replacing, writable
 if TYPE_CHECKING:
     from rrmbench.bench.statuses import Stored
 
-FINAL = frozenset({"done", "diverged", "timeout"})
+ENDED_BY_ITSELF = frozenset({"done", "diverged"})  # not cut short by anything
+FINAL = ENDED_BY_ITSELF | {"timeout"}
 
 _improving = threading.Lock()  # reading a reference and replacing it must not interleave between threads
 
@@ -142,7 +143,7 @@ class Experiment:
             except UnreadableFile as error:
                 broken[run] = str(error)
         if readable:
-            return max(readable, key=lambda result: result.created)
+            return shown(entry["run"], readable)
         run = min(broken)
         asked: dict[str, Any] = {name: entry[name] for name in ("spec_id", "problem", "spec")}
         about: dict[str, Any] = {"data": "", "code": "", "status": "failed", "reason": broken[run], "created": ""}
@@ -252,6 +253,11 @@ class Experiment:
         for part in parts:
             path = refuse_link(path / part)
         return path
+
+
+def shown(asked: str | None, results: Iterable[Result]) -> Result:
+    """Of the results of one spec that which readers show: of the run that the manifest asks for, or the newest."""
+    return max(results, key=lambda result: (result.run == asked, result.created))
 
 
 def _reference(problem: str, spec: dict) -> dict:

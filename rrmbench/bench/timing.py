@@ -15,7 +15,7 @@ from rrmbench.bench.children import Outcome
 from rrmbench.bench.environment import governor
 from rrmbench.bench.pinning import quiet_core
 from rrmbench.bench.rules import SPREAD
-from rrmbench.bench.store import UnreadableFile
+from rrmbench.bench.store import ENDED_BY_ITSELF, UnreadableFile
 
 CLOCKS = ("seconds", "cpu_seconds")
 REPEATS = 3
@@ -55,7 +55,7 @@ def repeated(once, timing):
     for k in range(1, timing.repeats + 1):
         loads.append(os.getloadavg()[0])
         outcome = once()
-        if outcome is None or outcome.status not in ("done", "diverged"):
+        if outcome is None or outcome.status not in ENDED_BY_ITSELF:
             if outcome is not None and k > 1:
                 outcome.reason = f"repeat {k} of {timing.repeats}: {outcome.reason}"
             return outcome
@@ -74,7 +74,7 @@ def untimed(experiment, runs, repeats):
         except UnreadableFile:
             continue
         known = result.info.get("timing") or {}
-        if result.status in ("done", "diverged") and known.get("repeats", 1) < repeats:
+        if result.status in ENDED_BY_ITSELF and known.get("repeats", 1) < repeats:
             found.add(run)
     return found
 

@@ -87,7 +87,7 @@ class _Estimates:
 
         if plan.reference is None:
             return None
-        problems = {identity.canonical([spec[kind] for kind in _PROBLEM]): spec for spec in plan.runs}
+        problems = {identity.problem_key(spec): spec for spec in plan.runs}
         extra = []
         for spec in problems.values():
             entries = self._entries_of(spec)
@@ -105,9 +105,6 @@ class _Estimates:
             here = data.is_here(spec["dataset"])
             self.entries[key] = entries_of(identity.data_of(spec)) if here else None
         return self.entries[key]
-
-
-_PROBLEM = ("dataset", "loss", "regularizer")
 
 
 def _seconds(value):

@@ -12,6 +12,7 @@ import numpy as np
 
 from rrmbench.bench.bounds import bounds, size_of
 from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, StopRule
+from rrmbench.bench.store import ENDED_BY_ITSELF
 from rrmbench.columns import METRICS
 from rrmbench.problem.certificate import BELOW, contradict
 
@@ -41,7 +42,7 @@ def _identity(result):
 
 def _presence(result):
     """Which arrays and columns there are."""
-    if result.status in ("done", "diverged"):
+    if result.status in ENDED_BY_ITSELF:
         if not result.points:
             yield f"{result.status} without a trace point"
         if result.w is None:

@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrmbench.keys import is_path, line
-from rrmbench.kinds import COMPONENTS
+from rrmbench.kinds import COMPONENTS, PROBLEM
 
 if TYPE_CHECKING:
     from rrmbench.report.results import StoredRun
-
-_PROBLEM = COMPONENTS[:3]
 
 
 def tell_apart(found: list["StoredRun"]) -> None:
@@ -35,7 +33,7 @@ def tell_apart(found: list["StoredRun"]) -> None:
 
 def _rivals(run: "StoredRun", kind: str) -> tuple:
     """The keys that two runs have in common where files of a component of this kind may be mistaken for each other."""
-    of = {"dataset": ("dataset",), "loss": _PROBLEM, "regularizer": _PROBLEM}.get(kind, COMPONENTS)
+    of = {"dataset": ("dataset",), "loss": PROBLEM, "regularizer": PROBLEM}.get(kind, COMPONENTS)
     return tuple((key, repr(value)) for key, value in run.keys.items() if key.partition(".")[0] in of)
 
 
@@ -55,7 +53,7 @@ def _tell(members: list["StoredRun"], kind: str) -> None:
 def _content(run: "StoredRun", key: str, path: str | None) -> Any:
     """What a result says of the content of a file; of those of a solver's parameters it says nothing but the path."""
     kind = key.partition(".")[0]
-    if kind in _PROBLEM:
+    if kind in PROBLEM:
         return run.result.data if kind == "dataset" else run.result.problem
     return run.result.code if key.endswith(".path") else path
 

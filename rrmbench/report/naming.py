@@ -4,8 +4,7 @@ import json
 import math
 
 from rrmbench.keys import is_origin
-
-PROBLEM = ("dataset", "loss", "regularizer")
+from rrmbench.kinds import PROBLEM
 
 
 def short(value):

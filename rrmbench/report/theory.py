@@ -68,6 +68,8 @@ def _after_measured_epochs(run, solver, reduction, values, known):
     """(passes, bound) where at least one epoch is over; NoTheorem where the theorem is not about the run."""
     if "dual" not in solver.gives:
         raise NoTheorem(reduction.name, f"the theorem needs a solver whose w belongs to its b, {solver.name} is none")
+    if not {"output", "sigma", "decay"} <= values.keys():
+        raise NoTheorem(reduction.name, "drawn are theorems of reductions with inner, or with output, sigma and decay")
     if values["output"] != "epoch":
         raise NoTheorem(reduction.name, "the theorem is about output: epoch", output=values["output"])
     given = _given(reduction, {key: values[key] for key in ("sigma", "decay")})
