@@ -1,4 +1,4 @@
-"""The greatest edge: entropy-regularized LPBoost [AGM, section 4, Example 5]."""
+"""The greatest edge: entropy-regularized LPBoost [AGM, section 5, Example 5]."""
 
 import math
 

@@ -141,7 +141,7 @@ def test_support_function_by_cvxpy(gamma, radius):
 
 @pytest.mark.parametrize("strength", [0.01, 0.1])
 def test_constraint_and_penalty_have_one_minimizer(strength):
-    """For every lambda there is an r such that both have the same minimizer [AGM, section 4, Example 6]."""
+    """For every lambda there is an r such that both have the same minimizer [AGM, section 5, Example 6]."""
     X, y = oracles.data(40, 8)
     gamma, w = 0.5, cp.Variable(8)
     loss = cp.sum_squares(X @ w - y) / 80

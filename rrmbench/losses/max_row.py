@@ -1,4 +1,4 @@
-"""The greatest of all outputs: the loss of entropy-regularized LPBoost [AGM, section 4, Example 5].
+"""The greatest of all outputs: the loss of entropy-regularized LPBoost [AGM, section 5, Example 5].
 
 The weights w of the samples are the model. The outputs are the edges z = U w of 2 d hypotheses, the features and their
 negatives, and the dual variable is the weights of the hypotheses, up to scale and shift.

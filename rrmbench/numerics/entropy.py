@@ -21,7 +21,7 @@ def capped_softmax(theta, cap):
 
     w_i = min(cap, exp(theta_i - tau)) with sum 1: the m largest theta get cap, where m is the least number with
 
-        (1 - m cap) exp(theta_(m+1)) / sum_(k > m) exp(theta_(k)) <= cap        [AGM, section 5.2].
+        (1 - m cap) exp(theta_(m+1)) / sum_(k > m) exp(theta_(k)) <= cap
 
     A random entry decides which part of the others holds theta_(m+1), as in quickselect, so that time is O(n) on
     average. Sums are kept relative to their greatest term: entries of theta may be far apart.

@@ -6,7 +6,7 @@ from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
     inner    practice   an epoch ends when the duality gap has fallen to a quarter of the gap that closed the epoch
                         before, or the norm of the prox-gradient map to a third [Reductions, sections 6.1 and 6.2]
              diameter   of adapt_smooth, for solvers that give their gap: an epoch ends when it is at most
-                        FRACTION mu_t D, what the smoothing may err by [AGM, section 5.3]
+                        FRACTION of mu_t D, the most by which the smoothing errs [AGM, (54)]
              theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*), as
                         the theorems of this file assume; that of `prox_sdca` and `apcg` quarters D(b*) - D(b)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
@@ -26,7 +26,7 @@ from rrmbench.stages.progress import NORM_GOAL, StandStill, first_iterate, gradi
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
-SOLVED = 4.0  # times the rounding of a distance: below it nothing is left of it
+SOLVED = 4.0  # times its rounding, a distance counts as 0
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
@@ -75,7 +75,7 @@ def adapt_reg(
 ):
     """add (sigma_t/2) ||w - w0||^2 and halve sigma_t whenever the solver has made progress [Reductions, Algorithm 1]
 
-    sigma : sigma_0. For solvers of single samples "auto" is L_max/n, L_max = smoothness * max ||x_i||^2: their
+    sigma : sigma_0. For solvers that need rows "auto" is L_max/n, L_max = smoothness * max ||x_i||^2: their
         Time(L, sigma) is of the order of n + L_max/sigma steps, so that a greater sigma_0 only adds epochs of about a
         pass each. For others "auto" is Delta/Theta of [Reductions, Theorem 3.1], Theta estimated by
         `stages.starting_values` (ten passes).

@@ -60,7 +60,7 @@ def proximal_point(
     primal point of their b. The square vanishes around c_t, so the dual variables of the epochs certify P itself better
     and better.
 
-    sigma : sigma_0; "auto" is that of `adapt_reg`, L_max/n for solvers of single samples
+    sigma : sigma_0; "auto" is that of `adapt_reg`, L_max/n for solvers that need rows
     decay : sigma_t = decay^t sigma_0, at least 2^-50 sigma_0; "auto" halves sigma after an epoch of at most one pass
         (30 for solvers whose steps are of many samples), and doubles it, around the same c_t, after ten times as many
         in one epoch, up to the smoothness of the losses

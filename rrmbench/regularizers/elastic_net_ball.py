@@ -1,4 +1,4 @@
-"""The elastic net as a constraint [AGM, section 4, Example 6]."""
+"""The elastic net as a constraint [AGM, section 5, Example 6]."""
 
 import math
 from dataclasses import dataclass

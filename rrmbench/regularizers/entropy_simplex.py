@@ -1,4 +1,4 @@
-"""The relative entropy on the capped simplex [AGM, section 4, Example 5]."""
+"""The relative entropy on the capped simplex [AGM, section 5, Example 5]."""
 
 import math
 from dataclasses import dataclass

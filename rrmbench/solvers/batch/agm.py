@@ -51,7 +51,7 @@ Prox = Literal["auto", "euclidean", "entropy"]
 def rho_bound(k, L, lambda_1, lambda_2):
     """min(4 L/(k + 1)^2, (L - lambda_1) (1 + sqrt(lambda/(4 L)))^(2 - 2k)) >= rho_k, k >= 1 steps with L or less.
 
-    [AGM, section 3.3]
+    [AGM, Lemma 5]
     """
     linear = (L - lambda_1) * (1.0 + sqrt((lambda_1 + lambda_2) / (4.0 * L))) ** (2.0 - 2.0 * k)
     return np.minimum(4.0 * L / (k + 1.0) ** 2, linear)
@@ -70,7 +70,7 @@ def lambda_1_of(problem, convexity):
 
 
 def agm_bound(constants, passes, *, step, up, down, convexity, prox):
-    """rho_k ||w0 - w*||^2 / 2 after k steps, rho_k as in `rho_bound`. [AGM, Theorem 3 and (36)]
+    """rho_k ||w0 - w*||^2 / 2 after k steps, rho_k as in `rho_bound`. [AGM, Theorems 6 and 14]
 
     The distance is the Euclidean one. With an adaptive L, k is the least number of accepted steps in so many passes.
     """

@@ -21,7 +21,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
     kink; w0 is the start. beta_k is
 
         L/step_scale               for smooth phi: the dual gradient method [Nesterov 2013, section 4]
-        0                          for s > 0, so no step_scale: w = grad Psi*(-g)
+        0                          else, for s > 0, so no step_scale: w = grad Psi*(-g)
         G R sqrt(k)/step_scale     else, the best at distance 1 from the optimum, G R being a bound of ||g||
 
     [Xiao 2010, Algorithm 1, beta_k = gamma sqrt(k) and, for strongly convex Psi, beta_k = 0 as in its section 3]
@@ -29,7 +29,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
     output : the theorems are for the average of the points at which the subgradients were taken. The last point is
         the default: this point has the zeros for which the method is made, and comparisons are of this point.
 
-    b is the average of all phi'(X w), so -(1/n) X^T b = -g; for s > 0, (w, b) is a pair with w = grad Psi*(-g).
+    b is the average of all phi'(X w), so -(1/n) X^T b = -g; where beta_k = 0, (w, b) is a pair with w = grad Psi*(-g).
     """
     problem = problem.counted()
     w0 = problem.start(start)

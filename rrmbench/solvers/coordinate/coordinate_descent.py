@@ -9,7 +9,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
 TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
-FULL_EVERY = 10  # sweeps over the non-zero coordinates between sweeps over all of them
+FULL_EVERY = 10  # sweeps, of which the first is over all coordinates, the others over those that are not 0
 
 
 @solver(needs={"smooth", "scalar", "coordinate", "rows"}, deterministic=True)

@@ -23,7 +23,7 @@ def is_best_for(traits):
 
 @solver(needs={"Zero", "strongly_convex", "scalar", "rows or minimized_bias"})
 def apcg_bias(problem, start, rng):
-    """Squared norms with a minimized bias beta: the bias is penalized around where it was, ever again.
+    """Squared norms with a minimized bias beta: the bias gets a square around its last value, stage after stage.
 
     A stage is the problem in (w, beta), with a centre c for beta,
 
