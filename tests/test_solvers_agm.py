@@ -167,14 +167,16 @@ def test_an_adaptive_L_keeps_to_its_bound(name, psi):
 def test_the_objectives_of_an_iterate_need_no_product(name):
     p = problem()
     X = Counting(p.X)
-    solve = registry.build_solver(name)
+    solve, asked = registry.build_solver(name), 0
     for x in islice(solve(replace(p, X=X), None, Rng(0)), 40):
         if x.objectives is not None:
+            asked += 1
             before = X.products
             primal, dual = x.objectives()
             assert X.products == before
             assert primal == pytest.approx(p.primal(x.w), rel=1e-10)
             assert dual == pytest.approx(p.dual_value(x.b), rel=1e-10)
+    assert asked >= 20
 
 
 class Counting:

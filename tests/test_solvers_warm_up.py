@@ -39,6 +39,24 @@ def test_the_direct_solver_on_shapes_that_differ_from_those_of_its_warm_up():
         assert not called_after_the_warm_up(problem, solve), (n, d)
 
 
+@pytest.mark.parametrize("raised, told", [(ValueError("few rows"), "ValueError: few rows"), (None, None)])
+def test_what_the_warm_up_raised_is_told(raised, told):
+    def solve(problem, start, rng):
+        if raised:
+            raise raised
+        yield from registry.build_solver("gd")(problem, start, rng)
+
+    assert warm_up(problems.problem_of("dense rows", "squared", {"name": "none"}), solve)[1] == told
+
+
+def test_an_interrupt_ends_the_warm_up():
+    def solve(problem, start, rng):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        warm_up(problems.problem_of("dense rows", "squared", {"name": "none"}), solve)
+
+
 def called_after_the_warm_up(problem, solve):
     """The kernels, by signature, that a run needs and its warm-up did not call."""
     for compiled in jit._kernels:

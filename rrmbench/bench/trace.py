@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rrmbench import crashes
 from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
 from rrmbench.bench.rules import ENDED, NO_PROGRESS, Row, Schedule, StopRule
@@ -243,13 +244,13 @@ def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")
 
 
-def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> Iterator[Iterate] | None:
+def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[Iterator[Iterate] | None, str | None]:
     """Compile, or load from the cache, every kernel that a run will call, by a few passes over a few rows.
 
-    An error here is not reported: the run itself meets it again, with its partial curve. Returns the solver that was
-    run, still open, since closing it may run its code.
+    Returns the solver that was run, still open, since closing it may run its code, and what it raised, or None. The run
+    may meet that again, with its partial curve; where a few rows alone raise it, its clock may see what is compiled.
     """
-    iterates = None
+    iterates, fault = None, None
     try:
         X = problem.X.head(n := min(problem.n, WARM_UP_ROWS))
         y = problem.y[: getattr(X, "labels", n)].copy()
@@ -266,6 +267,6 @@ def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> Iterat
                 break
         tiny.certificate(np.zeros(tiny.output_shape))
         polishing.warm_up(problem, tiny)
-    except BaseException:  # SystemExit and KeyboardInterrupt included
-        pass
-    return iterates
+    except (Exception, SystemExit) as error:
+        fault = crashes.text_of(error)
+    return iterates, fault

@@ -128,13 +128,16 @@ def _run(task, connection, held):
     solve = registry.build_solver(spec["solver"], spec["reduction"])
     loaded = time.perf_counter()
     stop = StopRule(**spec["stop"])
-    held.append(warm_up(problem, solve))
+    warm, fault = warm_up(problem, solve)
+    held.append(warm)
     warmed = time.perf_counter()
     names = spec["loss"]["name"], spec["regularizer"]["name"]
     if broken := broken_pair(problem, *names):
         raise Contradiction(broken)
     _check_code(task)  # of which all has been read by now, but for what is imported later
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
+    if fault:
+        facts["warmup_fault"] = printable(fault)
     if solve.deterministic:
         facts["deterministic"] = True
     if solve.declared["restarts"]:

@@ -135,7 +135,7 @@ class _Room:
 
 
 def _combinations(block, at, raw, tuner, room):
-    """Yield (spec, reason or None, tuned keys) for the product of one block, in the order of `schema.AXES`."""
+    """Yield (spec, reason or None, tuned keys) for the product of one block, `COMPONENTS` before seeds."""
     from rrmbench import data
     from rrmbench.problem.traits import traits
 

