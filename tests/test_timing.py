@@ -2,6 +2,7 @@
 
 import json
 import os
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -329,3 +330,14 @@ def test_the_environment_of_a_result_names_machine_libraries_and_versions(lab):
     assert facts["versions"]["numpy"] == np.__version__
     assert facts["blas"] and all(isinstance(name, str) for name in facts["blas"])
     assert {"processor", "governor", "physical_cores", "platform"} <= set(facts)
+
+
+def test_the_version_of_a_library_that_a_plug_in_calls_is_in_the_environment(lab):
+    plugin = lab.folder / "of_a_library.py"
+    plugin.write_text(
+        "import rrmbench\nfrom rrmbench import Iterate\n\n\n@rrmbench.solver(library='yaml')\n"
+        "def of_a_library(problem, start, rng):\n    yield Iterate(problem.start(start))\n"
+    )
+    assert lab.run(lab.config(solver={"path": str(plugin)}, stop={"passes": 3})).code == 0
+    (facts,) = json.loads((lab.out / "toy" / "manifest.json").read_text())["environments"].values()
+    assert facts["versions"]["yaml"] == metadata.version("PyYAML")

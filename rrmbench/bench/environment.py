@@ -3,8 +3,11 @@
 import hashlib
 import os
 import platform
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
+
+from rrmbench import registry
 
 PACKAGES = (
     "rrmbench",
@@ -38,10 +41,16 @@ def environment(jobs, **place):
         "governor": governor(),
         "physical_cores": cpu_count(only_physical_cores=True),
         "threads_per_run": 1,
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: _version(name) for name in (*PACKAGES, *_declared())},
     } | place
     key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
     return key, facts | {"jobs": jobs, "load_average": os.getloadavg()[0]}
+
+
+def _declared():
+    """The libraries that solvers of plug-ins say they call, beside those of PACKAGES; by the names of their modules."""
+    solvers = (registry.lookup("solver", name) for name in registry.names("solver"))
+    return sorted({one.library for one in solvers if one.library and not one.build.__module__.startswith("rrmbench.")})
 
 
 def governor():
@@ -72,7 +81,9 @@ def _processor():
 
 
 def _version(package):
-    try:
+    """That of a distribution, or of the first that has a module of this name; None where neither is installed."""
+    with suppress(metadata.PackageNotFoundError):
         return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    for distribution in metadata.packages_distributions().get(package, ()):
+        return metadata.version(distribution)
+    return None
