@@ -60,12 +60,13 @@ def _address(scheduler):
                 f"--scheduler: found '{scheduler}', no file and no address ({error}); allowed is {allowed}"
             ) from None
         return scheduler
-    try:
-        return json.loads(Path(scheduler).read_text())["address"]
-    except (OSError, ValueError, LookupError, TypeError):
-        raise RrmbenchError(
-            f"--scheduler {scheduler}: found no file of a Dask scheduler (dask scheduler --scheduler-file)"
-        ) from None
+    address = None
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        address = json.loads(Path(scheduler).read_text())["address"]
+    if not isinstance(address, str):
+        written = "found no file of a Dask scheduler (dask scheduler --scheduler-file)"
+        raise RrmbenchError(f"--scheduler {scheduler}: {written}")
+    return address
 
 
 class Cluster:
