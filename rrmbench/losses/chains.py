@@ -187,31 +187,34 @@ class ChainLoss(NamedTuple):
 
     def _may_be_marginals(self, b, y):
         """Whether nodes and edges of b + labels are nonnegative and agree in their sums: necessary, not sufficient."""
-        sequences, N = Sequences.of(y), len(y)
-        nodes, edges = b[:N].copy(), b[N:-2] + sequences.transitions(b.shape[1])
-        nodes[np.arange(N), sequences.labels] += 1.0
-        if not (nodes.min() >= -ROUNDING and np.abs(nodes.sum(axis=1) - 1.0).max() <= b.shape[1] * ROUNDING):
-            return False
-        is_later = np.zeros(N, dtype=bool)
-        is_later[sequences.later] = True
-        before, after = nodes[np.roll(is_later, -1)].sum(axis=0), nodes[is_later].sum(axis=0)
-        off = max(np.abs(edges.sum(axis=1) - before).max(), np.abs(edges.sum(axis=0) - after).max(), -edges.min())
-        return bool(off <= N * ROUNDING)
+        chances, _, _, off = _marginals(b, y)
+        are_chances = chances.min() >= -ROUNDING and np.abs(chances.sum(axis=1) - 1.0).max() <= b.shape[1] * ROUNDING
+        return bool(are_chances and off <= len(y) * ROUNDING)
+
+
+def _marginals(b, y):
+    """What b, with the labels added, says of the distributions of labellings.
+
+    (chances of the labels at each position (N, k), sums of the joint chances of neighbours (k, k), which positions have
+    one before them (N,), how far the joint chances are from the chances that they sum up to, and below 0)
+    """
+    sequences, N = Sequences.of(y), len(y)
+    chances, edges = b[:N].copy(), b[N:-2] + sequences.transitions(b.shape[1])
+    chances[np.arange(N), sequences.labels] += 1.0
+    is_later = np.zeros(N, dtype=bool)
+    is_later[sequences.later] = True
+    before, after = chances[np.roll(is_later, -1)].sum(axis=0), chances[is_later].sum(axis=0)
+    off = max(np.abs(edges.sum(axis=1) - before).max(), np.abs(edges.sum(axis=0) - after).max(), -edges.min())
+    return chances, edges, is_later, off
 
 
 def _faults(loss, b, y):
     """Yield in words what in b is not that of marginals: chances, sums of transitions, cost, entropies."""
-    sequences, N, k = Sequences.of(y), len(y), b.shape[1]
-    rows = np.arange(N)
-    chances, edges = b[:N].copy(), b[N:-2] + sequences.transitions(k)
-    chances[rows, sequences.labels] += 1.0
+    sequences, N = Sequences.of(y), len(y)
+    chances, edges, is_later, off = _marginals(b, y)
     if not (chances.min() >= -TOLERANCE and np.abs(chances.sum(axis=1) - 1.0).max() <= TOLERANCE):
         yield "b plus the labels has rows that are no probabilities"
         return
-    is_later = np.zeros(N, dtype=bool)
-    is_later[sequences.later] = True
-    before, after = chances[np.append(is_later[1:], False)].sum(axis=0), chances[is_later].sum(axis=0)
-    off = max(np.abs(edges.sum(axis=1) - before).max(), np.abs(edges.sum(axis=0) - after).max(), -edges.min())
     if not off <= TOLERANCE * N:
         yield "the transitions in b do not sum up to its positions"
         return
@@ -225,7 +228,7 @@ def _faults(loss, b, y):
     most = min(_entropy(chances), _entropy(chances[~is_later]) + _entropy(edges) - _entropy(edges.sum(axis=1)))
     if not -TOLERANCE * N <= entropy <= most + TOLERANCE * N:
         yield f"the entropies in b sum up to {entropy:.12g}, its marginals allow 0 .. {most:.12g}"
-    true = loss.conjugate_convexity * entropy - loss.cost * float(b[rows, sequences.labels].sum())
+    true = loss.conjugate_convexity * entropy - loss.cost * float(b[np.arange(N), sequences.labels].sum())
     if not abs(delta - true) <= TOLERANCE * N:
         yield f"the last row but one of b says {delta:.12g}, its marginals and entropies {true:.12g}"
 

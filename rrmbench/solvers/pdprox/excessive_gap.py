@@ -22,6 +22,7 @@ from math import sqrt
 
 import numpy as np
 
+from rrmbench.numerics.whole_arrays import toward
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -117,21 +118,21 @@ class Pair:
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
         tau, p = self.tau(), self.problem
-        w = interpolated(self.w, self.best_w(self.v), tau)
+        w = toward(self.w, self.best_w(self.v), tau)
         b = self.best_b(self.problem.outputs(w))
         v, L = free_v(self.problem, b), self.norm2 / (self.mu2 + self.gamma)
         self.w, self.z = p.prox(w + v / L, 1.0 / L), None
-        self.b, self.v = interpolated(self.b, b, tau), interpolated(self.v, v, tau)
+        self.b, self.v = toward(self.b, b, tau), toward(self.v, v, tau)
         self.mu1 *= 1.0 - tau
 
     def lower_mu2(self):
         """A step with g's prox-gradient step at the end: mu2 = (1 - tau) mu2; needs z."""
         tau, p = self.tau(), self.problem
-        b = interpolated(self.b, self.best_b(self.z), tau)
+        b = toward(self.b, self.best_b(self.z), tau)
         w = self.best_w(free_v(self.problem, b))
         z, q = self.problem.outputs(w), p.n * self.norm2 / (self.mu1 + self.s)
         self.b, self.v = p.losses.dual_point(p.mu, z + q * b, q), None
-        self.w, self.z = interpolated(self.w, w, tau), interpolated(self.z, z, tau)
+        self.w, self.z = toward(self.w, w, tau), toward(self.z, z, tau)
         self.mu2 *= 1.0 - tau
 
     def tau(self):
@@ -152,8 +153,3 @@ class Pair:
 
     def find_v(self):
         self.v = free_v(self.problem, self.b)
-
-
-def interpolated(x, y, tau):
-    """(1 - tau) x + tau y, written so that rounding leaves no interval in which x and y are."""
-    return x + tau * (y - x)
