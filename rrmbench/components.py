@@ -93,6 +93,7 @@ class Component:
     deterministic: object = False  # of a solver or a reduction: whether it draws no random numbers, or f(**parameters)
     library: str = ""  # of a solver: the module outside of this package that it cannot run without
     network: bool = False  # of a data set: whether it is downloaded
+    entries: object = None  # of a data set: f(those of its parameters that it names), about how many X stores
 
     def endless(self, rules):
         """Return why no rule of the `stop` section (names of rules) ends this solver, or None if one may."""

@@ -127,15 +127,24 @@ solver = _decorator("solver", keyword_only=True)
 reduction = _decorator("reduction", keyword_only=True)
 
 
-def dataset(function: Callable | None = None, *, aliases: Iterable[str] = (), network: bool = False) -> Any:
+def dataset(
+    function: Callable | None = None,
+    *,
+    aliases: Iterable[str] = (),
+    network: bool = False,
+    entries: Callable[..., float] | None = None,
+) -> Any:
     """Register a function that makes a data set under the function's name; see docs/data.md.
 
     It returns (X, y), or a mapping with more of `rrmbench.data.arrays.KEYS`; the same arrays for the same parameters.
     network : it downloads, so that `--dry-run` does not make it
+    entries : about how many entries X stores, a function of the parameters that it names, for estimates; n d without it
     """
 
     def add(f):
-        return _add("dataset", f, False, aliases, needs=frozenset(), gives=frozenset(), network=network)
+        return _add(
+            "dataset", f, False, aliases, needs=frozenset(), gives=frozenset(), network=network, entries=entries
+        )
 
     return add if function is None else add(function)
 

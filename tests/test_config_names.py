@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from lab import make_lab  # noqa: F401, a fixture
 
+from rrmbench import data
 from rrmbench.commands import configurations
 from rrmbench.config import shipped
 from rrmbench.data import catalogue, commands, fetch, sizes
@@ -106,6 +107,19 @@ def test_stored_entries_follow_the_preparation():
     assert sizes.stored_entries({"name": "synthetic_sparse", "subset": 1000, "split": 0.5}) == whole / 4
     assert sizes.stored_entries({"name": "simulated", "n": 30, "d": 7}) == 210
     assert sizes.stored_entries({"name": "ratings_small"}) == 1500
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"name": "documents", "n": 300, "d": 2000},
+        {"name": "tall_table", "n": 300},
+        {"name": "simulated", "n": 300, "X_density": 0.2, "task": "classification"},
+    ],
+)
+def test_stored_entries_of_made_data_are_about_those_that_are_made(block):
+    made = data.load(block)
+    assert 0.5 <= sizes.stored_entries(block) / len(made.X_parts[0]) <= 2.0
 
 
 KNOWN = [name for name in catalogue.names() if catalogue.get(name).nonzeros]

@@ -1,5 +1,6 @@
 """How large the prepared data of a `dataset:` block are about, before anything is read."""
 
+import inspect
 import math
 
 from rrmbench.data import catalogue, spec
@@ -20,8 +21,10 @@ def _of_source(block):
     if made:
         component, values = made
         sizes = {key: p.default for key, p in component.parameters.items()} | values
-        n, d = sizes.get("n", math.nan), sizes.get("d", math.nan)
-        return n, n * d * sizes.get("X_density", 1.0)
+        n, entries = sizes.get("n", math.nan), component.entries
+        if entries is None:
+            return n, n * sizes.get("d", math.nan)
+        return n, entries(**{name: sizes[name] for name in inspect.signature(entries).parameters})
     if "name" not in block:
         return math.nan, math.nan
     entry = catalogue.get(block["name"])

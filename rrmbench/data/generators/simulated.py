@@ -15,7 +15,7 @@ from rrmbench.parameters import PositiveInt
 Share = Annotated[float, Gt(0), Le(1)]
 
 
-@registry.dataset
+@registry.dataset(entries=lambda n, d, X_density: n * d * X_density)
 def simulated(
     n: PositiveInt = 200,
     d: PositiveInt = 500,

@@ -13,7 +13,7 @@ from rrmbench.data.generators.simulated import correlated_columns, norm
 from rrmbench.parameters import PositiveInt
 
 
-@registry.dataset
+@registry.dataset(entries=lambda n, numbers: n * (numbers + 2))
 def tall_table(
     n: PositiveInt = 2000,
     numbers: PositiveInt = 10,
