@@ -398,8 +398,10 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
     # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step
     lost = {"dual"} if "strongly_convex" in component.gives else set()
     lost |= {"ground"} if "square" in component.gives else set()
-    if component.gives:  # what a solver inside says of the problem that the reduction made
-        reduced, lost = replace(reduced, run=_without_measures(reduced.run)), lost | {"gap", "gradient_norm"}
+    if component.gives and "gap" in reduced.gives:  # of the problem that the reduction made
+        reduced, lost = replace(reduced, run=_without(reduced.run, "objectives")), lost | {"gap"}
+    if "warm_start" in component.needs and "gradient_norm" in reduced.gives:  # of one problem after another
+        reduced, lost = replace(reduced, run=_without(reduced.run, "gradient_norm")), lost | {"gradient_norm"}
     deterministic = solver.deterministic and component.is_deterministic(parameters)
     needs, gives = lacking(reduced.needs, component.gives), reduced.gives - lost
     return replace(reduced, needs=needs, gives=gives, deterministic=deterministic)
@@ -427,9 +429,9 @@ def shipped_classes(kind):
     return frozenset(name for module in shipped for name, value in module.items() if inspect.isclass(value))
 
 
-def _without_measures(run):
+def _without(run, field):
     def stripped(problem, start, rng):
         for x in run(problem, start, rng):
-            yield x._replace(objectives=None, gradient_norm=None)
+            yield x._replace(**{field: None})
 
     return stripped

@@ -120,7 +120,7 @@ def test_subgradient_methods_move_where_no_single_b_is_bounded(solver):
 
 
 @pytest.mark.parametrize("outer", [None, "adapt_smooth", "adapt_reg"])
-@pytest.mark.parametrize("inner", ["proximal_point", "adapt_reg", "accelerate", {"name": "smooth", "mu": 0.1}])
+@pytest.mark.parametrize("inner", ["proximal_point", "adapt_reg", "accelerate"])
 def test_the_norm_of_a_gradient_stays_in_the_reduction_that_made_the_problem(inner, outer):
     """Else an epoch outside waits for a norm that never comes, or ends by that of another problem."""
     run = registry.build_solver("svrg", {"name": outer, "inside": inner} if outer else inner)

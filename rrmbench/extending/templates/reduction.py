@@ -3,8 +3,9 @@
 from rrmbench.toolbox import Positive, reduction
 
 
-# what the changed problem has more than the original one; the solver inside may need it
-@reduction(gives={"strongly_convex", "square"})
+# needs: the solver inside goes on from where it was, for one problem after another; gives: what the changed problem has
+# more than the original one, which the solver inside may need
+@reduction(needs={"warm_start"}, gives={"strongly_convex", "square"})
 def NAME(solve, *, sigma: Positive = 1e-3, passes: Positive = 20.0):
     """the problem plus (sigma/2) ||w - center||^2, where the center moves to w every so many passes"""
 
