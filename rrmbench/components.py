@@ -15,6 +15,11 @@ PLUGIN = "rrmbench_plugin_"  # of the names of modules that are loaded by their 
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
 
 
+def is_shipped(part):
+    """Whether a function or a class is one of this package."""
+    return part.__module__.startswith("rrmbench.")
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One keyword parameter: its annotation (with bounds, from `annotated_types`) and its default."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rrmbench import crashes, fingerprint
-from rrmbench.components import AROUND, PLUGIN, Component, Parameter, Solver, lacking
+from rrmbench.components import AROUND, PLUGIN, Component, Parameter, Solver, is_shipped, lacking
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.former_names import renamed
 from rrmbench.keys import nested
@@ -424,9 +424,9 @@ def _is_in_module_of_a_loss(class_name):
 def shipped_classes(kind):
     """The names of the classes in the modules of this package's components of one kind."""
     load()
-    modules = {component.build.__module__ for component in _components[kind].values()}
-    shipped = [vars(sys.modules[name]) for name in modules if name.startswith("rrmbench.")]
-    return frozenset(name for module in shipped for name, value in module.items() if inspect.isclass(value))
+    modules = {component.build.__module__ for component in _components[kind].values() if is_shipped(component.build)}
+    members = (member for module in modules for member in vars(sys.modules[module]).items())
+    return frozenset(name for name, value in members if inspect.isclass(value))
 
 
 def _without(run, field):

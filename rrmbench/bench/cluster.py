@@ -84,8 +84,9 @@ class Cluster:
             )
         self.scheduler, self.session = scheduler, f"{socket.gethostname()}-{uuid.uuid4().hex[:12]}"
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is one message of this command
+        address = _address(scheduler)
         try:
-            self.client = Client(_address(scheduler), timeout=CONNECTING, set_as_default=False, name="rrmbench")
+            self.client = Client(address, timeout=CONNECTING, set_as_default=False, name="rrmbench")
             self.client.wait_for_workers(1, timeout=FIRST_WORKER)
         except (OSError, ValueError, TimeoutError) as error:
             if hasattr(self, "client"):

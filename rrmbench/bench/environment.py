@@ -3,11 +3,11 @@
 import hashlib
 import os
 import platform
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
 from rrmbench import registry
+from rrmbench.components import is_shipped
 
 PACKAGES = (
     "rrmbench",
@@ -41,7 +41,8 @@ def environment(jobs, **place):
         "governor": governor(),
         "physical_cores": cpu_count(only_physical_cores=True),
         "threads_per_run": 1,
-        "versions": {name: _version(name) for name in (*PACKAGES, *_declared())},
+        "versions": {name: _version(name) for name in PACKAGES}
+        | {name: _version_of_module(name) for name in _declared()},
     } | place
     key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
     return key, facts | {"jobs": jobs, "load_average": os.getloadavg()[0]}
@@ -50,7 +51,7 @@ def environment(jobs, **place):
 def _declared():
     """The libraries that solvers of plug-ins say they call, beside those of PACKAGES; by the names of their modules."""
     solvers = (registry.lookup("solver", name) for name in registry.names("solver"))
-    return sorted({one.library for one in solvers if one.library and not one.build.__module__.startswith("rrmbench.")})
+    return sorted({one.library for one in solvers if one.library and not is_shipped(one.build)})
 
 
 def governor():
@@ -81,9 +82,12 @@ def _processor():
 
 
 def _version(package):
-    """That of a distribution, or of the first that has a module of this name; None where neither is installed."""
-    with suppress(metadata.PackageNotFoundError):
+    try:
         return metadata.version(package)
-    for distribution in metadata.packages_distributions().get(package, ()):
-        return metadata.version(distribution)
-    return None
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _version_of_module(module):
+    """That of the first distribution that has a module of this name, which takes a look at all; None without one."""
+    return next(map(_version, metadata.packages_distributions().get(module, ())), None)

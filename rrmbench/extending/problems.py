@@ -6,6 +6,7 @@ from itertools import islice
 import numpy as np
 
 from rrmbench import registry
+from rrmbench.components import is_shipped
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.points import labels
 from rrmbench.numerics.random import Rng
@@ -89,7 +90,7 @@ def _rare(needs, kind):
 def known_traits():
     """All traits that a solver may need: of the problems here, and those that shipped solvers need."""
     found = [registry.lookup("solver", name) for name in registry.names("solver")]
-    shipped = [component.needs for component in found if component.build.__module__.startswith("rrmbench.")]
+    shipped = [component.needs for component in found if is_shipped(component.build)]
     words = {word for needs in shipped for need in needs for word in need.split(" or ")}
     return sorted(words.union(*(problem_of("dense rows", *one).traits for one in PROBLEMS)))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rrmbench.components import is_shipped
 from rrmbench.problem.problem import Problem
 
 SCALES = 1e-2, 1.0, 1e2  # of random points
@@ -42,7 +43,7 @@ def broken_pair(problem: Problem, loss: str, regularizer: str) -> str | None:
 
 def _is_foreign(component: object) -> bool:
     inside = getattr(component, "psi", None)  # of a regularizer restricted to a ball, through its form on arrays
-    return not type(component).__module__.startswith("rrmbench.") or (inside is not None and _is_foreign(inside))
+    return not is_shipped(type(component)) or (inside is not None and _is_foreign(inside))
 
 
 def _outputs(problem: Problem, scale: float, rng: np.random.Generator) -> np.ndarray:

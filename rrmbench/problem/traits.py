@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rrmbench.components import is_shipped
 from rrmbench.errors import RrmbenchError, listed
 from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
@@ -93,7 +94,7 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 def _class_name(kind, part):
     """The name of its class; with its module where that is one of ours, whose formula methods know, and it is not."""
     cls = type(part)
-    foreign = not cls.__module__.startswith("rrmbench.") and cls.__name__ in shipped_classes(kind)
+    foreign = not is_shipped(cls) and cls.__name__ in shipped_classes(kind)
     return f"{cls.__module__}.{cls.__name__}" if foreign else cls.__name__
 
 

@@ -152,7 +152,7 @@ class Accuracy:
 
     def __init__(self, solve, enough, floor, w):
         self.measure, self.enough, self.floor, self.due = accuracy_of(solve), enough, floor, 1.0
-        self.w = w.copy()
+        self.w = w
 
     def __call__(self, stage, x):
         """Whether it is over, and the passes spent on knowing it."""
