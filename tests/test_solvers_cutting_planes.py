@@ -90,6 +90,18 @@ def test_at_the_sphere_of_a_ball_errors_of_the_curvature_end_nothing(seed):
     assert p.primal(ends[0].w) == pytest.approx(p.primal(ends[1].w), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "loss", ["hinge", "ordinal_hinge", "epsilon_insensitive", {"name": "quantile", "a": 0.3}], ids=str
+)
+def test_rounding_carries_no_mixture_of_planes_out_of_the_domain(loss):
+    """Weights of planes sum to 1 up to rounding; D is -inf at 1 + 1e-16 times a vertex, so that no gap was known."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(37, 6)), rng.integers(1, 3, size=37).astype(float)
+    p = Problem(X, 2.0 * y - 3.0 if loss == "hinge" else y, loss, {"name": "l2", "strength": 0.01})
+    its = islice(registry.build_solver("cutting_planes")(p, None, Rng(0)), 1, 300)
+    assert all(np.isfinite(p.mean_conjugate(it.b)) for it in its)
+
+
 def test_a_plane_is_kept_once(monkeypatch):
     """One sample of f1 has two planes: it met them again and again, and took seconds to weigh them."""
     kept = []

@@ -211,10 +211,13 @@ class Planes:
         gap = P - self.D
         if not gap <= FALL * self._gap:
             return
-        b = np.zeros(self.b.size)
+        b, low, high = np.zeros((3, self.b.size))
         for a, (where, values) in zip(self._a, self._parts, strict=True):
             if a > 0.0:
                 b[where] += a * values
+                low[where] = np.minimum(low[where], values)
+                high[where] = np.maximum(high[where], values)
+        np.clip(b, low, high, out=b)  # rounding may carry a mixture of vertices out of the domain, whose D is -inf
         self.b, self._gap = b.reshape(self.b.shape), gap
         self.v = (self._a @ self._v).reshape(self.problem.shape)
 
