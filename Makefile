@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 RESULTS ?= results
 # Bytecode is made of what is imported, not of everything: that would be half of the time of an installation.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e
-# Test processes: twice as many as there are cores, since tests of the command line wait for other processes.
-TESTERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Test processes: as many as there are cores; each compiles and loads kernels for itself, so more take longer.
+TESTERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 
 # Bytecode is kept, whatever the environment says: the tests start the command line some hundred times.
 export PYTHONDONTWRITEBYTECODE :=

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -89,5 +90,10 @@ def _version(package):
 
 
 def _version_of_module(module):
-    """That of the first distribution that has a module of this name, which takes a look at all; None without one."""
-    return next(map(_version, metadata.packages_distributions().get(module, ())), None)
+    """That of the first distribution that has a module of this name; None without one."""
+    return next(map(_version, _distributions().get(module, ())), None)
+
+
+@cache  # a look at the files of all distributions
+def _distributions():
+    return metadata.packages_distributions()

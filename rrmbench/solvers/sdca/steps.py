@@ -225,7 +225,8 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
             j, x = rows.indices[e], rows.data[e]
             for c in range(outputs):
                 u[j, c] += scale * x * (b[i, c] - new[c])
-        b[i] = new
+        for c in range(outputs):  # numba compiles `b[i] = new` and its error for three seconds
+            b[i, c] = new[c]
 
 
 @kernel
@@ -239,7 +240,8 @@ def summed_steps(rows, y, option, regularizer, s, order, b, u, total):
     old = np.empty(flat.shape[1])
     for k in range(order.shape[0]):
         i = sample_at(order, k)
-        old[:] = flat[i]
+        for c in range(old.shape[0]):
+            old[c] = flat[i, c]
         sdca_steps(rows, y, option, regularizer, s, order[k : k + 1], b, u)
         for c in range(old.shape[0]):
             total[i, c] -= (k + 1) * (flat[i, c] - old[c])
