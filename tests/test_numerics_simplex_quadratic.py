@@ -18,7 +18,7 @@ def test_no_entry_has_a_greater_slope_than_those_in_use(seed, k, rank, scale):
     start = np.zeros(k)
     start[rng.integers(k)] = 1.0
     kept = start.copy()
-    a = maximizer(H, g, start)
+    a = maximizer(H, g - H @ start, start)
     assert np.array_equal(start, kept)
     assert a.min() >= 0.0
     assert abs(a.sum() - 1.0) <= 1e-12
@@ -32,7 +32,7 @@ def test_errors_of_H_end_nothing_and_small_ones_do_not_lower_the_value(seed, k, 
     rng = np.random.default_rng(seed)
     V, noise = rng.normal(size=(k, 2)), rng.normal(size=(k, k))
     H, g, start = V @ V.T + error * (noise + noise.T), rng.normal(size=k), np.full(k, 1.0 / k)
-    a = maximizer(H, g, start)
+    a = maximizer(H, g - H @ start, start)
     assert a.min() >= 0.0 and abs(a.sum() - 1.0) <= 1e-12
 
     def value(x):
@@ -52,3 +52,17 @@ def test_where_H_is_nothing_but_errors_any_point_will_do(seed, k, scale, level):
     for H in -scale * np.diag(noise**2), -scale * np.outer(np.sign(signs), np.sign(signs)), np.zeros((k, k)):
         a = maximizer(H, np.full(k, level), start)
         assert a.min() >= 0.0 and abs(a.sum() - 1.0) <= 1e-12
+
+
+@given(seed=seeds, k=st.integers(2, 6), small=st.sampled_from([1e-3, 1e-9, 1e-12]))
+def test_small_differences_of_slopes_are_not_lost_in_the_value(seed, k, small):
+    """Where one entry has a slope that is greater by `small`, the value rises by about its square."""
+    V = np.random.default_rng(seed).normal(size=(k, k))
+    H, start = V @ V.T, np.zeros(k)
+    start[0] = 1.0
+    slopes = np.full(k, 1.0 - small)
+    slopes[:2] = 1.0, 1.0 + small
+    h = maximizer(H, slopes, start) - start
+    left = slopes - H @ h
+    assert h[1] > 0.0
+    assert left.max() - left @ (start + h) <= 0.1 * small

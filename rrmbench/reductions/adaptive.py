@@ -22,11 +22,18 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.registry import reduction
-from rrmbench.stages.progress import NORM_GOAL, StandStill, first_iterate, gradient_norm, needed_to_show, progress_of
+from rrmbench.stages.progress import (
+    NORM_GOAL,
+    SOLVED,
+    StandStill,
+    first_iterate,
+    gradient_norm,
+    needed_to_show,
+    progress_of,
+)
 from rrmbench.stages.starting_values import starting_values
 
 HALVINGS = 50  # after which the added terms are below rounding
-SOLVED = 4.0  # times its rounding, a distance counts as 0
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
@@ -179,7 +186,7 @@ class _ByProgress:
             self.measure, self.goal, self.closed, self.stands_still = gradient_norm, NORM_GOAL, None, StandStill()
             distance, floor, more = self.measure(stage, x)
             cost += more
-        still = self.stands_still(distance, x.passes)
+        still = self.stands_still(distance, floor, x.passes)
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
             self.closed = distance

@@ -8,6 +8,7 @@ from rrmbench.problem.iterate import Iterate
 ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
 GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model and dual variable
 NORM_GOAL = 1.0 / 3.0  # of the norm of the prox-gradient map, that of [Reductions, section 6.2]
+SOLVED = 4.0  # times its rounding, a distance counts as 0
 PATIENCE, RESOLVED = 10.0, 1e-12  # of `StandStill`
 
 
@@ -62,8 +63,8 @@ def accuracy_of(solve):
 class StandStill:
     """Whether the distance of a stage falls no more, as rounding lets no solver come nearer, whatever it computes.
 
-    So it is after PATIENCE passes of a stage without a new least one, if that is RESOLVED of the first distance of all
-    or less: above that, a solver whose distance rises and falls, as with momentum, is waited for.
+    So it is after PATIENCE passes of a stage without a new least one, where it is RESOLVED of the first distance of all
+    or less, or counts as 0: above that, a solver whose distance rises and falls, as with momentum, is waited for.
     """
 
     def __init__(self):
@@ -74,14 +75,14 @@ class StandStill:
         """A stage begins."""
         self.least, self.since = np.inf, 0.0
 
-    def __call__(self, distance, passes):
-        """Look at a distance, None or infinite where there is none, after so many passes of the stage."""
+    def __call__(self, distance, floor, passes):
+        """Look at a distance, None or infinite where there is none, and its rounding, after passes of the stage."""
         if distance is None or distance == np.inf:
             return False
         self.first = distance if self.first is None else self.first
         if distance < self.least:
             self.least, self.since = distance, passes
-        return passes - self.since >= PATIENCE and self.least <= RESOLVED * self.first
+        return passes - self.since >= PATIENCE and distance <= max(RESOLVED * self.first, SOLVED * floor)
 
 
 def first_iterate(problem, start):
@@ -136,8 +137,12 @@ def gradient_norm(stage, x):
             "joint_adapt, or put the smoothing outside of this reduction if it is inside"
         )
     stage = stage.counted()
-    g = stage.X.adjoint(stage.loss_dual(stage.outputs(x.w))) / stage.n
-    return float(np.linalg.norm(stage.prox_gradient_from(x.w, g))), _norm_floor(stage, x.w, g), stage.X.passes
+    z = stage.outputs(x.w)
+    g = stage.X.adjoint(stage.loss_dual(z)) / stage.n
+    # the norm of a w whose P is optimal up to rounding, of which solvers that compare objectives see nothing
+    of_primal = np.sqrt(2.0 * stage.strong_convexity * ROUNDING * abs(stage.primal(x.w, z)))
+    floor = max(_norm_floor(stage, x.w, g), float(of_primal) / (1.0 + stage.strong_convexity / stage.L))
+    return float(np.linalg.norm(stage.prox_gradient_from(x.w, g))), floor, stage.X.passes
 
 
 def _norm_floor(stage, w, g=0.0):

@@ -158,7 +158,7 @@ class Planes:
             if not self._is_square:  # grad Psi* may stand still
                 H.flat[:: near.size + 1] += damping * left
             aim = np.zeros(self._a.size)
-            aim[near] = maximizer(H, slopes[near] + H @ here, here) - here
+            aim[near] = maximizer(H, slopes[near], here) - here
             t = 1.0
             for _ in range(HALVINGS):
                 a = self._a + t * aim
@@ -180,8 +180,9 @@ class Planes:
         """(v, grad Psi*(v), D_t, its rounding) at the weights a."""
         v = (a @ self._v).reshape(self.problem.shape)
         u = self.problem.primal_point(v)
-        terms = float(a @ self._c), -float(np.vdot(v, u)), self.problem.Psi(u)
-        return v, u, sum(terms), ROUNDING * sum(map(abs, terms))
+        Psi = self.problem.Psi(u)
+        D = float(a @ self._c) - float(np.vdot(v, u)) + Psi
+        return v, u, D, ROUNDING * (float(a @ np.abs(self._c)) + float(np.abs(v * u).sum()) + abs(Psi))
 
     def _slopes(self, a, u):
         """(the derivatives of D_t by the weights at a, their mean over a, how much the greatest is above the mean)."""
