@@ -102,7 +102,7 @@ class Scripted:
             raise EOFError
         self.stages.append(problem)
         for passes in range(1, 1000):
-            gap = 0.0 if passes >= self.lasts[number] else 1e9
+            gap = 0.0 if passes >= self.lasts[number] else 1e9 / passes
             w = np.full(problem.shape, number + 1.0)
             yield Iterate(w, np.zeros(problem.n), float(passes), objectives=partial(tuple, (gap, 0.0)))
 

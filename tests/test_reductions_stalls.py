@@ -1,5 +1,7 @@
 """Reductions go on to the optimum where gaps are infinite, no bounds or astronomically bad, and sigma_0 too great."""
 
+from itertools import islice
+
 import cvxpy as cp
 import numpy as np
 import oracles
@@ -88,6 +90,33 @@ def test_an_epoch_after_one_that_was_solved_exactly(solver, seed):
     inside = {} if solver == "cutting_planes" else {"inside": {"name": "solve_dual"}}
     found = solve(p, solver, reduction={"name": "adapt_reg", **inside}, passes=700)
     assert found.trace["primal"].iloc[-1] <= best + 1e-3 * (p.primal(np.zeros(D)) - best)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_an_epoch_whose_solver_compares_objectives_and_moves_no_more(loss):
+    """P is the same to rounding where the norm is still far above what closed the epoch before."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(N, 5))
+    y = X @ rng.normal(size=5) + 0.3 * rng.normal(size=N)
+    p = Problem(X, np.sign(y) if loss == "hinge" else y, loss, "nonneg")
+    run = registry.build_solver("working_sets", "joint_adapt")(p, None, Rng(0))
+    w = next(x.w.copy() for x in run if x.passes + x.checks >= 250.0)
+    assert any(not np.array_equal(x.w, w) for x in islice(run, 300))
+
+
+@pytest.mark.parametrize(
+    ("loss", "psi"), [("epsilon_insensitive", "elastic_net"), ("generalized_hinge", "elastic_net"), ("absolute", "l2")]
+)
+def test_cutting_planes_reach_rounding_of_a_gap(loss, psi):
+    """The value of the best weights rises by the square of what slopes of planes differ by, less than its rounding."""
+    X, y = data()
+    y = np.sign(y) if loss == "generalized_hinge" else y
+    strengths = {"strength": 0.01} if psi == "l2" else {"l1": 0.01, "l2": 0.001}
+    p = Problem(X[:, :2], y, loss, {"name": psi, **strengths})
+    for mu in 0.0, 1e-4:
+        stage = p.smoothed(mu)
+        its = islice(registry.build_solver("cutting_planes")(stage, None, Rng(0)), 400)
+        assert min(stage.gap(it.w, it.b) for it in its if it.b is not None) <= 3e-13 * p.primal(np.zeros(2))
 
 
 # step lengths of subgradient methods

@@ -176,9 +176,10 @@ class _ByProgress:
 
     def __call__(self, stage, x):
         """Whether the epoch is over, and the passes spent on knowing it."""
-        if x.passes == 0.0 and self.closed is not None:
+        if x.passes == 0.0:
             self.stands_still.begin()
-            return False, 0.0
+            if self.closed is not None:
+                return False, 0.0
         distance, floor, cost = self.measure(stage, x)
         if distance == np.inf:
             if "smooth" not in stage.traits:  # where no norm tells; the next b may be in the domain again
@@ -190,7 +191,7 @@ class _ByProgress:
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
             self.closed = distance
-        if over and distance is not None and distance <= SOLVED * floor:
+        if still or (over and distance is not None and distance <= SOLVED * floor):
             self.closed = None
         return over, cost
 

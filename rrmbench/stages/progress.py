@@ -9,7 +9,7 @@ ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
 GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model and dual variable
 NORM_GOAL = 1.0 / 3.0  # of the norm of the prox-gradient map, that of [Reductions, section 6.2]
 SOLVED = 4.0  # times its rounding, a distance counts as 0
-PATIENCE, RESOLVED = 10.0, 1e-12  # of `StandStill`
+PATIENCE, RESOLVED, UNMOVED = 10.0, 1e-12, 100.0  # of `StandStill`
 
 
 def progress_of(solve):
@@ -64,7 +64,9 @@ class StandStill:
     """Whether the distance of a stage falls no more, as rounding lets no solver come nearer, whatever it computes.
 
     So it is after PATIENCE passes of a stage without a new least one, where it is RESOLVED of the first distance of all
-    or less, or counts as 0: above that, a solver whose distance rises and falls, as with momentum, is waited for.
+    or less, or counts as 0: above that, a solver whose distance rises and falls, as with momentum, is waited for. So it
+    is, too, after UNMOVED passes with one and the same distance: a solver that compares objectives moves no more where
+    they are the same to rounding, which may be far above the rounding of a norm.
     """
 
     def __init__(self):
@@ -73,7 +75,7 @@ class StandStill:
 
     def begin(self):
         """A stage begins."""
-        self.least, self.since = np.inf, 0.0
+        self.least, self.since, self.last, self.changed = np.inf, 0.0, None, 0.0
 
     def __call__(self, distance, floor, passes):
         """Look at a distance, None or infinite where there is none, and its rounding, after passes of the stage."""
@@ -82,7 +84,10 @@ class StandStill:
         self.first = distance if self.first is None else self.first
         if distance < self.least:
             self.least, self.since = distance, passes
-        return passes - self.since >= PATIENCE and distance <= max(RESOLVED * self.first, SOLVED * floor)
+        if distance != self.last:
+            self.last, self.changed = distance, passes
+        is_small = distance <= max(RESOLVED * self.first, SOLVED * floor)
+        return (is_small and passes - self.since >= PATIENCE) or passes - self.changed >= UNMOVED
 
 
 def first_iterate(problem, start):
