@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
@@ -17,7 +18,7 @@ from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.pairs import broken_pair
+from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
 
 PATIENCE = 2.0  # seconds without a progress bar
@@ -159,8 +160,11 @@ def solve(
     if why := component.endless(rule for rule, given in rules.items() if given):
         raise RrmbenchError(why)
     stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
-    if broken := broken_pair(problem, type(problem.loss).__name__, type(problem.regularizer).__name__):
-        raise RrmbenchError(broken)
+    pairs = held_to_pairs(problem, type(problem.loss).__name__, type(problem.regularizer).__name__)
+    if pairs.broken:
+        raise RrmbenchError(pairs.broken)
+    if pairs.unchecked:
+        warnings.warn(f"{pairs.unchecked}, at random points that gaps were to be checked at", stacklevel=2)
     with threadpool_limits(1):
         warm_up(problem, run)
         apart = problem.apart()

@@ -12,7 +12,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.losses.squared import Squared
 from rrmbench.problem import pairs
 from rrmbench.problem.domain import within
-from rrmbench.problem.pairs import broken_pair
+from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
 from rrmbench.regularizers.l1 import L1
 
@@ -99,11 +99,11 @@ def test_pairs_are_none_whatever_the_problem(bias, monkeypatch):
         y = oracles.labels(name, Y)
         for regularizer in ({"name": "l1", "strength": 0.1}, RIDGE):
             problem = Problem(A, y, oracles.example("loss", name), regularizer, free_bias=bias == "free")
-            assert broken_pair(problem, "f", "g") is None, name
+            assert held_to_pairs(problem, "f", "g") == (None, None), name
     for name in oracles.vector_losses():
         problem = Problem(X, np.arange(30) % 3, oracles.example("loss", name), RIDGE)
         if problem.y.ndim == 1:
-            assert broken_pair(problem, "f", "g") is None, name
+            assert held_to_pairs(problem, "f", "g") == (None, None), name
 
 
 REGULARIZERS = [oracles.example("regularizer", name) for name in oracles.names("regularizer")]
@@ -121,8 +121,8 @@ def with_regularizer(mapping, **numbers):
 @pytest.mark.parametrize("mapping", REGULARIZERS + DOMAINS, ids=str)
 def test_regularizers_are_pairs(mapping, monkeypatch):
     monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
-    assert broken_pair(with_regularizer(mapping), "f", "g") is None
-    assert broken_pair(with_regularizer(mapping, l2=0.1), "f", "g") is None
+    assert held_to_pairs(with_regularizer(mapping), "f", "g") == (None, None)
+    assert held_to_pairs(with_regularizer(mapping, l2=0.1), "f", "g") == (None, None)
 
 
 WRONG_SCALINGS = {
@@ -143,23 +143,25 @@ def test_a_scaling_that_leaves_v_outside_the_dual_domain_is_named(name, wrong, m
     right = kind.dual_scaling
     monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
     monkeypatch.setattr(kind, "dual_scaling", lambda psi, v: right(psi, seen(v)))
-    assert broken_pair(problem, "f", "mine").startswith("the regularizer 'mine' is no conjugate pair")
+    assert held_to_pairs(problem, "f", "mine").broken.startswith("the regularizer 'mine' is no conjugate pair")
 
 
 @pytest.mark.parametrize("loss", [Plain(scale=0.98), Plain(below=1e-3)])
 def test_a_loss_whose_conjugate_or_value_is_too_small_is_named(loss):
-    assert broken_pair(Problem(X, Y, Plain(), RIDGE), "mine", "l2") is None
-    assert broken_pair(Problem(X, Y, Plain(scale=1.02), RIDGE), "mine", "l2") is None  # looser bounds, true ones
-    assert broken_pair(Problem(X, Y, loss, RIDGE), "mine", "l2").startswith("the loss 'mine' is no conjugate pair")
+    assert held_to_pairs(Problem(X, Y, Plain(), RIDGE), "mine", "l2") == (None, None)
+    looser = Plain(scale=1.02)  # its bounds are true ones
+    assert held_to_pairs(Problem(X, Y, looser, RIDGE), "mine", "l2") == (None, None)
+    found = held_to_pairs(Problem(X, Y, loss, RIDGE), "mine", "l2").broken
+    assert found.startswith("the loss 'mine' is no conjugate pair")
 
 
 @pytest.mark.parametrize("name", ["f1", "crf", "m3n", "max_row", "hinge"])
 def test_a_loss_over_all_samples_whose_conjugate_is_too_small_is_named(name):
     problem = over_all_samples(name)
     for below in (0.0, -1e-3):
-        assert broken_pair(replace(problem, loss=Lower(problem.loss, below)), "mine", "f") is None
+        assert held_to_pairs(replace(problem, loss=Lower(problem.loss, below)), "mine", "f") == (None, None)
     for below in (1e-3, 1e-6):
-        found = broken_pair(replace(problem, loss=Lower(problem.loss, below)), "mine", "f")
+        found = held_to_pairs(replace(problem, loss=Lower(problem.loss, below)), "mine", "f").broken
         assert found.startswith("the loss 'mine' is no conjugate pair")
 
 
@@ -170,14 +172,14 @@ def test_rare_classes_and_many_are_balanced_to_the_rounding_of_all(sizes, monkey
     A = np.column_stack([np.random.default_rng(0).normal(size=(y.size, 5)), np.ones(y.size)])
     for loss in oracles.vector_losses():
         problem = Problem(A, y, oracles.example("loss", loss), RIDGE, free_bias=True)
-        assert broken_pair(problem, "f", "g") is None, loss
+        assert held_to_pairs(problem, "f", "g") == (None, None), loss
 
 
 def test_a_loss_whose_dual_variables_are_unbalanced_is_named_where_a_bias_is_free():
     for free in (False, True):
         problem = over_all_samples("f1", free_bias=free)
-        assert broken_pair(replace(problem, loss=Lower(problem.loss)), "mine", "f") is None
-        found = broken_pair(replace(problem, loss=Lower(problem.loss, balanced=False)), "mine", "f")
+        assert held_to_pairs(replace(problem, loss=Lower(problem.loss)), "mine", "f") == (None, None)
+        found = held_to_pairs(replace(problem, loss=Lower(problem.loss, balanced=False)), "mine", "f").broken
         assert found.startswith("the loss 'mine' has a method `balanced` whose dual variables") if free else not found
 
 
@@ -189,7 +191,7 @@ def test_a_loss_is_named_whatever_its_smoothing_and_its_bias(how):
     for loss in (Plain(), Plain(scale=1.02), Plain(scale=0.98), Plain(below=1e-3)):
         problem = Problem(X, Y, loss, RIDGE, mu=mu, weights=weights, minimized_bias=how.endswith("bias"))
         is_broken = loss.scale < 1.0 or loss.below > 0.0
-        assert (broken_pair(problem, "mine", "l2") is not None) == is_broken, loss
+        assert (held_to_pairs(problem, "mine", "l2").broken is not None) == is_broken, loss
 
 
 @pytest.mark.parametrize("l2", [0.0, 0.1])
@@ -199,7 +201,7 @@ def test_a_regularizer_is_named_whatever_ball_it_is_restricted_to(ball, l2):
         problem = Problem(X, Y, "squared", within(Sparse(shorter=shorter), {"ball": ball}), l2=l2)
         # the conjugate of a norm in a ball is computed by the step alone: too great for a step that is too short
         is_broken = shorter > 1.0 or (shorter < 1.0 and l2 > 0.0)
-        found = broken_pair(problem, "squared", "mine")
+        found = held_to_pairs(problem, "squared", "mine").broken
         assert found.startswith("the regularizer 'mine' is no conjugate pair") if is_broken else found is None, shorter
 
 
@@ -213,15 +215,32 @@ def test_a_regularizer_is_named_whatever_ball_it_is_restricted_to(ball, l2):
     ],
 )
 def test_a_regularizer_whose_conjugate_or_step_is_too_small_is_named(psi, l2):
-    assert broken_pair(Problem(X, Y, "squared", Sparse(), l2=l2), "squared", "mine") is None
-    found = broken_pair(Problem(X, Y, "squared", psi, l2=l2), "squared", "mine")
+    assert held_to_pairs(Problem(X, Y, "squared", Sparse(), l2=l2), "squared", "mine") == (None, None)
+    found = held_to_pairs(Problem(X, Y, "squared", psi, l2=l2), "squared", "mine").broken
     assert found.startswith("the regularizer 'mine' is no conjugate pair")
+
+
+class Short(Sparse):
+    """It raises at slopes that no run may come to."""
+
+    def dual_scaling(self, v):
+        if np.abs(v).max() > 50.0:
+            raise OverflowError("too steep")
+        return super().dual_scaling(v)
+
+
+def test_what_cannot_be_looked_at_is_told():
+    found = held_to_pairs(Problem(X, Y, "squared", Short()), "squared", "mine")
+    assert found == (None, "the regularizer 'mine' raised OverflowError: too steep")
+    assert held_to_pairs(Problem(X, Y, "squared", Short(wider=1.5)), "squared", "mine").broken
+    with pytest.warns(UserWarning, match="'Short' raised OverflowError: too steep"):
+        solve(Problem(X, Y, "squared", Short()), "fobos", passes=2)
 
 
 def test_components_of_the_package_are_left_alone(monkeypatch):
     monkeypatch.setattr(Squared, "conjugate", lambda self, b, y: -1.0)
     monkeypatch.setattr(L1, "conjugate", lambda self, v: -1.0)
-    assert broken_pair(Problem(X, Y, "squared", {"name": "l1", "strength": 0.1}), "f", "g") is None
+    assert held_to_pairs(Problem(X, Y, "squared", {"name": "l1", "strength": 0.1}), "f", "g") == (None, None)
 
 
 @pytest.mark.parametrize(

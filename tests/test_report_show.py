@@ -147,6 +147,7 @@ def test_passes_of_evaluation_are_told(lab):
     [
         ("evaluation_fault", "the search for better bounds failed in 1 of 2 runs"),
         ("warmup_fault", "the warm-up failed in 1"),
+        ("unchecked_pair", "not checked at all random points in 1 of 2 runs, so that their gaps are not sure"),
     ],
 )
 def test_what_went_wrong_beside_the_solver_is_told(lab, fact, words):

@@ -31,7 +31,7 @@ from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.fingerprint import OtherCode
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.pairs import broken_pair
+from rrmbench.problem.pairs import held_to_pairs
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,15 @@ def _run(task, connection, held):
     held.append(warm)
     warmed = time.perf_counter()
     names = spec["loss"]["name"], spec["regularizer"]["name"]
-    if broken := broken_pair(problem, *names):
-        raise Contradiction(broken)
+    pairs = held_to_pairs(problem, *names)
+    if pairs.broken:
+        raise Contradiction(pairs.broken)
     _check_code(task)  # of which all has been read by now, but for what is imported later
     facts = {"load_seconds": loaded - started, "warmup_seconds": warmed - loaded}
     if fault:
         facts["warmup_fault"] = printable(fault)
+    if pairs.unchecked:
+        facts["unchecked_pair"] = printable(pairs.unchecked)
     if solve.deterministic:
         facts["deterministic"] = True
     if solve.declared["restarts"]:

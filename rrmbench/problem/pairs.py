@@ -5,10 +5,9 @@ lies below them. Fenchel's inequality f(z) + f*(b) >= b.z tells at the first pai
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,23 +21,40 @@ FAULT = "is no conjugate pair: value + conjugate is below the product at random 
 UNBALANCED = "has a method `balanced` whose dual variables do not sum to 0, so that no gap with a bias means anything"
 
 
-def broken_pair(problem: Problem, loss: str, regularizer: str) -> str | None:
-    """Say which component from outside of this package, by these names, fails Fenchel's inequality; None if none does.
+class Held(NamedTuple):
+    """What Fenchel's inequality says of the components of a problem.
 
-    The points are random, the same in every call. What the components raise is left to whoever runs them. Beside a free
-    bias, Psi with a square is not looked at where the regularizer takes so many coordinates and no other number.
+    broken : which component fails it, or None
+    unchecked : which raised an exception before all points were looked at, and what, or None
+    """
+
+    broken: str | None
+    unchecked: str | None
+
+
+def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
+    """Hold components from outside of this package to Fenchel's inequality; they are told by the names given.
+
+    The points are random, the same in every call. Beside a free bias, Psi with a square is not looked at where the
+    regularizer takes so many coordinates and no other number.
     """
     rng = np.random.default_rng(0)
     asked = (
-        (problem.loss, _is_broken_loss, f"the loss '{loss}' {FAULT}"),
-        (problem.loss, _is_unbalanced, f"the loss '{loss}' {UNBALANCED}"),
-        (problem.regularizer, _is_broken_regularizer, f"the regularizer '{regularizer}' {FAULT}"),
+        (problem.loss, _is_broken_loss, f"the loss '{loss}'", FAULT),
+        (problem.loss, _is_unbalanced, f"the loss '{loss}'", UNBALANCED),
+        (problem.regularizer, _is_broken_regularizer, f"the regularizer '{regularizer}'", FAULT),
     )
-    for component, is_broken, fault in asked:
-        with np.errstate(all="ignore"), suppress(Exception):
-            if _is_foreign(component) and is_broken(problem, rng):
-                return fault
-    return None
+    unchecked = None
+    for component, is_broken, name, fault in asked:
+        if not _is_foreign(component):
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                if is_broken(problem, rng):
+                    return Held(f"{name} {fault}", unchecked)
+        except Exception as error:  # of points that no run may come to
+            unchecked = unchecked or f"{name} raised {type(error).__name__}: {error}"
+    return Held(None, unchecked)
 
 
 def _is_foreign(component: object) -> bool:

@@ -24,7 +24,7 @@ def evaluation_passes(runs):
 
 
 def told(runs):
-    """Yield the passes of evaluation, if any, what failed there or in the warm-up, and a gigabyte of memory or more."""
+    """Yield the passes of evaluation, what failed there or before the clock, and a gigabyte of memory or more."""
     if spent := evaluation_passes(runs):
         solvers = sum(map(_work, runs))
         yield f"better bounds took {spent:,.0f} passes of evaluation, beside {solvers:,.0f} of the solvers"
@@ -33,6 +33,9 @@ def told(runs):
     if faults := [fault for run in runs if run.status == "done" and (fault := run.result.info.get("warmup_fault"))]:
         of = f"failed in {len(faults)} of {len(runs)} runs, whose seconds may have compilation in them"
         yield f"the warm-up {of}: {printable(str(faults[0]))}"
+    if faults := [fault for run in runs if (fault := run.result.info.get("unchecked_pair"))]:
+        of = f"random points in {len(faults)} of {len(runs)} runs, so that their gaps are not sure"
+        yield f"Fenchel's inequality was not checked at all {of}: {printable(str(faults[0]))}"
     most = greatest(runs)
     if most.get("peak_bytes", 0) >= WORTH_A_LINE:
         own = f", up to {megabytes(most['own_bytes'])} of it its own and not shared data" if "own_bytes" in most else ""

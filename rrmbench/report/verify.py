@@ -18,7 +18,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
 from rrmbench.problem.certificate import contradict
 from rrmbench.problem.labels import mode_of
-from rrmbench.problem.pairs import broken_pair
+from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.traits import build_loss
 from rrmbench.report import claims, naming, recompute
 from rrmbench.report.recompute import TOLERANCE
@@ -205,10 +205,13 @@ def _recomputed(result, trust, prepare, digest):
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
             wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
             return math.nan, math.nan, 0.0, wrong, ""
+    unchecked = ""
     if any(spec[kind].get("path") for kind in PAIRS):
-        broken = broken_pair(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
-        wrong += [broken] if broken else []
-    return _compared(prepared, result, wrong, code[:8] == result.code[:8])
+        pairs = held_to_pairs(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
+        wrong += [pairs.broken] if pairs.broken else []
+        unchecked = pairs.unchecked or ""
+    *found, note = _compared(prepared, result, wrong, code[:8] == result.code[:8])
+    return *found, "; ".join(filter(None, (note, unchecked)))
 
 
 def _compared(prepared, result, wrong, same_code):
