@@ -9,7 +9,7 @@ ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
 GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model and dual variable
 NORM_GOAL = 1.0 / 3.0  # of the norm of the prox-gradient map, that of [Reductions, section 6.2]
 SOLVED = 4.0  # times its rounding, a distance counts as 0
-PATIENCE, RESOLVED, UNMOVED = 10.0, 1e-12, 100.0  # of `StandStill`
+PATIENCE, RESOLVED, UNMOVED = 10.0, 1e-12, 30.0  # of `StandStill`
 
 
 def progress_of(solve):
