@@ -127,7 +127,8 @@ def solve(
 
     solver, reduction : a name, or a mapping such as {"name": "svrg", "step_scale": 0.1}, as in the YAML file; or
         the decorated function of a solver
-    passes, gap, relative_gap, seconds : stopping rules; without any, 100 passes
+    passes, gap, relative_gap, seconds : stopping rules; without any, 100 passes, or for a solver that counts none a
+        relative gap of 1e-8 or 60 seconds
     every, growth : trace points are `every` passes apart, or a factor `growth` where that is more
     progress : whether a bar shows after two seconds; by default on a terminal and in a notebook
 
@@ -153,10 +154,13 @@ def solve(
         hint = "; try reduction='auto'" if helps else ""
         raise RrmbenchError(f"solver {run.name} needs a problem that is {', '.join(sorted(lacking))}{hint}")
     plain = not registry.lacking(registry.build_solver(solver).needs, problem.traits)
-    if passes == seconds == np.inf and gap == relative_gap == -np.inf:
-        passes = 100.0
-    rules = {"gap": gap > -np.inf, "relative_gap": relative_gap > -np.inf, "seconds": seconds < np.inf}
     component, _ = registry.from_mapping("solver", solver)
+    if passes == seconds == np.inf and gap == relative_gap == -np.inf:
+        if component.counts_passes:
+            passes = 100.0
+        else:
+            relative_gap, seconds = 1e-8, 60.0
+    rules = {"gap": gap > -np.inf, "relative_gap": relative_gap > -np.inf, "seconds": seconds < np.inf}
     if why := component.endless(rule for rule, given in rules.items() if given):
         raise RrmbenchError(why)
     stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
