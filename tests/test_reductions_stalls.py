@@ -1,6 +1,6 @@
 """Reductions go on to the optimum where gaps are infinite, no bounds or astronomically bad, and sigma_0 too great."""
 
-from itertools import islice
+from itertools import islice, pairwise
 
 import cvxpy as cp
 import numpy as np
@@ -104,6 +104,16 @@ def test_an_epoch_whose_solver_compares_objectives_and_moves_no_more(loss):
     assert any(not np.array_equal(x.w, w) for x in islice(run, 300))
 
 
+def test_an_epoch_goes_on_while_the_solver_works_on_its_b():
+    """For 50 passes no w is better than 0, and no b of the planes than b = 0."""
+    rng = np.random.default_rng(0)
+    y = np.column_stack([rng.integers(0, 3, 39), np.repeat(np.arange(13), 3)]).astype(float)
+    p = Problem(100.0 * rng.normal(size=(39, 8)), y, "m3n", {"name": "l2", "strength": 1e-3})
+    run = registry.build_solver("cutting_planes", "adapt_smooth")(p, None, Rng(0))
+    w = next(x.w for x in run if x.passes >= 200.0)
+    assert p.primal(w) < 0.8 * p.primal(np.zeros(p.shape))
+
+
 @pytest.mark.parametrize(
     ("loss", "psi"), [("epsilon_insensitive", "elastic_net"), ("generalized_hinge", "elastic_net"), ("absolute", "l2")]
 )
@@ -143,6 +153,18 @@ def test_subgradient_methods_move_where_no_single_b_is_bounded(solver):
     p = whole("m3n")
     least = min(p.primal(x.w) for x, _ in zip(registry.build_solver(solver)(p, None, Rng(0)), range(300), strict=False))
     assert least < 0.9 * p.primal(np.zeros(p.shape))
+
+
+def test_the_subgradient_method_moves_on_at_the_edge_of_a_domain():
+    """The rounding of w over a small t was taken for a subgradient, which made the next t smaller, down to 1e-150."""
+    rng = np.random.default_rng(0)
+    p = Problem(
+        rng.normal(size=(40, 2)), np.arange(40) % 3.0, "smoothed_max_of_hinge", {"name": "l2", "strength": 1e-3}
+    )
+    run = registry.build_solver("subgradient", "solve_dual")(p, None, Rng(0))
+    seen = [x.b.copy() for x, _ in zip(run, range(200), strict=False) if x.b is not None]
+    moves = [np.linalg.norm(b - a) for a, b in pairwise(seen[-20:])]
+    assert min(moves) > 1e-4
 
 
 # what a solver inside says of another problem

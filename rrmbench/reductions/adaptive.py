@@ -187,7 +187,7 @@ class _ByProgress:
             self.measure, self.goal, self.closed, self.stands_still = gradient_norm, NORM_GOAL, None, StandStill()
             distance, floor, more = self.measure(stage, x)
             cost += more
-        still = self.stands_still(distance, floor, x.passes)
+        still = self.stands_still(x, distance, floor)
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
         if over or self.closed is None:
             self.closed = distance

@@ -117,7 +117,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                         if distance is not None:
                             due = x.passes + 1.0
                             allowed = 0.5 * accuracy * strength * float(np.sum((x.w - center) ** 2))
-                            solved = stands_still(distance, floor, x.passes) or distance <= floor
+                            solved = stands_still(x, distance, floor) or distance <= floor
                             over = solved or distance <= allowed
                     if over:
                         closed = x.copied()

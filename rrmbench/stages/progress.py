@@ -65,8 +65,8 @@ class StandStill:
 
     So it is after PATIENCE passes of a stage without a new least one, where it is RESOLVED of the first distance of all
     or less, or counts as 0: above that, a solver whose distance rises and falls, as with momentum, is waited for. So it
-    is, too, after UNMOVED passes with one and the same distance: a solver that compares objectives moves no more where
-    they are the same to rounding, which may be far above the rounding of a norm.
+    is, too, after UNMOVED passes with one and the same distance, w and b: a solver that compares objectives moves no
+    more where they are the same to rounding, which may be far above the rounding of a norm.
     """
 
     def __init__(self):
@@ -75,19 +75,22 @@ class StandStill:
 
     def begin(self):
         """A stage begins."""
-        self.least, self.since, self.last, self.changed = np.inf, 0.0, None, 0.0
+        self.least, self.since, self.last, self.kept = np.inf, 0.0, None, None
 
-    def __call__(self, distance, floor, passes):
-        """Look at a distance, None or infinite where there is none, and its rounding, after passes of the stage."""
+    def __call__(self, x, distance, floor):
+        """Look at an iterate of the stage, at its distance, None or infinite where there is none, and its rounding."""
         if distance is None or distance == np.inf:
             return False
         self.first = distance if self.first is None else self.first
         if distance < self.least:
-            self.least, self.since = distance, passes
+            self.least, self.since = distance, x.passes
+        if distance <= max(RESOLVED * self.first, SOLVED * floor) and x.passes - self.since >= PATIENCE:
+            return True
         if distance != self.last:
-            self.last, self.changed = distance, passes
-        is_small = distance <= max(RESOLVED * self.first, SOLVED * floor)
-        return (is_small and passes - self.since >= PATIENCE) or passes - self.changed >= UNMOVED
+            self.last, self.kept = distance, None
+        elif self.kept is None or not (np.array_equal(x.w, self.kept.w) and np.array_equal(x.b, self.kept.b)):
+            self.kept = x.copied()
+        return self.kept is not None and x.passes - self.kept.passes >= UNMOVED
 
 
 def first_iterate(problem, start):
