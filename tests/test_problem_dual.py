@@ -3,6 +3,7 @@
 from itertools import islice
 
 import numpy as np
+import oracles
 import pytest
 
 from rrmbench import registry, solve
@@ -45,6 +46,24 @@ def test_its_gradient_is_that_of_the_conjugate_of_psi():
         step[i] = 1e-6
         ahead, back = (q.mean_loss(q.X.forward(b + sign * step)) for sign in (1.0, -1.0))
         assert found[i] == pytest.approx((ahead - back) / 2e-6, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", [*oracles.scalar_losses(), "max_of_hinge", "smoothed_max_of_hinge"])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_its_prox_of_0_is_the_projection_on_the_domain(loss, scale):
+    """p is it where (x - p).(b - p) <= 0 for every b of the domain, as derivatives of the loss are."""
+    p = oracles.problem(loss, NET)
+    if p.has_entropic_losses:
+        pytest.skip("without a Euclidean step")
+    q, rng = p.dualized(), np.random.default_rng(7)
+    nothing = q.prox(np.zeros(q.shape), 0.0)
+    assert not nothing.any()
+    x = scale * rng.normal(size=q.shape)
+    found = q.prox(x, 0.0)
+    assert np.isfinite(p.mean_conjugate((1.0 - 1e-12) * found))
+    for size in (0.1, 1.0, 1e2):
+        inside = p.loss_dual(size * rng.normal(size=p.output_shape))
+        assert np.vdot(x - found, inside - found) <= 1e-9 * max(1.0, np.vdot(x, x))
 
 
 def test_its_constants():

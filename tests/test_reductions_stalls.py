@@ -156,7 +156,7 @@ def test_subgradient_methods_move_where_no_single_b_is_bounded(solver):
 
 
 def test_the_subgradient_method_moves_on_at_the_edge_of_a_domain():
-    """The rounding of w over a small t was taken for a subgradient, which made the next t smaller, down to 1e-150."""
+    """Of a dual it left the domain, where a subgradient is as great as t is small, and made the next t smaller."""
     rng = np.random.default_rng(0)
     p = Problem(
         rng.normal(size=(40, 2)), np.arange(40) % 3.0, "smoothed_max_of_hinge", {"name": "l2", "strength": 1e-3}

@@ -15,8 +15,8 @@ def maximizer(H: np.ndarray, slopes: np.ndarray, a: np.ndarray) -> np.ndarray:
     H is (k, k), symmetric and positive semidefinite, as far as its errors let it; a (k,) is a point of the simplex and
     slopes (k,) are those there, up to a constant. On the positive entries the maximizer under sum h = 0 alone is a
     linear system; on the way to it an entry that reaches 0 leaves. Where nothing leaves, the entry of 0 with the
-    greatest slope joins, until the value rises no more. The value is that over a: near the maximum a value of its own
-    is the same to rounding at both.
+    greatest slope joins, until the value rises no more. Values are differences from that at a, since near the maximum
+    the values themselves are the same to rounding.
     """
     x, positive, size = a.copy(), a > 0.0, float(np.abs(slopes).max())
     slopes = slopes - slopes @ a / a.sum()
@@ -43,7 +43,8 @@ def maximizer(H: np.ndarray, slopes: np.ndarray, a: np.ndarray) -> np.ndarray:
         if not value > before:
             return best
         best = x.copy()
-        rises = slopes - pull - (slopes - pull)[here] @ x[here]
+        rises = slopes - pull
+        rises -= rises[here] @ x[here]
         rises[positive] = -np.inf
         entering = int(np.argmax(rises))
         if not rises[entering] > ROUNDING * max(size, float(np.abs(pull).max())):

@@ -14,7 +14,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 
-NEARLY_INFINITE = 1e100
+NEARLY_INFINITE, NEARLY_ZERO = 1e100, 1e-30
 NO_LABELS = np.zeros(0)
 NO_LABELS.flags.writeable = False
 
@@ -104,8 +104,10 @@ class MeanOfConjugates:
         return self.problem.loss_dual(self.n * u)
 
     def prox(self, b, t):
-        """For t = 0, b itself: a projection is asked for at 0 only, which is in the domain."""
-        return b if t == 0.0 else self.problem.loss_prox(b, t / self.n)
+        """For t = 0, the projection on the domain: of 0 itself, else the step of a t that changes nothing else."""
+        if t == 0.0 and not b.any():
+            return b.copy()
+        return self.problem.loss_prox(b, max(t, NEARLY_ZERO) / self.n)
 
     def dual_scaling(self, u):
         return 1.0
@@ -122,8 +124,8 @@ class EntropicMeanOfConjugates(MeanOfConjugates):
         self.convexity = problem.loss.conjugate_convexity + problem.mu
 
     def prox(self, b, t):
-        if t == 0.0:
-            return b
+        if t == 0.0 and not b.any():
+            return b.copy()
         raise RrmbenchError(
             f"the dual of {type(self.problem.loss).__name__} has an entropy for prox-function, and no Euclidean "
             "proximal step: allowed is a method with steps of the entropy, as agm_ef with prox: auto or entropy"

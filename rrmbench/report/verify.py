@@ -209,7 +209,8 @@ def _recomputed(result, trust, prepare, digest):
     if any(spec[kind].get("path") for kind in PAIRS):
         pairs = held_to_pairs(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
         wrong += [pairs.broken] if pairs.broken else []
-        unchecked = pairs.unchecked or ""
+        if pairs.unchecked:
+            unchecked = f"Fenchel's inequality was not checked at all random points: {pairs.unchecked}"
     *found, note = _compared(prepared, result, wrong, code[:8] == result.code[:8])
     return *found, "; ".join(filter(None, (note, unchecked)))
 

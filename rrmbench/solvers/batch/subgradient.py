@@ -9,8 +9,6 @@ from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
-ROUNDING = 1e6 * np.finfo(float).eps
-
 
 @solver(deterministic=True)
 def subgradient(problem, start, rng, *, step_scale: Positive = 1.0):
@@ -28,9 +26,8 @@ def subgradient(problem, start, rng, *, step_scale: Positive = 1.0):
     eta = step_scale
     for k in count(1):
         b = problem.loss_dual(problem.X.forward(w))
-        v = problem.v(b)
-        t = max(1e-6 * eta, ROUNDING * float(np.linalg.norm(w)) / max(float(np.linalg.norm(v)), 1e-300))
-        g = (w - problem.prox(w, t)) / t - v
+        t = 1e-6 * eta
+        g = (w - problem.prox(w, t)) / t - problem.v(b)
         norm = float(np.linalg.norm(g))
         if norm > 0.0:
             eta = step_scale / (norm * sqrt(k))
