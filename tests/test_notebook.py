@@ -38,8 +38,11 @@ def fitted(cancer):
 def test_without_a_rule_a_solver_ends_also_if_it_counts_no_passes(cancer, solver):
     X, y = cancer
     found = rrmbench.solve(rrmbench.Problem(X, y, "squared_hinge" if solver == "fista" else "hinge", L2), solver)
-    assert found.status == "done" and found.reason == ("passes" if solver == "fista" else found.reason)
-    assert solver == "fista" or found.gap <= 1e-4 * found.trace["primal"].iloc[-1]
+    assert found.status == "done"
+    if solver == "fista":
+        assert found.reason == "passes"
+    else:
+        assert found.gap <= 1e-4 * found.trace["primal"].iloc[-1]
 
 
 def test_labels_may_be_texts_and_come_back_in_predictions(cancer, fitted):

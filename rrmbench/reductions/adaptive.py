@@ -189,10 +189,10 @@ class _ByProgress:
             cost += more
         still = self.stands_still(x, distance, floor)
         over = still or (None not in (distance, self.closed) and distance <= max(self.goal * self.closed, floor))
-        if over or self.closed is None:
-            self.closed = distance
-        if still or (over and distance is not None and distance <= SOLVED * floor):
+        if over and (still or distance <= SOLVED * floor):
             self.closed = None
+        elif over or self.closed is None:
+            self.closed = distance
         return over, cost
 
 

@@ -53,11 +53,16 @@ def accuracy_of(solve):
 
     def bound(stage, x):
         norm, floor, cost = measure(stage, x)
-        s = stage.strong_convexity
-        factor = (1.0 + s / stage.L) ** 2 / (2.0 * s)
+        factor = _accuracy_per_square(stage)
         return None if norm is None else factor * norm**2, factor * floor**2, cost
 
     return bound
+
+
+def _accuracy_per_square(stage):
+    """(1 + s/L)^2 / (2 s), by which `accuracy_of` multiplies ||g||^2; s > 0."""
+    s = stage.strong_convexity
+    return (1.0 + s / stage.L) ** 2 / (2.0 * s)
 
 
 class StandStill:
@@ -147,9 +152,9 @@ def gradient_norm(stage, x):
     stage = stage.counted()
     z = stage.outputs(x.w)
     g = stage.X.adjoint(stage.loss_dual(z)) / stage.n
-    # the norm of a w whose P is optimal up to rounding, of which solvers that compare objectives see nothing
-    of_primal = np.sqrt(2.0 * stage.strong_convexity * ROUNDING * abs(stage.primal(x.w, z)))
-    floor = max(_norm_floor(stage, x.w, g), float(of_primal) / (1.0 + stage.strong_convexity / stage.L))
+    floor = _norm_floor(stage, x.w, g)
+    if stage.strong_convexity > 0.0:  # where P is optimal up to rounding, solvers that compare objectives see no more
+        floor = max(floor, float(np.sqrt(ROUNDING * abs(stage.primal(x.w, z)) / _accuracy_per_square(stage))))
     return float(np.linalg.norm(stage.prox_gradient_from(x.w, g))), floor, stage.X.passes
 
 
