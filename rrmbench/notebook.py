@@ -16,6 +16,7 @@ import numpy as np
 from rrmbench import registry
 from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
+from rrmbench.config.validity import needed
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.pairs import held_to_pairs
@@ -152,7 +153,7 @@ def solve(
     if lacking := registry.lacking(run.needs, problem.traits):
         helps = not registry.lacking(registry.build_solver(solver, "auto").needs, problem.traits)
         hint = "; try reduction='auto'" if helps else ""
-        raise RrmbenchError(f"solver {run.name} needs a problem that is {', '.join(sorted(lacking))}{hint}")
+        raise RrmbenchError(f"solver {run.name} needs {needed(lacking)}{hint}")
     plain = not registry.lacking(registry.build_solver(solver).needs, problem.traits)
     component, _ = registry.from_mapping("solver", solver)
     if passes == seconds == np.inf and gap == relative_gap == -np.inf:

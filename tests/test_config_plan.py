@@ -1,9 +1,12 @@
 """Configuration files to runs: the contract's example, grids, cases, plug-ins."""
 
 import json
+import re
 import subprocess
 import sys
+from collections import defaultdict
 
+import oracles
 import pytest
 from plans import (
     BASE,
@@ -15,7 +18,8 @@ from plans import (
     values,
 )
 
-from rrmbench.config import select, validate
+from rrmbench import registry
+from rrmbench.config import select, validate, validity
 from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
 
 PLUGIN = '''
@@ -119,7 +123,13 @@ def test_skipped_combinations_say_why_and_what_would_help(plan):
             "minimized",
             "prox_sdca needs data in rows and a loss that is",
         ),
-        ("celer", "hinge", "l2", "none", "celer is for L1 and Squared only, and not for hinge with l2"),
+        (
+            "celer",
+            "hinge",
+            "l2",
+            "none",
+            "celer is for the loss squared with the regularizer elastic_net or l1 only, and",
+        ),
         ("highs", "logistic", "l1", "none", "highs needs a loss of linear pieces; logistic is not one"),
         ("highs", "hinge", "l2", "none", "highs needs l1, l1inf, linf_norm or bounds, without a square"),
         (
@@ -140,6 +150,26 @@ def test_a_reason_names_each_cause_once(message, solver, loss, regularizer, bias
     assert reason.startswith(says), reason
     assert reason.count("bias") == (bias != "none") * 2
     assert reason.count("does not make it so") <= 1
+
+
+def test_a_class_that_a_solver_needs_is_told_by_the_names_of_its_components():
+    named = defaultdict(set)
+    for kind, build in ("loss", build_loss), ("regularizer", build_regularizer):
+        for name in oracles.names(kind):
+            part, mu = build(oracles.example(kind, name))
+            if kind == "regularizer" or mu == 0.0:
+                named[kind, type(part).__name__].add(name)
+    needs = set().union(*(registry.lookup("solver", name).needs for name in oracles.names("solver")))
+    classes = [need for need in needs if need[0].isupper()]
+    assert len(classes) > 5
+    for need in classes:
+        kind, text = re.fullmatch("the (loss|regularizer) (.*)", validity.needed({need})).groups()
+        assert set(re.split(", | or ", text)) == set().union(*(named[kind, cls] for cls in need.split(" or ")))
+
+
+def test_every_trait_that_a_solver_needs_has_words():
+    for name in oracles.names("solver"):
+        assert "the trait" not in validity.needed(registry.lookup("solver", name).needs), name
 
 
 @pytest.mark.parametrize(

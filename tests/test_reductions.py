@@ -296,8 +296,19 @@ def test_a_distance_is_no_rounding_where_there_are_fewer_samples_than_steps():
     p = Problem(
         rng.normal(size=(5, 15)), np.array([1.0, -1.0, 1.0, 1.0, -1.0]), "logistic", {"name": "l1", "strength": 0.02}
     )
-    found = list(starting_values.squared_distances(p, np.zeros(15), np.zeros(5)))
+    found = list(starting_values.squared_distances(p, np.zeros(15), np.zeros(5), np.log(2.0)))
     assert 1 <= len(found) < starting_values.CG_STEPS and max(found) < 1e9
+
+
+def test_a_distance_is_no_longer_than_the_way_down_to_a_bound():
+    """Nor is it with bounds on w: sigma_0 was 1e-18, and the solver of the first epoch stayed at w0."""
+    rng = np.random.default_rng(0)
+    X, y = 1e-2 * rng.normal(size=(12, 30)), rng.integers(1, 5, 12)
+    p = Problem(X, y.astype(float), "ordinal_hinge", "nonneg")
+    recorder = Recorder("cutting_planes")
+    found = list(islice(registry.reduce_solver(recorder.solver, "adapt_reg")(p, None, Rng(0)), 300))
+    assert recorder.problems[0].kappa > 1e-9
+    assert p.primal(found[-1].w) <= 1e-9 * p.primal(found[0].w)
 
 
 ACCELERATE = {"name": "accelerate", "kappa": 0.05}

@@ -206,3 +206,11 @@ def test_no_contradiction_where_P_is_0(loss):
     regularizer = {"name": "entropy_simplex", "strength": 1e-4}
     p = Problem(X, np.ones(1), loss, regularizer, minimized_bias=True)
     assert 0.0 <= solve(p, "fobos", passes=10).gap <= 1e-12
+
+
+@pytest.mark.parametrize("solver", ["apcg", "prox_sdca", "accelerated_prox_sdca", "cutting_planes", "svrg", "fista"])
+def test_acceleration_where_all_features_are_zero(solver):
+    """kappa = R^2/(gamma n) - s would be 0, and the solver inside would get a problem that it cannot take."""
+    p = Problem(np.zeros((6, 4)), np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0]), "logistic", "nonneg")
+    found = list(islice(registry.build_solver(solver, "accelerate")(p, None, Rng(0)), 20))
+    assert all(p.primal(x.w) == pytest.approx(np.log(2.0)) for x in found)

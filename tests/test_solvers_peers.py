@@ -192,9 +192,14 @@ def test_results_of_a_black_box_are_read_over_seconds(lab):
 @pytest.mark.parametrize(
     ("loss", "psi", "solver", "words"),
     [
-        ("squared", "l1", "liblinear", "liblinear is for (Hinge or SquaredHinge or Logistic) and Zero only"),
+        (
+            "squared",
+            "l1",
+            "liblinear",
+            "is for the loss hinge, squared_hinge or logistic with the",
+        ),
         ("smoothed_hinge", "l2", "liblinear", "not for smoothed_hinge with l2"),
-        ("hinge", "l1", "sklearn_cd", "sklearn_cd is for Squared only, and not for hinge with l1"),
+        ("hinge", "l1", "sklearn_cd", "sklearn_cd is for the loss squared only, and not for hinge with l1"),
     ],
 )
 def test_what_a_library_does_not_solve_is_skipped_with_the_reason(lab, loss, psi, solver, words):

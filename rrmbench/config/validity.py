@@ -3,6 +3,7 @@
 A regularizer may need something of the problem as well, and so do data without coordinates or with one label a sample.
 """
 
+import re
 from pathlib import Path
 
 from rrmbench import registry
@@ -25,9 +26,13 @@ _WORDS = {
     "free_bias": ("a free bias", "dataset", "with one"),
     "minimized_bias": ("a minimized bias", "dataset", "with one"),
     "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
+    "labellings": ("a maximum over labellings of sequences", "loss", "one"),
     "piecewise_linear": ("a loss of linear pieces", "loss", "one"),
+    "conic": ("a regularizer of norms or bounds", "regularizer", "one"),
     "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
 }
+# Class of a regularizer -> the names that have it. A loss has the name of its class: SquaredHinge is squared_hinge.
+_REGULARIZERS = {"L1": ("elastic_net", "l1"), "Zero": ("l2", "none")}
 
 
 def reason(spec, has, stop):
@@ -88,8 +93,8 @@ def _sentence(missing, spec, has):
     classes = sorted(trait for trait in rest if trait[:1].isupper())  # of losses or of regularizers
     if classes:
         found = f"{_owner('loss', spec)} with {_owner('regularizer', spec)}"
-        wanted = [f"({name})" if " or " in name and len(classes) > 1 else name for name in classes]
-        clauses.append(f"is for {' and '.join(wanted)} only, and not for {found}")
+        wanted = " with ".join(sorted(_formulas(trait) for trait in classes))
+        clauses.append(f"is for {wanted} only, and not for {found}")
     for trait in sorted(rest.difference(classes)):
         needed, part, said = _words(trait)
         clauses.append(f"needs {needed}; {_owner(part, spec)} is not {said}")
@@ -98,10 +103,29 @@ def _sentence(missing, spec, has):
     return f"{spec['solver']['name']} {'; it '.join(clauses)}"
 
 
+def needed(missing):
+    """What a solver needs that lacks the traits `missing`, in words."""
+    return " and ".join(_formulas(trait) if trait[:1].isupper() else _words(trait)[0] for trait in sorted(missing))
+
+
+def _formulas(trait):
+    """ "the loss squared" of "Squared", "the regularizer elastic_net, l1, l2 or none" of "L1 or Zero"."""
+    classes = trait.split(" or ")
+    if set(classes) <= set(_REGULARIZERS):
+        part, names = "regularizer", [name for cls in classes for name in _REGULARIZERS[cls]]
+    else:
+        part, names = "loss", [re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in classes]
+    *others, last = names
+    return f"the {part} {', '.join(others)} or {last}" if others else f"the {part} {last}"
+
+
 def _words(trait):
     """As in _WORDS; "strongly_convex or free_bias" is said of the first, and needs either."""
-    first, *others = (_WORDS.get(name, (f"the trait '{name}'", "loss", f"'{name}'")) for name in trait.split(" or "))
-    return " or ".join([first[0], *(other[0] for other in others)]), *first[1:]
+    names = trait.split(" or ")
+    needed = [
+        _formulas(name) if name[:1].isupper() else _WORDS.get(name, (f"the trait '{name}'",))[0] for name in names
+    ]
+    return " or ".join(needed), *_WORDS.get(names[0], ("", "loss", f"'{names[0]}'"))[1:]
 
 
 def _ruled_out_by_bias(missing, spec, has):

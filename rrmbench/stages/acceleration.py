@@ -42,7 +42,9 @@ def theoretical_kappa(problem):
             "(give a number for kappa, or put the reduction smooth or adapt_smooth around this one)"
         )
     steepest, s = problem.R**2 * problem.smoothness, problem.strong_convexity
-    return None if steepest <= ENOUGH * problem.n * s else steepest / problem.n - s
+    if s > 0.0 and steepest <= ENOUGH * problem.n * s:
+        return None
+    return steepest / problem.n - s or 1.0  # X = 0 without strong convexity: any will do
 
 
 class StronglyConvex(NamedTuple):

@@ -26,7 +26,7 @@ def starting_values(solve, problem, state, sigma, mu):
             sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
         else:
             theta = 1.0  # where the losses are flat at w0
-            for theta in squared_distances(smoothed, state.w, z):  # noqa: B007, the last is used
+            for theta in squared_distances(smoothed, state.w, z, 2.0 * max(gap, 0.0)):  # noqa: B007, the last is used
                 yield state._replace(passes=problem.X.passes)
             sigma = _at_scale(gap, theta)
     return (sigma or 0.0, mu or 0.0), problem.X.passes
@@ -37,12 +37,13 @@ def _at_scale(gap, size):
     return gap / size if gap > 0.0 and size > 0.0 else 1.0
 
 
-def squared_distances(problem, w0, z0):
+def squared_distances(problem, w0, z0, fall):
     """Yield better and better estimates Theta of ||w0 - w*||^2, from below as a rule.
 
     z0 = X w0 is known. Theta is the squared length of the way after k = 1 .. CG_STEPS steps of conjugate gradients on
     the quadratic model smoothness ||X u||^2 / (2 n) - p.u of the loss around w0, p the prox-gradient map at w0
-    downhill. With fewer samples than steps p need not be a gradient of this model, which then falls for ever.
+    downhill. p need not be a gradient of this model, as with few samples or bounds on w; the model may then fall for
+    ever. The way ends where the model has fallen by `fall`, more than P can fall.
     """
     residual = -problem.prox_gradient(w0, z0)
     way, direction, size = np.zeros(w0.shape), residual, float(np.vdot(residual, residual))
@@ -52,8 +53,13 @@ def squared_distances(problem, w0, z0):
         if curvature <= FLAT * problem.L * float(np.vdot(direction, direction)):
             break
         length = size / curvature
+        if is_last := size * length >= 2.0 * fall:  # a part t of the step lowers the model by size length (t - t^2/2)
+            length *= 1.0 - (1.0 - 2.0 * fall / (size * length)) ** 0.5
+        fall -= 0.5 * size * length
         way = way + length * direction
         yield float(np.vdot(way, way))
+        if is_last:
+            break
         if step + 1 < CG_STEPS:
             residual = residual - (length * problem.smoothness / problem.n) * problem.X.adjoint(q)
             before, size = size, float(np.vdot(residual, residual))
