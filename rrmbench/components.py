@@ -190,7 +190,8 @@ class Solver:
     deterministic: bool = False
 
     def __call__(self, problem, start, rng):
-        return self.run(problem, start, rng)
+        """A generator, also where `run` is a function that works before it returns one: that work is on the clock."""
+        yield from self.run(problem, start, rng)
 
     @property
     def takes_single_samples(self):

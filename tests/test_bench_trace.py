@@ -373,7 +373,7 @@ def test_solve_says_what_is_wrong():
 
     with pytest.raises(RrmbenchError, match=r"unknown solver 'prox_sdcaa'; did you mean 'prox_sdca'"):
         solve(RIDGE, "prox_sdcaa")
-    with pytest.raises(RrmbenchError, match=r"smooth, strongly_convex.*reduction='auto'"):
+    with pytest.raises(RrmbenchError, match=r"a smooth loss and a strongly convex regularizer.*reduction='auto'"):
         solve(HINGE, "agd", reduction="none")
     with pytest.raises(RrmbenchError, match="step_scale"):
         solve(RIDGE, {"name": "gd", "step_scale": -1.0})

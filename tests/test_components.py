@@ -8,6 +8,7 @@ import oracles
 import pytest
 
 from rrmbench import registry
+from rrmbench.components import Solver
 from rrmbench.kinds import KINDS
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -109,3 +110,16 @@ def test_a_reduction_reaches_the_minimum_of_its_oracle(name):
     minimized = oracles.problem(goal.instead[0], oracles.example("regularizer", goal.instead[1]))
     first = minimized.primal(np.zeros(minimized.shape)) - minimum
     assert -1e-8 <= minimized.primal(last) - minimum <= goal.accuracy * first
+
+
+def test_nothing_of_a_solver_runs_before_its_first_iterate_is_asked_for():
+    """The clock runs while an iterate is asked for: a function that works and then returns a generator is seen too."""
+    called = []
+
+    def eager(problem, start, rng):
+        called.append(problem)
+        return iter(["iterate"])
+
+    iterates = Solver(eager, "eager")("problem", None, None)
+    assert called == []
+    assert next(iterates) == "iterate" and called == ["problem"]

@@ -208,6 +208,34 @@ def test_no_contradiction_where_P_is_0(loss):
     assert 0.0 <= solve(p, "fobos", passes=10).gap <= 1e-12
 
 
+@pytest.mark.parametrize("solver", ["apcg_bias", "clarabel"])
+def test_no_contradiction_where_a_bias_takes_equal_labels(solver):
+    """P = 0 at the start, and D is a sum of y b that vanishes up to rounding; of 3.7 the deviation is rounding, too."""
+    for y, n in (3.5, 7), (3.7, 7), (3.5, 40):
+        X = np.random.default_rng(n).normal(size=(n, 3))
+        p = Problem(X, np.full(n, y), "absolute", {"name": "l2", "strength": 0.05}, minimized_bias=True)
+        assert -1e-13 <= solve(p, solver, passes=10, seconds=2).gap <= 0.1
+
+
+@pytest.mark.parametrize("solver", ["prox_sdca", "prox_sdca_shrinking", "apcg_shrinking"])
+@pytest.mark.parametrize("strength", [5.0, 0.5, 0.1])
+def test_epochs_of_inner_diameter_are_not_over_before_their_first_step(solver, strength):
+    """Where the b of the epoch before was near enough, all epochs to come were over at once, and no pass was made."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4))
+    p = Problem(X, np.sign(X[:, 0]), "hinge", {"name": "l2", "strength": strength})
+    solution = solve(p, solver, reduction={"name": "adapt_smooth", "inner": "diameter"}, passes=600)
+    assert solution.trace["passes"].iloc[-1] >= 600.0 and solution.gap <= 1e-9
+
+
+def test_acceleration_where_the_start_is_optimal_and_products_are_free():
+    """No pass is counted, and iterates were left out until one was: nothing came, and no rule could end the run."""
+    X = np.random.default_rng(1).normal(size=(8, 3))
+    p = Problem(X, np.zeros(8), "squared", {"name": "l2", "strength": 0.1})
+    solution = solve(p, "excessive_gap", reduction={"name": "accelerate", "kappa": 0.1}, passes=10)
+    assert solution.status == "done" and solution.gap == 0.0
+
+
 @pytest.mark.parametrize("solver", ["apcg", "prox_sdca", "accelerated_prox_sdca", "cutting_planes", "svrg", "fista"])
 def test_acceleration_where_all_features_are_zero(solver):
     """kappa = R^2/(gamma n) - s would be 0, and the solver inside would get a problem that it cannot take."""

@@ -46,7 +46,9 @@ def fits(problem: Problem) -> bool:
     """
     plain = problem.weights is None and not hasattr(problem.loss, "operator")
     split = "separable" in problem.traits or (
-        problem.minimized_bias and not {"strongly_convex", "smooth"} & problem.traits
+        problem.minimized_bias
+        and hasattr(problem.X, "columns")  # the bias gets one
+        and not {"strongly_convex", "smooth"} & problem.traits
     )
     return plain and split and hasattr(_flat(problem), "rows")
 

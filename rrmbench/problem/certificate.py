@@ -9,14 +9,16 @@ BELOW = "is below the dual bound"  # in the reason of each run that failed by a 
 GRID = 4.0 ** np.arange(-2, 3)  # of mu, over the best one of the point before
 
 
-def contradict(primal, dual, size=0.0):
+def contradict(primal, dual, size):
     """Whether a value of P lies below one of D by more than rounding: 1e-9 (|P| + |D|) + 1e-13 size.
 
-    size : that of the terms that P and D are made of, as P at the start; near P = 0 they are much greater than P
+    size : that of the terms that P and D are made of, as P at the start; near P = 0 they are much greater than P. 0
+        says nothing of them, as where a bias takes equal labels, and is taken for 1
     """
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return False
-    return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * (abs(size) if math.isfinite(size) else 0.0)
+    terms = abs(size) or 1.0
+    return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * (terms if math.isfinite(terms) else 0.0)
 
 
 def suspects(loss, regularizer):

@@ -205,7 +205,9 @@ class _ByDiameter:
             raise RrmbenchError(f"reduction: inner: diameter needs a solver that gives its gap, {solve.name} does not")
 
     def __call__(self, stage, x):
-        """As `_ByProgress`."""
+        """As `_ByProgress`; no epoch is over before its first step, or all to come would be, and no pass be made."""
+        if x.passes == 0.0:
+            return False, 0.0
         distance, floor, cost = self.measure(stage, x)
         if distance == np.inf:
             raise RrmbenchError(

@@ -123,10 +123,10 @@ def accelerated(solve, problem, start, rng, kappa, inner):
     for t in count(2):
         stage = problem.regularized(kappa, y)
         is_over = Accuracy(solve, plan.accuracy(t), floor, w) if inner == "theory" else Passes(inner)
-        for x in solve(stage, state, rng):
+        for place, x in enumerate(solve(stage, state, rng)):
             over, cost = is_over(stage, x)
             checks += cost
-            if x.passes > 0.0:
+            if place > 0:  # where no pass is counted either, as products with 0 are free
                 yield x._replace(passes=passes + x.passes, checks=checks + x.checks)
             if over:
                 break

@@ -14,6 +14,8 @@ def cyanure(problem, start, rng, *, method: str = "auto"):
     method : its `solver`, such as "qning-miso" or "catalyst-svrg". Its elastic net is left out: release 1.2.2 minimizes
     with twice the l2 that it is given.
     """
+    if problem.n == 1:
+        raise RrmbenchError("found one sample, cyanure needs two")
     penalty, strength = _penalty(problem)
     given = {"penalty": penalty, "lambda_1": strength, "solver": method, "random_state": seed(rng)}
     loss = LOSSES[type(problem.loss).__name__]
