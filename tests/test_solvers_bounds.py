@@ -84,6 +84,41 @@ def test_as_many_epochs_are_over_as_their_bound_counts(lab, solver):
         assert ended[run.column("passes") <= at + 1e-9][-1] >= epoch
 
 
+PLUGIN = """
+import numpy as np
+
+import rrmbench
+
+
+def bound(constants, T, *, sigma):
+    return constants.initial_gap / (sigma * T)
+
+
+def epochs_over(solve, problem, trace, *, length):
+    T = trace["passes"] // length
+    return trace["passes"][T > 0], T[T > 0]
+
+
+@rrmbench.reduction(gives={"square"}, bound=bound, epochs_over=epochs_over)
+def stages_of_my_own(solve, *, sigma: float = 0.5, length: float = 20.0):
+    return solve
+"""
+
+
+def test_the_file_of_a_reduction_says_all_that_its_curve_needs(lab):
+    plugin = lab.folder / "stages_of_my_own.py"
+    plugin.write_text(PLUGIN)
+    mine = {"path": str(plugin), "name": "stages_of_my_own", "sigma": 0.25}
+    ran = lab.run(lab.config(**SMOOTH | {"solver": "gd", "reduction": mine, "seed": 0}))
+    assert ran.code == 0, ran.err
+    experiment = Experiment(lab.out / "toy")
+    (run,) = runs_of(experiment)
+    passes, bound = bound_curve(run, experiment)
+    gap = run.column("gap")[0]
+    assert 20.0 <= passes[0] < 21.0 and len(passes) > 10
+    assert bound == pytest.approx(gap / (0.25 * (passes // 20.0)))
+
+
 def test_plot_theory_draws_them_and_refuses_other_axes(lab):
     lab.run(lab.config(**SMOOTH))
     ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
