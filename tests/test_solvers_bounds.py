@@ -121,7 +121,7 @@ def test_the_file_of_a_reduction_says_all_that_its_curve_needs(lab):
 
 def test_plot_theory_draws_them_and_refuses_other_axes(lab):
     lab.run(lab.config(**SMOOTH))
-    ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
+    ((_, _, sheet),) = plots.sheets(lab.out / "toy", theory=True)
     (panel,) = sheet.panels.values()
     assert len(panel.proven) == 4 and any("bound proven" in note for note in sheet.notes)
     assert lab.cli("plot", lab.out, "--theory", "--format", "png").code == 0
@@ -156,7 +156,7 @@ def test_what_no_theorem_is_about_has_no_curve_and_the_small_print_says_why(lab)
     inside = {"name": "agd", "step_scale": 0.01}
     assert lab.run(lab.config(**SMOOTH | {"solver": [inside, *OUTSIDE.values()], "seed": 0})).code == 0
     experiment = Experiment(lab.out / "toy")
-    ((_, sheet),) = plots.sheets(experiment, theory=True)
+    ((_, _, sheet),) = plots.sheets(experiment.directory, theory=True)
     (panel,) = sheet.panels.values()
     assert {f"no bound for {reason}" for reason in OUTSIDE} <= set(sheet.notes)
     ((_, proven),) = panel.proven  # that of short steps, which take a hundred times as long
@@ -187,5 +187,5 @@ def test_a_reduction_around_a_solver_without_its_theorem_is_drawn_all_the_same(l
     keys = {"loss": "hinge", "solver": solver, "reduction": reduction, "seed": 0, "stop": {"passes": 30}}
     assert lab.run(lab.config(**SMOOTH | keys)).code == 0
     assert lab.cli("plot", lab.out, "--theory", "--format", "png").code == 0
-    ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
+    ((_, _, sheet),) = plots.sheets(lab.out / "toy", theory=True)
     assert any(note.startswith("no bound for") and reason in note for note in sheet.notes)
