@@ -25,6 +25,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
 from rrmbench.problem.constants import NoTheorem, check_given, constants
 from rrmbench.registry import reduction
+from rrmbench.stages.epochs import HALVINGS, Output
 from rrmbench.stages.progress import (
     NORM_GOAL,
     SOLVED,
@@ -36,14 +37,12 @@ from rrmbench.stages.progress import (
 )
 from rrmbench.stages.starting_values import starting_values
 
-HALVINGS = 50  # after which the added terms are below rounding
 LONGEST = 1000  # epochs that a theorem looks at
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
 Inner = Literal["practice", "theory"]
 InnerOfSmoothing = Literal["practice", "theory", "diameter"]
-Output = Literal["running", "epoch"]
 
 
 def adapt_reg_bound(constants, T, *, sigma):

@@ -3,7 +3,7 @@
 `proximal_point` is for problems without strong convexity, `joint_proximal_point` for those without smooth losses too.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Gt, Le
@@ -11,16 +11,16 @@ from annotated_types import Gt, Le
 from rrmbench.parameters import Auto, Positive
 from rrmbench.problem.constants import NoTheorem, check_given
 from rrmbench.registry import reduction
+from rrmbench.stages.epochs import HALVINGS, Output
 from rrmbench.stages.progress import StandStill, accuracy_of, first_iterate, needed_to_show
 from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
 SLOW = 10.0  # times that: an epoch that is not over by then asks for more
 SLOPE = 0.5  # times that at the last time: where the smoothing is halved
-LEAST = 0.5**50  # of sigma_0 and mu_0, below which they are not lowered: what they add is below rounding
+LEAST = 0.5**HALVINGS  # of sigma_0 and mu_0, below which they are not lowered
 
 Share = Annotated[float, Gt(0), Le(1)]
-Output = Literal["running", "epoch"]
 
 
 def proximal_point_bound(constants, T, *, sigma, decay):
