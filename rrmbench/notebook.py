@@ -259,7 +259,7 @@ def run(
     from rich.console import Console
 
     from rrmbench import config as configuration
-    from rrmbench import fingerprint
+    from rrmbench import kernel_cache
     from rrmbench.bench.runner import run_experiment
     from rrmbench.report.display import progress_on
 
@@ -269,7 +269,7 @@ def run(
     if jobs is not None and not (isinstance(jobs, int) and jobs >= 1):
         raise RrmbenchError(f"jobs: found {shown(jobs)}, allowed is a whole number from 1")
     raw = configuration.read(config, sets)
-    fingerprint.use_kernel_cache(raw.plugins)
+    kernel_cache.use(raw.plugins)
     plans = [configuration.resolve(raw)]
     (plan,) = configuration.select(plans, only) if only else plans
     jobs = min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs))
