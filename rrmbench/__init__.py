@@ -56,9 +56,9 @@ def __getattr__(name: str) -> Any:
 @kernel_folder.use_by_default
 def _by_the_code() -> None:
     """Machine code of kernels is kept by the code that it comes from, in notebooks and scripts too."""
-    from rrmbench.fingerprint import use_kernel_cache
+    from rrmbench import kernel_cache
 
-    use_kernel_cache()
+    kernel_cache.use()
 
 
 def __dir__() -> list[str]:

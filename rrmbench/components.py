@@ -92,6 +92,7 @@ class Component:
     gives: frozenset
     source: str
     bound: object = None  # its theorem, bound(constants, passes or epochs, ...), see rrmbench.problem.constants
+    epochs_over: object = None  # of a reduction with a theorem: f(solve, problem, trace, ...), see there, too
     passes_to_quarter: object = None  # of a solver: f(problem, those of its parameters that it names)
     counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN
     choose: object = None  # of a solver: f(**parameters) -> (what it needs beside `needs`, what it loses of `gives`)
@@ -146,24 +147,25 @@ class Component:
         return {key: self.parameters[key].check(value, f"{where}.{key}") for key, value in values.items()}
 
     def solver(self, values):
-        """The Solver of a component of this kind; its theorems get those of its parameters that they name."""
-        every = {p.name: p.default for p in self.parameters.values()} | values
-
-        def told(theorem):
-            if theorem is None:
-                return None
-            return partial(
-                theorem, **{name: every[name] for name in inspect.signature(theorem).parameters if name in every}
-            )
-
+        """The Solver of a component of this kind, its theorems `told` the parameters."""
         deterministic = self.is_deterministic(values)
 
         def run(problem, start, rng):
             return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
         needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
-        needs, gives, theorems = self.needs | needed, self.gives - lost, map(told, (self.bound, self.passes_to_quarter))
+        needs, gives = self.needs | needed, self.gives - lost
+        theorems = (self.told(theorem, values) for theorem in (self.bound, self.passes_to_quarter))
         return Solver(run, self.name, needs, gives, *theorems, self.counts_passes, deterministic)
+
+    def told(self, theorem, values):
+        """A function with the parameters that it names, as in `values` or by default; None for None."""
+        if theorem is None:
+            return None
+        every = {p.name: p.default for p in self.parameters.values()} | values
+        return partial(
+            theorem, **{name: every[name] for name in inspect.signature(theorem).parameters if name in every}
+        )
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import os
 import socket
 import stat
 import time
-import uuid
 from contextlib import contextmanager
 
+from rrmbench.atomic import whole
 from rrmbench.errors import RrmbenchError, printable
 
 _CAREFUL = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # without waiting for the other end of a pipe
@@ -109,18 +109,9 @@ def _describe_holder(file):
 
 @contextmanager
 def replacing(path):
-    """Open a temporary binary file that becomes `path`, at once and whole, if the block succeeds."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp")
-    with writable(path.parent):
-        try:
-            with open(temporary, "xb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    """Open a temporary binary file that becomes `path`, at once and whole, if the block succeeds; make its folder."""
+    with writable(path.parent), whole(path) as file:
+        yield file
 
 
 @contextmanager

@@ -5,10 +5,10 @@ Some of its small files carry their own checksum.
 
 import json
 import os
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+from rrmbench.atomic import whole
 from rrmbench.errors import RrmbenchError
 
 
@@ -37,15 +37,8 @@ def writing_to(folder):
 
 def write_text(path, text):
     """Replace a small text file of the cache atomically."""
-    with writing_to(path.parent) as folder:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as out:
-                out.write(text)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+    with writing_to(path.parent), whole(path) as file:
+        file.write(text.encode())
 
 
 def sealed(facts):

@@ -16,6 +16,7 @@ import numpy as np
 from rrmbench import registry
 from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
+from rrmbench.components import Component
 from rrmbench.config.validity import needed
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.numerics.random import Rng
@@ -156,15 +157,7 @@ def solve(
         raise RrmbenchError(f"solver {run.name} needs {needed(lacking)}{hint}")
     plain = not registry.lacking(registry.build_solver(solver).needs, problem.traits)
     component, _ = registry.from_mapping("solver", solver)
-    if passes == seconds == np.inf and gap == relative_gap == -np.inf:
-        if component.counts_passes:
-            passes = 100.0
-        else:
-            relative_gap, seconds = 1e-8, 60.0
-    rules = {"gap": gap > -np.inf, "relative_gap": relative_gap > -np.inf, "seconds": seconds < np.inf}
-    if why := component.endless(rule for rule, given in rules.items() if given):
-        raise RrmbenchError(why)
-    stop = StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds)
+    stop = _ending(component, StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds))
     pairs = held_to_pairs(problem, type(problem.loss).__name__, type(problem.regularizer).__name__)
     if pairs.broken:
         raise RrmbenchError(pairs.broken)
@@ -207,6 +200,15 @@ def _check_rules(**given: Any) -> None:
 def _check_seed(seed: Any) -> None:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
         raise RrmbenchError(f"seed: found {shown(seed)}, allowed is a whole number from 0 to 2^63 - 1")
+
+
+def _ending(solver: Component, asked: StopRule) -> StopRule:
+    """The rule that was asked for, or where there is none the default; RrmbenchError where it would never end a run."""
+    if asked == StopRule():
+        return StopRule(passes=100.0) if solver.counts_passes else StopRule(relative_gap=1e-8, seconds=60.0)
+    if why := solver.endless(name for name, value in vars(asked).items() if value != getattr(StopRule, name)):
+        raise RrmbenchError(why)
+    return asked
 
 
 def _shown(trace: Iterable[Row], name: str, stop: StopRule, progress: bool | None) -> Iterator[Row]:
@@ -260,7 +262,7 @@ def run(
     from rich.console import Console
 
     from rrmbench import config as configuration
-    from rrmbench import fingerprint
+    from rrmbench import kernel_cache
     from rrmbench.bench.runner import run_experiment
     from rrmbench.report.display import progress_on
 
@@ -270,7 +272,7 @@ def run(
     if jobs is not None and not (isinstance(jobs, int) and jobs >= 1):
         raise RrmbenchError(f"jobs: found {shown(jobs)}, allowed is a whole number from 1")
     raw = configuration.read(config, sets)
-    fingerprint.use_kernel_cache(raw.plugins)
+    kernel_cache.use(raw.plugins)
     plans = [configuration.resolve(raw)]
     (plan,) = configuration.select(plans, only) if only else plans
     jobs = min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs))

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rrmbench import crashes, fingerprint
+from rrmbench import crashes, fingerprint, loaded_code
 from rrmbench.components import AROUND, PLUGIN, Component, Parameter, Solver, is_shipped, lacking
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.former_names import renamed
@@ -80,6 +80,7 @@ def _decorator(kind, keyword_only):
         gives: Iterable[str] = (),
         aliases: Iterable[str] = (),
         bound: Callable | None = None,
+        epochs_over: Callable | None = None,
         passes_to_quarter: Callable | None = None,
         counts_passes: bool = True,
         choose: Callable | None = None,
@@ -100,6 +101,7 @@ def _decorator(kind, keyword_only):
                 needs=frozenset(needs),
                 gives=frozenset(gives),
                 bound=bound,
+                epochs_over=epochs_over,
                 passes_to_quarter=passes_to_quarter,
                 counts_passes=counts_passes,
                 choose=choose,
@@ -113,6 +115,7 @@ def _decorator(kind, keyword_only):
     decorate.__doc__ = (
         f"Register a {kind} under the function's name; see the README, Extending.\n\n"
         "needs : of a reduction, also {'warm_start'}, that its solver counts passes and goes on from a start\n"
+        "bound, passes_to_quarter, epochs_over : its theorems, see `rrmbench.problem.constants`\n"
         "deterministic : of a solver or a reduction, whether it draws no random numbers, so that a list of seeds\n"
         "    gives one run; or a function of its parameters that says so\n"
         "library : of a solver, the module of another package without which its runs are skipped\n"
@@ -177,14 +180,14 @@ def load_plugin(path):
         raise RrmbenchError(f"{path}: a plug-in file called {path.name} is loaded already; rename one of the two")
     if path.suffix != ".py":
         raise RrmbenchError(f"{path}: a plug-in is a Python file, named like my_solver.py")
-    fingerprint.read_from_text(path.parent)
+    loaded_code.read_from_text(path.parent)
     execute = _module(name, path)
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
-    before = fingerprint.bindings()
+    before = loaded_code.bindings()
     try:
         with crashes.without_sudden_end():
-            imported = fingerprint.imported_by(execute, path)
+            imported = loaded_code.imported_by(execute, path)
     except RrmbenchError:
         raise
     except (Exception, SystemExit) as error:
@@ -193,13 +196,13 @@ def load_plugin(path):
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {text}") from error
     _check_neighbours(path)
     _check_the_package(path, before)
-    fingerprint.unforeseen.update(imported - set(fingerprint.sources_of(path)))
+    loaded_code.unforeseen.update(imported - set(fingerprint.sources_of(path)))
     _plugins.add(path)
 
 
 def _module(name, path):
     """Put a new module of a file in the place of any other of its name; return the function that executes it."""
-    spec = importlib.util.spec_from_file_location(name, path, loader=fingerprint.FromText(name, str(path)))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loaded_code.FromText(name, str(path)))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     return lambda: spec.loader.exec_module(module)
@@ -212,7 +215,7 @@ def executed_anew(component):
     Afterwards the registry is as before.
     """
     module, path = component.build.__module__, component.source
-    fingerprint.check_loaded([Path(path)])
+    loaded_code.check_loaded([Path(path)])
     tables = [table[kind] for table in (_components, _aliases) for kind in COMPONENTS]
     before, first = [dict(table) for table in tables], sys.modules[module]
     for table in tables[: len(COMPONENTS)]:
@@ -239,7 +242,7 @@ def _check_neighbours(path):
 
 def _check_the_package(path, before):
     """Results say which code made them, and kernels are kept by it: of a shipped function there is one."""
-    after = fingerprint.bindings()
+    after = loaded_code.bindings()
     replaced = [name for name, value in before.items() if value is not None and after.get(name) is not value]
     if replaced:
         raise RrmbenchError(f"{path}: it replaces {replaced[0]}, of which results would not tell; register another")

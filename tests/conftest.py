@@ -19,6 +19,15 @@ settings.register_profile("rrmbench", deadline=None, max_examples=60, derandomiz
 settings.load_profile("rrmbench")
 
 
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """An empty working directory with a cache of its own, away from the data of this machine."""
+    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def pytest_addoption(parser):
     parser.addoption("--share", default="1/1", help="K/N runs the K-th of N shares of the test functions, by name")
 

@@ -9,12 +9,9 @@ FOUR = "1 1:3 2:4\n2 2:2\n1 1:1\n2 3:8\n"
 
 
 @pytest.fixture(name="folder", autouse=True)
-def make_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "four.svm").write_text(FOUR)
-    return tmp_path
+def make_folder(own_folder):
+    (own_folder / "four.svm").write_text(FOUR)
+    return own_folder
 
 
 def load(labels="binary", path="four.svm", **keys):

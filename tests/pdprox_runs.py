@@ -18,7 +18,9 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 def iterates(spec, p, count=STEPS, start=None, seed=0):
     """Copies of the iterates 1 .. count of a solver, after the one that it starts from."""
-    return [it.copied() for it in islice(registry.build_solver(spec)(p, start, Rng(seed)), 1, count + 1)]
+    found = [it.copied() for it in islice(registry.build_solver(spec)(p, start, Rng(seed)), 1, count + 1)]
+    assert len(found) == count, "the solver ended"
+    return found
 
 
 def after(spec, p, passes, start=None):

@@ -18,7 +18,9 @@ def dense(p):
 def iterates(solver, p, count, start=None, seed=0):
     """Copies of the first iterates of a solver (a mapping or a name)."""
     solve = registry.build_solver(solver)
-    return [it.copied() for it in islice(solve(p, start, Rng(seed)), count)]
+    found = [it.copied() for it in islice(solve(p, start, Rng(seed)), count)]
+    assert len(found) == count, "the solver ended"
+    return found
 
 
 def after(solver, p, passes, start=None, seed=0):

@@ -7,6 +7,8 @@ import numpy as np
 
 from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import Experiment, Result
+from rrmbench.report.levels import CERTIFIED_GAPS
+from rrmbench.report.methods import standings_at
 
 OPTIMUM = 0.25
 
@@ -83,3 +85,9 @@ def experiment(directory, results, plot=None, pending=(), width=1e-6):
         }
     )
     return written
+
+
+def standings(experiment, levels=CERTIFIED_GAPS):
+    """Return the Standings of one Experiment."""
+    (one,) = standings_at(experiment.directory, levels)
+    return one

@@ -12,8 +12,9 @@ from scipy.sparse import csr_array, random_array
 from sklearn.linear_model import Lasso
 
 from rrmbench import Iterate, Problem, registry
-from rrmbench.bench import dual_ascent, newton, polishing
-from rrmbench.bench.polishing import SHARE, Polisher, ascend_by_rows
+from rrmbench.bench import ascents, dual_ascent, newton, polishing
+from rrmbench.bench.ascents import ascend_by_rows
+from rrmbench.bench.polishing import SHARE, Polisher
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.store import Experiment
 from rrmbench.bench.trace import Trace
@@ -146,8 +147,8 @@ def test_newton_is_exact_with_few_passes_where_rows_are_many():
     optimum = traced(problem, "working_sets", gap=1e-13, passes=50_000)[1][-1]["dual"]
     w = traced(problem, "prox_sdca", "proximal_point", passes=30)[0].w
     assert newton.fits(problem, 25.0) and not newton.fits(problem, 15.0)
-    assert newton.ascend in polishing.methods_for(problem, 13.0)  # dense blocks are read so fast
-    assert newton.ascend not in polishing.methods_for(problem, 7.0)
+    assert newton.ascend in ascents.methods_for(problem, 13.0)  # dense blocks are read so fast
+    assert newton.ascend not in ascents.methods_for(problem, 7.0)
     start, spent = problem.loss_dual(problem.X.forward(w)), problem.counted()
     found = [(problem.dual_value(b), steps) for b, _, steps in newton.ascend(spent, w, start, 25.0)]
     best, distance = max(value for value, _ in found), problem.primal(w) - optimum
@@ -175,7 +176,7 @@ def test_working_sets_bring_the_model_nearer_before_prox_sdca(loss, monkeypatch)
 
     assert distance > 1e-9
     nearer = ratio()
-    monkeypatch.setattr(polishing, "NEARER", 0.0)
+    monkeypatch.setattr(ascents, "NEARER", 0.0)
     assert nearer < 0.5 * ratio()
 
 
@@ -186,20 +187,20 @@ SPARSE = random_array((80, 40), density=0.2, rng=RNG, data_sampler=RNG.normal, f
 @pytest.mark.parametrize(
     ("name", "loss", "regularizer", "ascend"),
     [
-        ("apcg_bias", "absolute", {"name": "l2", "strength": 0.01}, polishing.ascend_by_apcg),
-        ("working_sets", "huber", L1, lambda problem, w, b, passes: polishing._nearer(problem, w, passes)),
+        ("apcg_bias", "absolute", {"name": "l2", "strength": 0.01}, ascents.ascend_by_apcg),
+        ("working_sets", "huber", L1, lambda problem, w, b, passes: ascents._nearer(problem, w, passes)),
     ],
 )
 def test_what_a_method_read_last_is_counted_too(name, loss, regularizer, ascend, monkeypatch):
     """It may be more than a bound that came before says."""
-    method, read = getattr(polishing, name), []
+    method, read = getattr(ascents, name), []
 
     def recorded(*given):
         for x in method(*given):
             read.append(x.passes + x.checks)
             yield x
 
-    monkeypatch.setattr(polishing, name, recorded)
+    monkeypatch.setattr(ascents, name, recorded)
     problem = Problem(SPARSE, 1e3 * SPARSE.sum(axis=1), loss, regularizer)
     for passes in 15.0, 20.0, 30.0, 50.0:
         read.clear()
@@ -395,7 +396,7 @@ def test_where_the_program_fails_the_other_methods_have_their_turn(failure, monk
 
     problem, optimum = Problem(X, SIGNS, "hinge", L1), exact_hinge_l1()
     exact, _ = traced(problem, "pdprox_dual", passes=60)
-    monkeypatch.setattr(polishing.highs, "highs", fails)
+    monkeypatch.setattr(ascents.highs, "highs", fails)
     trace, rows = traced(problem, "pdprox_dual", passes=60)
     assert exact.evaluation_fault is None
     assert trace.evaluation_fault == (None if failure is None else "ValueError: of HiGHS")
@@ -438,7 +439,7 @@ def test_results_are_the_same_with_two_at_a_time_verified_and_say_what_they_cost
 def test_a_free_bias_beside_a_squared_norm_gets_better_bounds(loss, y, solver):
     ones = np.ones((len(y), 1))
     problem = Problem(np.hstack([X, ones]), y, loss, {"name": "l2", "strength": 1e-2}, free_bias=True)
-    assert polishing.methods_for(problem, 50.0)
+    assert ascents.methods_for(problem, 50.0)
     _, best = traced(problem, "pdprox_restarted", relative_gap=1e-10, passes=20000)
     reduction = "auto" if solver == "fista" else "none"
     _, rows = traced(problem, solver, reduction, passes=30)

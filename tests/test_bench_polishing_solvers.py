@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rrmbench
 from rrmbench.bench import dual_ascent, polishing
-from rrmbench.bench.polishing import ascend_by_apcg, ascend_by_cones, ascend_by_planes, methods_for
+from rrmbench.bench.ascents import ascend_by_apcg, ascend_by_cones, ascend_by_planes, methods_for
 from rrmbench.problem.certificate import Certifier
 from rrmbench.problem.problem import Problem
 

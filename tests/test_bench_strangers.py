@@ -179,7 +179,7 @@ def test_text_that_looks_like_tex_is_drawn_as_it_is(tmp_path, text):
     runs = [stored.result(stored.spec(solver=solver, dataset=f"set {text}")) for solver in (f"gd{text}", "agd")]
     runs.append(stored.result(stored.spec(solver="svrg"), {}, status="failed", reason=f"because {text}"))
     experiment = stored.experiment(tmp_path / "e", runs, {"title": f"title {text}", "columns": "dataset"})
-    ((_, sheet),) = sheets(experiment)
+    ((_, _, sheet),) = sheets(experiment.directory)
     figure = draw(sheet)
     figure.savefig(tmp_path / "f.svg")
     assert figure.get_suptitle() == f"title {text}"

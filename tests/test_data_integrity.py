@@ -22,12 +22,9 @@ ARRAYS = ("data", "indices", "indptr")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "four.svm").write_text(FOUR)
-    return tmp_path
+def folder(own_folder):
+    (own_folder / "four.svm").write_text(FOUR)
+    return own_folder
 
 
 def same(a, b):

@@ -18,12 +18,9 @@ TASKS = "1 qid:20 1:3 2:4\n2 qid:3 2:2\n5 qid:20 1:1\n2 qid:3 3:8\n"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "tasks.svm").write_text(TASKS)
-    return tmp_path
+def folder(own_folder):
+    (own_folder / "tasks.svm").write_text(TASKS)
+    return own_folder
 
 
 def load(labels="any", path="tasks.svm", **keys):

@@ -211,7 +211,7 @@ def test_a_function_without_a_seed_or_that_fails_is_refused(cache):
         ("unseeded", "rng = np.random.default_rng()\n    return rng.normal(size=(3, 2)), [1, 2, 3]", "the second time"),
         ("counting", "COUNT.append(1)\n    return np.full((2, 2), len(COUNT)), [1, 2]", "the second time"),
         ("leaving", "raise SystemExit(3)", "its function failed: SystemExit: 3"),
-        ("ending", "import os\n    os._exit(0)", r"its function failed: SystemExit: os._exit\(0\)"),
+        ("ending_data", "import os\n    os._exit(0)", r"its function failed: SystemExit: os._exit\(0\)"),
         ("wrong", "return 1 / 0", "its function failed: ZeroDivisionError"),
     ):
         with pytest.raises(RrmbenchError, match=f"data set '{name}': .*{message}"):

@@ -16,12 +16,9 @@ FOUR = "# user item rating time\n10 5 3.5 881250949\n\n7 5 -1 # late\n300\t0\t2e
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "four.txt").write_text(FOUR)
-    return tmp_path
+def folder(own_folder):
+    (own_folder / "four.txt").write_text(FOUR)
+    return own_folder
 
 
 def load(labels="any", path="four.txt", **keys):

@@ -22,12 +22,9 @@ WORDS = "2 qid:9 1:1\n1 qid:9 2:1\n3 qid:9 3:1\n3 qid:4 3:2\n1 qid:5 1:3\n2 qid:
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "words.txt").write_text(WORDS)
-    return tmp_path
+def folder(own_folder):
+    (own_folder / "words.txt").write_text(WORDS)
+    return own_folder
 
 
 def load(mode="sequences", path="words.txt", **keys):

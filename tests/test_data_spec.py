@@ -1,20 +1,10 @@
 """The `dataset:` block: what it takes, and the one message for what it does not."""
 
 import pytest
+from four_rows import FOUR, make_folder  # noqa: F401
 
 from rrmbench.data import spec
 from rrmbench.errors import RrmbenchError
-
-FOUR = "1 1:3 2:4\n2 2:2\n1 1:1\n2 3:8\n"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("RRMBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("RRMBENCH_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "four.svm").write_text(FOUR)
-    return tmp_path
 
 
 def test_a_bare_string_is_a_name_or_a_path(folder):

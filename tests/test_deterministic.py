@@ -1,7 +1,7 @@
 """Solvers that draw no random numbers: the declaration is true of every one, and their runs are made once."""
 
+from dataclasses import replace
 from itertools import islice
-from types import SimpleNamespace
 
 import numpy as np
 import oracles
@@ -75,9 +75,7 @@ def test_a_solver_that_draws_against_its_word_fails_its_run():
         yield Iterate(np.zeros(problem.shape))
         rng.integers(3, 1)
 
-    component = SimpleNamespace(**vars(registry.lookup("solver", "fista")) | {"build": drawing, "name": "drawing"})
-    component.is_deterministic, component.check = lambda values: True, None
-    made = registry.Component.solver(component, {})
+    made = replace(registry.lookup("solver", "fista"), build=drawing, name="drawing").solver({})
     with pytest.raises(RrmbenchError, match="drawing draws random numbers though it is declared deterministic"):
         list(made(oracles.problem("squared", oracles.L2), None, Rng(0)))
 

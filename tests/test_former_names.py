@@ -140,22 +140,26 @@ def test_an_attribute_of_the_instance_is_renamed():
 def test_the_former_names_of_the_package_stay_readable():
     """For solvers that are plug-ins: of the problem, its loss and its regularizer."""
     problem = Problem(X, Y, "squared", {"name": "group_lasso", "strength": 0.1, "groups": 2}, l2=0.2)
+    rows, _ = build_loss("l2_multi")
+    met = set()
     for kind, of, arguments in [
         ("problem", problem, {"dual": (B,)}),
         ("losses", problem.losses, {"dual": (0.5, Y)}),
-        ("loss", problem.loss, {"dual": (2.0, 1.0, 0.5)}),
-        ("regularization", problem.regularization, {"feasible": (np.ones(2),)}),
-        ("regularizer", problem.regularizer, {"feasible": (np.ones(2),)}),
+        ("loss", problem.loss, {"dual": (2.0, 1.0, 0.5), "convexity": None}),
+        ("loss", rows, {"dual_row": None, "convexity": None}),
+        ("regularization", problem.regularization, {"feasible": (np.ones(2),), "separable": None}),
+        ("regularizer", problem.regularizer, {"feasible": (np.ones(2),), "separable": None}),
     ]:
-        for former, name in FORMER_NAMES[kind].items():
-            if not hasattr(type(of), name):
-                continue
+        for former, given in arguments.items():
+            name = FORMER_NAMES[kind][former]
             with pytest.warns(DeprecationWarning, match=f"{kind}: {former} is now called {name}"):
                 found = getattr(of, former)
-            if former in arguments:
-                np.testing.assert_array_equal(found(*arguments[former]), getattr(of, name)(*arguments[former]))
-            else:
+            if given is None:
                 assert found == getattr(of, name)
+            else:
+                np.testing.assert_array_equal(found(*given), getattr(of, name)(*given))
+            met.add((kind, former))
+    assert met == {(kind, former) for kind, names in FORMER_NAMES.items() for former in names}
 
 
 @kernel

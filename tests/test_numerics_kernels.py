@@ -43,7 +43,8 @@ def python(script, cache, package=None, plugins=(), said=None):
         shutil.copy(known, cache)
     if package is not None:
         environment["PYTHONPATH"] = str(package)
-    load = f"from rrmbench import fingerprint, registry; fingerprint.use_kernel_cache({list(map(str, plugins))!r})\n"
+    load = "from rrmbench import fingerprint, folders, kernel_cache, registry\n"
+    load += f"kernel_cache.use({list(map(str, plugins))!r})\n"
     load += "".join(f"registry.load_plugin({str(p)!r})\n" for p in plugins)
     done = subprocess.run(
         [sys.executable, "-c", "import rrmbench\n" + load + script],
@@ -307,16 +308,16 @@ def test_a_kernel_with_an_address_of_this_process_in_it_is_not_kept(tmp_path):
 def test_the_folder_may_be_chosen_after_the_import_and_changed(tmp_path):
     script = """
 import os
-first = fingerprint.cache_root() / "kernels"
+first = folders.cache_root() / "kernels"
 os.environ["RRMBENCH_CACHE"] += "_another"
 from rrmbench.numerics import random, whole_arrays
 import numpy as np
 x = np.ones(1)
 whole_arrays.is_finite(x)
-print(len(list(first.rglob("*.nbc"))), len(list((fingerprint.cache_root() / "kernels").rglob("*.nbc"))))
-fingerprint.use_kernel_cache()
+print(len(list(first.rglob("*.nbc"))), len(list((folders.cache_root() / "kernels").rglob("*.nbc"))))
+kernel_cache.use()
 random.draw_integers(np.zeros(1, dtype=np.uint64), 3, np.empty(1, dtype=np.int64))
-print(sorted({f.name.split("-")[0] for f in (fingerprint.cache_root() / "kernels").rglob("*.nbc")}))
+print(sorted({f.name.split("-")[0] for f in (folders.cache_root() / "kernels").rglob("*.nbc")}))
 """
     first, then, *names = python(script, tmp_path / "cache")
     assert (first, then) == ("1", "0")
@@ -331,12 +332,12 @@ def test_a_plugin_in_memory_before_the_folder_was_chosen_is_compiled_again(tmp_p
 from pathlib import Path
 file = Path({str(plugin)!r})
 file.write_text(file.read_text().replace("3.0 * z", "5.0 * z"))
-fingerprint.use_kernel_cache([file])
+kernel_cache.use([file])
 """
     assert python(f"registry.load_plugin({str(plugin)!r})" + edit + USE_PLUGIN, cache)[1] == "1.5"
     assert python(USE_PLUGIN, cache, plugins=[plugin])[1] == "2.5"
     plugin.write_text(PLUGIN)
-    assert python(edit.replace("fingerprint.use", "#") + USE_PLUGIN, cache, plugins=[plugin])[1] == "1.5"
+    assert python(edit.replace("kernel_cache.use", "#") + USE_PLUGIN, cache, plugins=[plugin])[1] == "1.5"
     assert python(USE_PLUGIN, cache, plugins=[plugin])[1] == "2.5"
 
 

@@ -13,7 +13,6 @@ from lab import make_lab  # noqa: F401
 from rrmbench.report.compare import Side, compare
 from rrmbench.report.compare.ratios import FEW, basis, ratio
 from rrmbench.report.levels import Levels
-from rrmbench.report.methods import standings
 
 STRENGTHS = tuple(10.0**-k for k in range(3, 9))
 
@@ -126,11 +125,11 @@ def test_runs_without_counterpart_and_other_data_are_told(tmp_path):
     a, b = both(tmp_path, seeds=2, strengths=(1e-3, 1e-4))
     extra = stored.result(stored.spec("toy", 1e-3, "svrg"))
     other = [stored.result(stored.spec("changed", seed=s)) for s in (0, 1)]
-    kept = standings(stored.Experiment(a.path)).runs
+    kept = stored.standings(stored.Experiment(a.path)).runs
     stored.experiment(tmp_path / "a", [run.result for run in kept] + [extra, *other])
     for one in other:
         one.data = "1" * 64
-    kept = standings(stored.Experiment(b.path)).runs
+    kept = stored.standings(stored.Experiment(b.path)).runs
     stored.experiment(tmp_path / "b", [run.result for run in kept] + other)
     found = compare(a, b)
     assert len(found.pairing.pairs) == 4
@@ -176,7 +175,7 @@ def test_suboptimalities_are_measured_against_the_better_bound(tmp_path):
 def test_two_methods_of_one_folder_and_a_deterministic_run_for_all_seeds(lab):
     experiment(lab.out / "e", 1.0, seeds=3, strengths=(1e-3,), solvers=("apcg", "svrg"))
     once = stored.result(stored.spec("toy", 1e-3, "fista"), stored.trace(0.1, passes=400), deterministic=True)
-    runs = [run.result for run in standings(stored.Experiment(lab.out / "e")).runs]
+    runs = [run.result for run in stored.standings(stored.Experiment(lab.out / "e")).runs]
     stored.experiment(lab.out / "e", [*runs, once])
     text = lab.cli("compare", lab.out, "--a", "solver=fista", "--b", "solver=apcg").out
     assert "3 pairs of runs" in text and re.search(r"A needs 0\.(4[5-9]|5[0-4])\d*x the passes of B", text)

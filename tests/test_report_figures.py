@@ -22,7 +22,10 @@ SOLVERS = ("gd", "agd", "fista", "svrg", "saga", "sag", "prox_sdca", "apcg", "pd
 
 
 def sheets_of(tmp_path, results, plot=None, width=1e-6, **options):
-    return [sheet for _, sheet in sheets(stored.experiment(tmp_path / "e", results, plot, width=width), **options)]
+    return [
+        sheet
+        for _, _, sheet in sheets(stored.experiment(tmp_path / "e", results, plot, width=width).directory, **options)
+    ]
 
 
 def many(scales=(1, 2, 4), solvers=SOLVERS, datasets=("toy",)):
@@ -141,7 +144,7 @@ def test_trials_that_go_on_for_longer_or_diverge_leave_the_axes_and_this_is_said
     for entry in manifest["runs"][:3]:
         entry["tuned"] = ["solver.step_scale"]
     experiment.write_manifest(manifest)
-    ((_, sheet),) = sheets(experiment, x="seconds")
+    ((_, _, sheet),) = sheets(experiment.directory, x="seconds")
     axes = draw(sheet).axes[0]
     assert axes.get_xlim()[1] < 1.0 and axes.get_ylim()[1] < 10.0
     assert "2 of 2 faint curves leave the axes" in sheet.notes
@@ -210,7 +213,7 @@ def test_a_method_has_its_colour_in_all_figures_and_under_only(tmp_path):
     experiment = stored.experiment(tmp_path / "e", runs, {"figure": "dataset"})
 
     def colours(**options):
-        found = [sheet for _, sheet in sheets(experiment, **options)]
+        found = [sheet for _, _, sheet in sheets(experiment.directory, **options)]
         return [{label: looks(sheet.styles[one]) for one, label in sheet.labels.items()} for sheet in found]
 
     first, second = colours()

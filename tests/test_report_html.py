@@ -84,7 +84,7 @@ def test_the_curves_names_and_colours_are_those_of_the_static_figures(page, fold
 
     charts = page.data["charts-data"][0]
     (figure,) = charts["figures"]
-    ((_, sheet),) = plots.sheets(Experiment(folder / "calm"), x=x, y=y)
+    ((_, _, sheet),) = plots.sheets(folder / "calm", x=x, y=y)
     assert (figure["title"], figure["rows"], figure["columns"]) == (sheet.title, sheet.rows, sheet.columns)
     names = [series["name"] for series in figure["series"]]
     assert names == list(sheet.labels.values())
@@ -211,7 +211,7 @@ def test_theory_adds_the_bounds_and_the_reasons_for_none(lab):
     assert lab.cli("report", lab.out / "toy", "--theory").code == 0
     charts = Page(lab.out / "toy" / "report.html").data["charts-data"][0]
     views = charts["figures"][0]["views"]
-    ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
+    ((_, _, sheet),) = plots.sheets(lab.out / "toy", theory=True)
     (shown,), (panel,) = views["passes suboptimality"]["panels"], sheet.panels.values()
     assert len(shown["proven"]) == len(panel.proven) >= 1
     for (_, x, y), (_, curve) in zip(shown["proven"], panel.proven, strict=True):

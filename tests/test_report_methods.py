@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrmbench.report.compare import Side, compare
-from rrmbench.report.methods import Levels, standings
+from rrmbench.report.methods import Levels
 from rrmbench.report.spreads import spread
 
 
@@ -21,7 +21,7 @@ def failed(asked, status="failed"):
 
 def test_seeds_are_one_method_with_medians_and_quartiles(tmp_path):
     experiment = stored.experiment(tmp_path / "e", rates("apcg", {0: 0.5, 1: 1.0, 2: 2.0}) + rates("svrg", {0: 0.25}))
-    (problem,) = standings(experiment, Levels((1e-2,))).problems
+    (problem,) = stored.standings(experiment, Levels((1e-2,))).problems
     apcg, svrg = problem.methods
     assert (apcg.name, apcg.seeds, svrg.seeds) == ("apcg", [0, 1, 2], [0])
     (reached,) = apcg.reached
@@ -35,7 +35,7 @@ def test_seeds_are_one_method_with_medians_and_quartiles(tmp_path):
 def test_runs_that_never_come_there_count_as_never(tmp_path):
     runs = [*rates("apcg", {0: 1.0, 1: 1.0, 2: 0.01}), failed(stored.spec(seed=3))]
     runs += rates("svrg", {0: 0.01, 1: 0.01, 2: 1.0})
-    (problem,) = standings(stored.experiment(tmp_path / "e", runs), Levels((1e-2,))).problems
+    (problem,) = stored.standings(stored.experiment(tmp_path / "e", runs), Levels((1e-2,))).problems
     apcg, svrg = problem.methods
     assert (apcg.reached[0].count, apcg.reached[0].runs) == (2, 4)
     assert apcg.reached[0].passes.median == np.inf and apcg.reached[0].passes.low == 6.0
@@ -51,7 +51,7 @@ def test_no_run_is_known_to_be_nearer_than_p_is_rounded(tmp_path):
     columns["gap"] = columns["primal"] - columns["dual"]
     assert columns["gap"][-1] == 0.0
     result = stored.result(stored.spec(solver="apcg"), columns)
-    (problem,) = standings(stored.experiment(tmp_path / "e", [result]), Levels((1e-5, 1e-7))).problems
+    (problem,) = stored.standings(stored.experiment(tmp_path / "e", [result]), Levels((1e-5, 1e-7))).problems
     assert [reached.count for reached in problem.methods[0].reached] == [1, 0]
 
 
@@ -59,20 +59,20 @@ def test_levels_may_be_of_the_suboptimality_and_relative_to_the_start(tmp_path):
     experiment = stored.experiment(tmp_path / "e", rates("apcg", {0: 1.0}), width=1e-6)
 
     def passes(*asked):
-        return [reached.passes.median for reached in standings(experiment, Levels(*asked)).methods[0].reached]
+        return [reached.passes.median for reached in stored.standings(experiment, Levels(*asked)).methods[0].reached]
 
     assert passes((1e-2, 1e-4), "suboptimality") == [5.0, 10.0]  # exp(-k), P(0) = 1.25
     assert passes((1e-2, 1e-4), "suboptimality", True) == [5.0, 9.0 + (np.exp(-9) > 1.25e-4)]
     assert passes((1e-7,), "suboptimality") == [np.inf]  # below the width of the reference nothing is known
-    assert standings(experiment).problems[0].width == pytest.approx(1e-6)
-    assert standings(experiment).methods[0].final("suboptimality").median == pytest.approx(1e-6)
+    assert stored.standings(experiment).problems[0].width == pytest.approx(1e-6)
+    assert stored.standings(experiment).methods[0].final("suboptimality").median == pytest.approx(1e-6)
 
 
 def test_a_method_without_certificate_or_passes_is_known_as_such(tmp_path):
     columns = stored.trace(rate=1.0, certified=False)
     runs = [stored.result(stored.spec(solver="liblinear"), columns | {"passes": np.full(21, np.nan)})]
     experiment = stored.experiment(tmp_path / "e", runs + rates("apcg", {0: 1.0}))
-    black, apcg = standings(experiment, Levels((1e-2,))).methods
+    black, apcg = stored.standings(experiment, Levels((1e-2,))).methods
     assert not black.certified and not black.counts_passes and black.quantity == "suboptimality"
     assert np.isnan(black.reached[0].passes.median) and np.isclose(black.reached[0].seconds.median, 0.05)
     assert black.final("gap").median == np.inf
@@ -81,7 +81,7 @@ def test_a_method_without_certificate_or_passes_is_known_as_such(tmp_path):
 
 def test_a_method_is_the_same_on_other_problems(tmp_path):
     runs = [stored.result(stored.spec(strength=c, solver=s, seed=1)) for c in (1e-4, 1e-5) for s in ("apcg", "svrg")]
-    first, second = standings(stored.experiment(tmp_path / "e", runs)).problems
+    first, second = stored.standings(stored.experiment(tmp_path / "e", runs)).problems
     assert (first.heading, second.heading) == ("strength=1e-4", "strength=1e-5")
     assert [m.identity for m in first.methods] == [m.identity for m in second.methods]
     assert len({m.identity for m in first.methods}) == 2
@@ -111,7 +111,7 @@ def test_what_is_known_at_the_end_only_is_a_bound_and_wins_nothing(tmp_path, pas
     runs = [stopped_at(passes), *rates("svrg", {0: 0.125}, passes=100)]
     # gap = 2 exp(-passes/4) before the last point, a hundredth of it there
     levels = Levels((2.0 * np.exp(-0.25 * (passes - 2)), 0.03 * np.exp(-0.25 * passes)))
-    (problem,) = standings(stored.experiment(tmp_path / "e", runs), levels).problems
+    (problem,) = stored.standings(stored.experiment(tmp_path / "e", runs), levels).problems
     apcg, svrg = problem.methods
     assert [(at.count, at.at_end, at.is_bound) for at in apcg.reached] == [(1, 0, False), (1, 1, True)]
     assert apcg.reached[1].passes.median == passes
@@ -124,17 +124,17 @@ def test_a_gap_that_ended_the_run_was_looked_for_all_along(tmp_path):
     for reason, asked in ("gap", {"gap": level}), ("relative_gap", {"relative_gap": level / 1.25}):
         levels = Levels((level * (1.0 + 1e-12), 1e-2 * level))
         run = stopped_at(16, asked=asked, reason=reason)
-        (method,) = standings(stored.experiment(tmp_path / reason, [run]), levels).methods
+        (method,) = stored.standings(stored.experiment(tmp_path / reason, [run]), levels).methods
         assert [at.at_end for at in method.reached] == [0, 1]
         assert ["≤" * at.is_bound for at in method.reached] == ["", "≤"]
 
 
 def test_no_bound_without_passes_of_evaluation_and_none_of_a_suboptimality(tmp_path):
     experiment = stored.experiment(tmp_path / "a", [stopped_at(20, evaluation_passes=0.0)])
-    assert not any(at.at_end for at in standings(experiment).methods[0].reached)
+    assert not any(at.at_end for at in stored.standings(experiment).methods[0].reached)
     experiment = stored.experiment(tmp_path / "b", [stopped_at(20)], width=1e-9)
     levels = Levels((np.exp(-5.0) * (1 + 1e-9),), "suboptimality")
-    (reached,) = standings(experiment, levels).methods[0].reached
+    (reached,) = stored.standings(experiment, levels).methods[0].reached
     assert (reached.count, reached.at_end) == (1, 0)
 
 
@@ -151,5 +151,5 @@ def test_a_comparison_makes_no_ratio_of_bounds(tmp_path):
 @pytest.mark.parametrize("stop", [{"passes": 20}, {"else": 1.0}, {"gap": 1e-9, "else": 1.0}])
 def test_rules_that_are_missing_or_unknown_end_no_reader(tmp_path, stop):
     run = stopped_at(20, asked=stop, reason="gap")
-    (method,) = standings(stored.experiment(tmp_path / "e", [run])).methods
+    (method,) = stored.standings(stored.experiment(tmp_path / "e", [run])).methods
     assert len(method.reached) == len(Levels().values)

@@ -19,7 +19,7 @@ TWICE = {"cases": [{"stop": {"passes": 3}}, {"stop": {"passes": 6}}]}
 
 def curves(path, **asked):
     """[(label of a series, passes at the end of its curve)] of all figures, each of one panel."""
-    drawn = [sheet for _, sheet in sheets(Experiment(path), **asked)]
+    drawn = [sheet for _, _, sheet in sheets(path, **asked)]
     return sorted(
         (sheet.labels[series], float(curve.x[-1]))
         for sheet in drawn

@@ -16,7 +16,7 @@ from rrmbench.report.plots.draw import draw
 
 def sheets_of(tmp_path, results, plot=None, pending=(), **axes):
     experiment = stored.experiment(tmp_path / "e", results, plot, pending)
-    return [sheet for _, sheet in sheets(experiment, **axes)]
+    return [sheet for _, _, sheet in sheets(experiment.directory, **axes)]
 
 
 def titles(sheet):
@@ -220,7 +220,7 @@ def test_one_seed_is_drawn_point_by_point(tmp_path):
 
 def test_curves_end_at_the_certified_width_which_is_shaded(tmp_path):
     experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec())], width=1e-3)
-    ((_, sheet),) = sheets(experiment)
+    ((_, _, sheet),) = sheets(experiment.directory)
     panel = sheet.panels[0, 0]
     (curve,) = panel.curves.values()
     assert curve.y.min() >= panel.floor == pytest.approx(1e-3)

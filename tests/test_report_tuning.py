@@ -101,7 +101,7 @@ def test_where_no_value_has_a_finished_run_none_is_the_best_and_all_are_shown(tm
     assert "none of 2 values is the best, as none has finished runs for most of its seeds" in shown
     assert "trials of tuning" not in shown and "EDGE" not in shown
     assert "sigma=0.1)" in shown and "sigma=0.3)" in shown
-    ((_, sheet),) = plots.sheets(experiment)
+    ((_, _, sheet),) = plots.sheets(experiment.directory)
     assert len(sheet.labels) == 3 and not [note for note in sheet.notes if "best of" in note]
 
 
@@ -157,7 +157,7 @@ def test_show_and_plot_keep_the_best_and_say_what_became_of_the_rest(tmp_path):
     text = console.export_text()
     assert "12 runs, 6 of them trials of tuning, not shown" in text
     assert "reduction.sigma = 0.3 is the best of 3" in text
-    ((_, sheet),) = plots.sheets(experiment)
+    ((_, _, sheet),) = plots.sheets(experiment.directory)
     (panel,) = sheet.panels.values()
     assert len(panel.curves) == 2 and len(panel.faint) == 2
     assert any("faint: the others" in note for note in sheet.notes)

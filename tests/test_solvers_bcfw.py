@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrmbench import registry, solve
-from rrmbench.bench import polishing
+from rrmbench.bench import ascents
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.chains import Sequences
 from rrmbench.numerics.random import Rng
@@ -119,14 +119,14 @@ def test_products_of_labellings_are_those_of_their_features():
 def test_it_bounds_runs_of_other_methods():
     """Where passes are few, or s n is small, cutting planes do, which go on from what the run has."""
     p = network(0.1, lengths=(1, 2) * 40)
-    assert polishing.methods_for(network(1e-3), 100.0) == [polishing.ascend_by_planes]
-    assert polishing.methods_for(p, 20.0) == [polishing.ascend_by_labellings]
-    assert polishing.methods_for(p, 10.0) == [polishing.ascend_by_planes]
+    assert ascents.methods_for(network(1e-3), 100.0) == [ascents.ascend_by_planes]
+    assert ascents.methods_for(p, 20.0) == [ascents.ascend_by_labellings]
+    assert ascents.methods_for(p, 10.0) == [ascents.ascend_by_planes]
     best, run = solve(p, "bcfw", relative_gap=1e-12), solve(p, "subgradient", passes=60)
     distance = p.primal(run.w) - p.dual_value(best.b)
     assert distance > 1e-4 and run.gap <= 1.001 * distance
     view, spent = p.counted(), 0.0
-    for _, _, more in polishing.ascend_by_labellings(view, np.zeros(p.shape), np.zeros(p.output_shape), 30.0):
+    for _, _, more in ascents.ascend_by_labellings(view, np.zeros(p.shape), np.zeros(p.output_shape), 30.0):
         spent += more
     assert 12.0 <= spent <= spent + view.X.passes <= 30.0
 

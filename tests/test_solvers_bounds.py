@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from lab import make_lab  # noqa: F401
 
+from rrmbench import registry
 from rrmbench.bench.store import Experiment
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.report import plots
@@ -84,9 +85,45 @@ def test_as_many_epochs_are_over_as_their_bound_counts(lab, solver):
         assert ended[run.column("passes") <= at + 1e-9][-1] >= epoch
 
 
+PLUGIN = """
+import numpy as np
+
+import rrmbench
+
+
+def bound(constants, T, *, sigma):
+    return constants.initial_gap / (sigma * T)
+
+
+def epochs_over(solve, problem, trace, *, length):
+    T = trace["passes"] // length
+    return trace["passes"][T > 0], T[T > 0]
+
+
+@rrmbench.reduction(gives={"square"}, bound=bound, epochs_over=epochs_over)
+def stages_of_my_own(solve, *, sigma: float = 0.5, length: float = 20.0):
+    return solve
+"""
+
+
+def test_the_file_of_a_reduction_says_all_that_its_curve_needs(lab, monkeypatch):
+    monkeypatch.setitem(registry._components, "reduction", dict(registry._components["reduction"]))
+    plugin = lab.folder / "stages_of_my_own.py"
+    plugin.write_text(PLUGIN)
+    mine = {"path": str(plugin), "name": "stages_of_my_own", "sigma": 0.25}
+    ran = lab.run(lab.config(**SMOOTH | {"solver": "gd", "reduction": mine, "seed": 0}))
+    assert ran.code == 0, ran.err
+    experiment = Experiment(lab.out / "toy")
+    (run,) = runs_of(experiment)
+    passes, bound = bound_curve(run, experiment)
+    gap = run.column("gap")[0]
+    assert 20.0 <= passes[0] < 21.0 and len(passes) > 10
+    assert bound == pytest.approx(gap / (0.25 * (passes // 20.0)))
+
+
 def test_plot_theory_draws_them_and_refuses_other_axes(lab):
     lab.run(lab.config(**SMOOTH))
-    ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
+    ((_, _, sheet),) = plots.sheets(lab.out / "toy", theory=True)
     (panel,) = sheet.panels.values()
     assert len(panel.proven) == 4 and any("bound proven" in note for note in sheet.notes)
     assert lab.cli("plot", lab.out, "--theory", "--format", "png").code == 0
@@ -121,7 +158,7 @@ def test_what_no_theorem_is_about_has_no_curve_and_the_small_print_says_why(lab)
     inside = {"name": "agd", "step_scale": 0.01}
     assert lab.run(lab.config(**SMOOTH | {"solver": [inside, *OUTSIDE.values()], "seed": 0})).code == 0
     experiment = Experiment(lab.out / "toy")
-    ((_, sheet),) = plots.sheets(experiment, theory=True)
+    ((_, _, sheet),) = plots.sheets(experiment.directory, theory=True)
     (panel,) = sheet.panels.values()
     assert {f"no bound for {reason}" for reason in OUTSIDE} <= set(sheet.notes)
     ((_, proven),) = panel.proven  # that of short steps, which take a hundred times as long
@@ -152,5 +189,5 @@ def test_a_reduction_around_a_solver_without_its_theorem_is_drawn_all_the_same(l
     keys = {"loss": "hinge", "solver": solver, "reduction": reduction, "seed": 0, "stop": {"passes": 30}}
     assert lab.run(lab.config(**SMOOTH | keys)).code == 0
     assert lab.cli("plot", lab.out, "--theory", "--format", "png").code == 0
-    ((_, sheet),) = plots.sheets(Experiment(lab.out / "toy"), theory=True)
+    ((_, _, sheet),) = plots.sheets(lab.out / "toy", theory=True)
     assert any(note.startswith("no bound for") and reason in note for note in sheet.notes)

@@ -12,7 +12,7 @@ from test_solvers_highs import BOUNDED, of_tasks, solvers_of_references
 import rrmbench
 from rrmbench import registry
 from rrmbench.bench import reference
-from rrmbench.bench.polishing import ascend_by_cones, methods_for
+from rrmbench.bench.ascents import ascend_by_cones, methods_for
 from rrmbench.bench.store import Experiment
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.verdicts import Broken

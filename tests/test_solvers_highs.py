@@ -10,8 +10,8 @@ from oracles import L1
 
 import rrmbench
 from rrmbench import registry
-from rrmbench.bench import polishing, reference
-from rrmbench.bench.polishing import ascend_by_program, methods_for
+from rrmbench.bench import ascents, reference
+from rrmbench.bench.ascents import ascend_by_program, methods_for
 from rrmbench.bench.store import Experiment
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.scalar_losses import linear_between_kinks
@@ -183,7 +183,7 @@ def test_small_programs_bound_runs_of_other_methods_larger_ones_long_runs(monkey
         assert few and ascend_by_program not in few
     for entries, passes, taken in (1.5e5, 15.0, True), (1e6, 499.0, False), (1e6, 500.0, True), (1e6 + 1, 1e9, False):
         with monkeypatch.context() as patch:
-            patch.setattr(polishing.highs, "entries", lambda problem, entries=entries: entries)
+            patch.setattr(ascents.highs, "entries", lambda problem, entries=entries: entries)
             assert (ascend_by_program in methods_for(p, passes)) == taken
     start = p.start(), np.zeros(p.output_shape)
     (b, model, counted), *others = ascend_by_program(p, *start, 500.0)

@@ -189,7 +189,7 @@ def test_timed_and_untimed_seeds_are_not_one_curve(tmp_path):
     from rrmbench.report.results import load_results, runs_of
 
     assert [run.keys["timing"] for run in runs_of(written)] == [3, None]
-    (sheet,) = [sheet for _, sheet in sheets(written, x="seconds")]
+    (sheet,) = [sheet for _, _, sheet in sheets(written.directory, x="seconds")]
     assert "CAUTION: 1 of 2 runs were timed once, without repeats" in sheet.notes
     table = load_results(tmp_path / "e").groupby("seed")["timing"].first()
     assert (table[0], bool(np.isnan(table[1]))) == (3, True)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench import fingerprint, registry
+from rrmbench import fingerprint, loaded_code, registry
 from rrmbench.data import cache
 from rrmbench.errors import RrmbenchError
 from rrmbench.folders import cache_root, writing_to
@@ -86,7 +86,7 @@ def plugins(files, specs):
     """
     contents, places = {}, {}
     if files:
-        modules = {*fingerprint.sources_of(*files), *fingerprint.unforeseen}
+        modules = {*fingerprint.sources_of(*files), *loaded_code.unforeseen}
         for file in sorted(module for module in modules if not fingerprint.is_shipped(module)):
             name = fingerprint.name_of(file)
             if contents.setdefault(name, file.read_bytes()) != file.read_bytes():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from rrmbench import data, fingerprint, registry
+from rrmbench import data, fingerprint, loaded_code, registry
 from rrmbench.bench.store import SCHEMA_VERSION
 from rrmbench.data import spec as blocks
 from rrmbench.keys import nested, unplaced
@@ -153,7 +153,7 @@ def _sources(spec):
 
 def _files_behind(common, sources):
     from_plugins = not all(_is_shipped(source) for source in sources)
-    return [*fingerprint.sources_of(*common, *sources), *(sorted(fingerprint.unforeseen) if from_plugins else ())]
+    return [*fingerprint.sources_of(*common, *sources), *(sorted(loaded_code.unforeseen) if from_plugins else ())]
 
 
 @cache

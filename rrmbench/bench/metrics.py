@@ -60,14 +60,10 @@ def f1(guess, true):
 
 
 def _of_sequences(prepared):
-    from rrmbench.losses.chains import Chains, Sequences, labelling
+    from rrmbench.losses.chains import Chains, labelling
 
     parts = {"train": (prepared.operator(), prepared.y), "test": (prepared.test_operator(), prepared.test_y)}
-    parts = {
-        part: (Chains(X, Sequences.of(y).starts, prepared.info["classes"]), y)
-        for part, (X, y) in parts.items()
-        if y is not None
-    }
+    parts = {part: (Chains.of(X, y, prepared.info["classes"]), y) for part, (X, y) in parts.items() if y is not None}
 
     def metrics(w):
         columns = {}

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench import fingerprint, kernel_folder
+from rrmbench import kernel_cache, kernel_folder
 from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points
 from rrmbench.bench.identity import canonical, id_of, problem_key
 from rrmbench.errors import RrmbenchError
@@ -181,7 +181,7 @@ def _kernels(spec):
 def _kernel_folder():
     """That of kernels with code of the plug-ins, if there are any."""
     folder_of = kernel_folder.chosen()
-    return (folder_of and folder_of(fingerprint.known_plugins())) or Path("none")
+    return (folder_of and folder_of(kernel_cache.known_plugins())) or Path("none")
 
 
 def _reduction(mapping):

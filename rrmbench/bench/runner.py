@@ -179,10 +179,8 @@ class Scheduler:
         self.experiment.withdraw(run.problem, run.run)
         wrong = self.experiment.contradiction(run.problem, found)
         if wrong:
-            result.status, result.reason = (
-                "failed",
-                f"{wrong}: {suspects(*(run.spec[kind]['name'] for kind in ('loss', 'regularizer')))}",
-            )
+            names = (run.spec[kind]["name"] for kind in ("loss", "regularizer"))
+            result.status, result.reason = "failed", f"{wrong}: {suspects(*names)}"
         self.experiment.write(result)
         if self.backend.environment:  # rates are those of this machine
             self.rates.learn(run.spec, entries_of(run.prepared), result)

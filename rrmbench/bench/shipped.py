@@ -5,7 +5,7 @@ This module and what it imports are light: a worker imports them into its own pr
 
 import sys
 
-from rrmbench import fingerprint, syntax
+from rrmbench import fingerprint, kernel_cache, syntax
 from rrmbench.errors import RrmbenchError, printable
 
 STALE = "the code of this machine was edited after it was imported"
@@ -60,5 +60,5 @@ def _answer(spec, identity):
 
 def _use_plugins(plugins, folder):
     if plugins:
-        fingerprint.use_kernel_cache(plugins)  # the fork server knew of none
+        kernel_cache.use(plugins)  # the fork server knew of none
         sys.path.append(str(folder))

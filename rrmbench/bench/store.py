@@ -226,9 +226,9 @@ class Experiment:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the experiment for writing; raises RrmbenchError naming the process that holds it already.
+        """Hold the experiment for writing.
 
-        So does a folder in it in which nothing can be written.
+        Raises RrmbenchError naming the process that holds it already, or the folder in which nothing can be written.
 
         The operating system drops the lock when its process dies, however that happens. Temporary files of a
         writer that was killed are removed.

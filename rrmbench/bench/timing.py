@@ -12,14 +12,13 @@ from statistics import median
 import numpy as np
 
 from rrmbench.bench.children import Outcome
-from rrmbench.bench.environment import governor
+from rrmbench.bench.environment import BUSY, governor
 from rrmbench.bench.pinning import quiet_core
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import ENDED_BY_ITSELF, UnreadableFile
 
 CLOCKS = ("seconds", "cpu_seconds")
 REPEATS = 3
-BUSY = 0.3  # a load average per core above which other work disturbs the clock
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from textwrap import shorten
 
 import numpy as np
 
-from rrmbench import crashes, fingerprint, registry
+from rrmbench import crashes, fingerprint, loaded_code, registry
 from rrmbench.bench import memory, yardstick
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.pinning import pin
@@ -29,7 +29,7 @@ from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Contradiction, Failure, Trace, warm_up
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
-from rrmbench.fingerprint import OtherCode
+from rrmbench.loaded_code import OtherCode
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.pairs import held_to_pairs
 
@@ -78,7 +78,7 @@ def child(task, connection):
 def _reason_of(error, plugins):
     """The exception in one line, and the place in a plug-in, or in what it imports, that it comes from."""
     text = crashes.text_of(error)
-    files = {*fingerprint.sources_of(*plugins), *fingerprint.unforeseen} if plugins else ()
+    files = {*fingerprint.sources_of(*plugins), *loaded_code.unforeseen} if plugins else ()
     own = [file for file in files if not fingerprint.is_shipped(file)]
     if own and crashes.is_of_compiler(error):
         return shorten(crashes.not_compiled(text, own), 200)
@@ -95,7 +95,7 @@ def _traceback_of(error):
 
 def _check_code(task):
     """An id stands for the code that it was computed from, and for the content of the files that parameters name."""
-    fingerprint.check_unchanged(task.stamps)
+    loaded_code.check_unchanged(task.stamps)
     if task.stamps and fingerprint.EVERY_RUN[0] not in task.stamps:
         raise OtherCode(f"this process runs {fingerprint.PACKAGE}, and not the package that started it")
 
@@ -160,7 +160,7 @@ def _run(task, connection, held):
         for row in trace:
             connection.send(("row", row))
     finally:
-        fingerprint.check_imports(imported, task.stamps)
+        loaded_code.check_imports(imported, task.stamps)
     facts["yardstick_cpu_seconds"].append(yardstick.measure())
     facts["memory"] = memory.of_this_process()
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "evaluation_passes": trace.evaluation_passes}

@@ -69,17 +69,17 @@ def levels_of(text, quantity, relative, option="--levels"):
 
 def trust_plugins_of(results):
     """Key the kernel cache by the plug-in files that results name, which are about to be loaded."""
-    from rrmbench import fingerprint
+    from rrmbench import kernel_cache
     from rrmbench.report.results import plugins_of
 
-    fingerprint.use_kernel_cache(plugins_of(results))
+    kernel_cache.use(plugins_of(results))
 
 
 def plans(configs, sets, only=()):
     """Read all files first: the kernel cache depends on their plug-ins and is set before numba is imported."""
-    from rrmbench import config, fingerprint
+    from rrmbench import config, kernel_cache
 
     raws = [config.read(path, sets or ()) for path in configs]
-    fingerprint.use_kernel_cache({plugin for raw in raws for plugin in raw.plugins})
+    kernel_cache.use({plugin for raw in raws for plugin in raw.plugins})
     resolved = [config.resolve(raw) for raw in raws]
     return config.select(resolved, only) if only else resolved

@@ -13,6 +13,7 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
+from rrmbench.bench.environment import BUSY
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in
 from rrmbench.folders import cache_root
@@ -155,7 +156,7 @@ def _cores():
 def _load():
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     found = f"{load:.2f} in the last minute on {cores} logical cores"
-    if load > 0.5 * cores:
+    if load > BUSY * cores:
         return Finding(
             "load", "warning", found, "other programs are at work: seconds of runs will be noisy, passes not"
         )

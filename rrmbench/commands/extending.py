@@ -9,10 +9,10 @@ INDENT = "         "
 
 def test(path, verbose, console):
     """Print the verdicts on the components of a file; return 1 if one is WRONG."""
-    from rrmbench import extending, fingerprint
+    from rrmbench import extending, kernel_cache
 
     # without the plug-in: an edit leaves the kernels of the package where they are, and compiles its own alone
-    fingerprint.use_kernel_cache(())
+    kernel_cache.use(())
     states = []
     for of, checks in groupby(extending.checks(path), key=lambda check: check.of):
         console.print(f"{of}", **PLAIN)

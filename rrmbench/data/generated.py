@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench import crashes, fingerprint
+from rrmbench import crashes, fingerprint, loaded_code
 from rrmbench.data import arrays, checksums, fetch, places
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.folders import cache_root, writing_to
@@ -68,7 +68,7 @@ class Generated:
         """The files of its code, as far as there are any."""
         if not self._has_file():
             return []
-        return [*fingerprint.sources_of(self.component.source), *sorted(fingerprint.unforeseen)]
+        return [*fingerprint.sources_of(self.component.source), *sorted(loaded_code.unforeseen)]
 
     def _recipe(self):
         values = {key: self.values.get(key, p.default) for key, p in self.component.parameters.items()}
@@ -91,7 +91,7 @@ class Generated:
     def _write(self, path):
         values = {key: self.component.parameters[key].read(value) for key, value in self.values.items()}
         imported, code = set(sys.modules), fingerprint.stamps(self._code())
-        fingerprint.check_loaded(code)
+        loaded_code.check_loaded(code)
         try:
             with contextlib.redirect_stdout(sys.stderr), crashes.without_sudden_end():
                 made = self.component.build(**values)
@@ -99,5 +99,5 @@ class Generated:
             raise RrmbenchError(f"{self.where}: {error}") from error
         except (Exception, SystemExit) as error:
             raise RrmbenchError(f"{self.where}: its function failed: {type(error).__name__}: {error}") from error
-        fingerprint.check_imports(imported, code)
+        loaded_code.check_imports(imported, code)
         arrays.write(path, arrays.checked(made, self.where))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rrmbench import fingerprint, registry
+from rrmbench import fingerprint, loaded_code, registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import datasets, losses, reductions, regularizers, solvers
 from rrmbench.extending.verdicts import Check
@@ -49,5 +49,5 @@ def _own_files(component):
     source = Path(component.source).resolve()
     if fingerprint.is_shipped(source):
         return (source,)
-    files = {*fingerprint.sources_of(source), *fingerprint.unforeseen}
+    files = {*fingerprint.sources_of(source), *loaded_code.unforeseen}
     return tuple(sorted(file for file in files if not fingerprint.is_shipped(file)))

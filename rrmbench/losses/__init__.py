@@ -32,6 +32,7 @@ to d2
     shape(X, y)             the shape of z and b
     value(z, y)             Phi(z)
     smooth_value(z, y, mu)  max_b  b.z/n - Phi*(b) - mu d2(b) for mu > 0; may be left out
+    plain_terms(z, y, mu)   the terms whose sum it is, without compiled kernels: of a loss whose `value` calls them
     conjugate(b, y)         Phi*(b), or a bound of it from above that is exact at dual points
     d2(b, y)                the prox-function, likewise
     dual_point(z, y, mu)    argmax_b  b.z/n - Phi*(b) - mu d2(b); of an entropic loss, dual_point(z, y, mu, q) subtracts

@@ -63,6 +63,11 @@ class Chains:
         # T is there once, for all sequences together
         self.sqnorms = np.add.reduceat(X.sqnorms, starts[:-1]) + 1.0 / self.shape[0]
 
+    @classmethod
+    def of(cls, X, y, k):
+        """The Chains of the positions' operator X and labels y."""
+        return cls(X, Sequences.of(y).starts, k)
+
     @property
     def labels(self):
         """N, the number of rows of y."""
@@ -112,7 +117,7 @@ class ChainLoss(NamedTuple):
 
     def operator(self, X, y):
         """The Chains of the operator X of the positions."""
-        return Chains(X, Sequences.of(y).starts, int(y[:, 0].max()) + 1)
+        return Chains.of(X, y, int(y[:, 0].max()) + 1)
 
     def shape(self, X, y):
         return len(y) + X.shape[-1] + 2, X.shape[-1]
@@ -145,6 +150,24 @@ class ChainLoss(NamedTuple):
         total -= float(nodes[np.arange(len(y)), sequences.labels].sum())
         total -= float(np.vdot(transitions, sequences.transitions(k)))
         return total / (len(sequences.starts) - 1) - mu * self._entropy_bound(y, k)
+
+    def plain_terms(self, z, y, mu):
+        """The terms of `smooth_value` by plain numpy: two for each sequence."""
+        k, tau = z.shape[1], self.conjugate_convexity + mu
+        sequences, T = Sequences.of(y), z[len(y) : -2]
+        nodes, rows, later = z[: len(y)].copy(), np.arange(len(y)), sequences.later
+        chosen = nodes[rows, sequences.labels]
+        chosen[later] += T[sequences.labels[later - 1], sequences.labels[later]]
+        nodes += self.cost
+        nodes[rows, sequences.labels] -= self.cost
+        starts, lengths = sequences.starts[:-1], np.diff(sequences.starts)
+        messages = nodes[starts]
+        for t in range(1, lengths.max()):
+            longer = lengths > t
+            messages[longer] = nodes[starts[longer] + t] + _soft_max(messages[longer][:, :, None] + T, tau)
+        n = len(starts)
+        totals = _soft_max(messages, tau) - mu * lengths * np.log(k)
+        return [*(totals / n).tolist(), *(-np.add.reduceat(chosen, starts) / n).tolist()]
 
     def dual_point(self, z, y, mu):
         """The marginals at the temperature tau + mu, minus the labels, with the lift; of a best labelling at 0."""
@@ -190,6 +213,14 @@ class ChainLoss(NamedTuple):
         chances, _, _, off = _marginals(b, y)
         are_chances = chances.min() >= -ROUNDING and np.abs(chances.sum(axis=1) - 1.0).max() <= b.shape[1] * ROUNDING
         return bool(are_chances and off <= len(y) * ROUNDING)
+
+
+def _soft_max(x, tau):
+    """tau log sum exp(x/tau) over axis 1, the maximum for tau = 0."""
+    most = x.max(axis=1)
+    if tau == 0.0:
+        return most
+    return most + tau * np.log(np.exp((x - most[:, None]) / tau).sum(axis=1))
 
 
 def _marginals(b, y):

@@ -32,11 +32,11 @@ def suspects(loss, regularizer):
 class Certifier:
     """Keeps the greatest dual value seen, and the b that attains it.
 
-    The first candidate of a regularized problem is b = 0, with D(0) = min phi + min Psi. The others are
-    the solver's own b where there is one. Where the problem is not strongly convex, they are also the losses'
-    derivatives at X w, which need less scaling than the b of a regularized problem. For solvers without b they are
-    the losses' derivatives at X w, smoothed by a geometric grid of mu around the best mu so far, and the average of
-    past candidates, weighted by passes, which converges for subgradient methods.
+    The first candidate of a regularized problem is b = 0, with D(0) = min phi + min Psi. The others are the solver's
+    own b where there is one. Where the problem is not strongly convex, they are also the losses' derivatives at X w,
+    which need less scaling than the b of a regularized problem. For solvers without b they are the losses' derivatives
+    at X w, smoothed by a geometric grid of mu around the best mu so far, and the average of past candidates, weighted
+    by passes, which converges for subgradient methods.
     """
 
     def __init__(self, problem):

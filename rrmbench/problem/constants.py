@@ -9,8 +9,12 @@ arguments (`rrmbench.components.Component.solver`).
 `@solver(passes_to_quarter=...)` gives the time of the oracle of a reduction, f(problem, **parameters) -> passes: in so
 many passes the theorem quarters P(w) - P(w*) of a smooth and strongly convex problem, and D(b*) - D(b) where the solver
 gives a dual variable. It is a schedule also for settings that the theorem leaves out; what is proven is for `bound` to
-say. The theorem of a reduction is bound(constants, epochs, **parameters), after so many epochs that quarter the
-distance.
+say.
+
+The theorem of a reduction is bound(constants, T, **parameters), after T epochs. `@reduction(epochs_over=...)` says how
+many are over when: f(solve, problem, trace, **parameters) -> (passes, T), arrays, for the Solver inside, the Problem
+and the columns "passes" and "primal" of a run. It raises NoTheorem for solvers and parameters that the theorem is not
+about.
 """
 
 from typing import NamedTuple
@@ -28,6 +32,12 @@ class NoTheorem(RrmbenchError):
             f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}" for key, value in given.items()
         )
         super().__init__(f"{method}({values}): {reason}" if values else f"{method}: {reason}")
+
+
+def check_given(method, **parameters):
+    """Raise NoTheorem where a value that the bound of a method is computed with is "auto"."""
+    if "auto" in parameters.values():
+        raise NoTheorem(method, "the bound needs given values, not auto", **parameters)
 
 
 class Constants(NamedTuple):

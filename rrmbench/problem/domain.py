@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.regularizers.box import Box
 
@@ -15,18 +15,18 @@ ALLOWED = "allowed is {box: [a, b]} with numbers a <= b, or {ball: r} with a num
 def within(regularizer, domain):
     """psi plus the indicator of the domain {"box": [a, b]} (of every coordinate) or {"ball": r} (||w||_2 <= r)."""
     if not isinstance(domain, dict) or len(domain) != 1:
-        raise RrmbenchError(f"regularizer domain: found {short(domain)}, {ALLOWED}")
+        raise RrmbenchError(f"regularizer domain: found {shown(domain)}, {ALLOWED}")
     ((kind, bounds),) = domain.items()
     if kind == "box":
         return _in_box(regularizer, bounds)
     if kind == "ball":
         return _in_ball(regularizer, bounds)
-    raise RrmbenchError(f"regularizer domain: found {short(domain)}, {ALLOWED}{nearest(kind, ['box', 'ball'])}")
+    raise RrmbenchError(f"regularizer domain: found {shown(domain)}, {ALLOWED}{nearest(kind, ['box', 'ball'])}")
 
 
 def _in_box(psi, bounds):
     if not (isinstance(bounds, list | tuple) and len(bounds) == 2 and all(map(_is_number, bounds))):
-        raise RrmbenchError(f"regularizer domain.box: found {short(bounds)}, {ALLOWED}")
+        raise RrmbenchError(f"regularizer domain.box: found {shown(bounds)}, {ALLOWED}")
     if not over_coordinates(psi).soft_threshold:
         raise RrmbenchError(
             f"regularizer domain.box: found a regularizer of the kind {type(psi).__name__}, allowed are multiples of "
@@ -35,13 +35,13 @@ def _in_box(psi, bounds):
     lower = max(float(bounds[0]), psi.prox(-math.inf, 0.0))  # psi may have bounds of its own
     upper = min(float(bounds[1]), psi.prox(math.inf, 0.0))
     if not lower <= upper or lower == math.inf or upper == -math.inf:
-        raise RrmbenchError(f"regularizer domain.box: found {short(bounds)}, which leaves no w, {ALLOWED}")
+        raise RrmbenchError(f"regularizer domain.box: found {shown(bounds)}, which leaves no w, {ALLOWED}")
     return Box(lower, upper, psi.strength)
 
 
 def _in_ball(psi, r):
     if not (_is_number(r) and 0.0 < r < math.inf):
-        raise RrmbenchError(f"regularizer domain.ball: found {short(r)}, {ALLOWED}")
+        raise RrmbenchError(f"regularizer domain.ball: found {shown(r)}, {ALLOWED}")
     regularization = over_coordinates(psi)
     if not regularization.homogeneous:
         raise RrmbenchError(
@@ -49,12 +49,6 @@ def _in_ball(psi, r):
             "and no regularizer but l2: psi(c w) = c psi(w) for c >= 0"
         )
     return InBall(regularization, float(r))
-
-
-def short(value):
-    """The text of what was found, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _is_number(x):

@@ -107,7 +107,10 @@ class MeanOfConjugates:
         """For t = 0, the projection on the domain: of 0 itself, else the step of a t that changes nothing else."""
         if t == 0.0 and not b.any():
             return b.copy()
-        return self.problem.loss_prox(b, max(t, NEARLY_ZERO) / self.n)
+        return self._step(b, max(t, NEARLY_ZERO))
+
+    def _step(self, b, t):
+        return self.problem.loss_prox(b, t / self.n)
 
     def dual_scaling(self, u):
         return 1.0
@@ -123,9 +126,7 @@ class EntropicMeanOfConjugates(MeanOfConjugates):
         super().__init__(problem)
         self.convexity = problem.loss.conjugate_convexity + problem.mu
 
-    def prox(self, b, t):
-        if t == 0.0 and not b.any():
-            return b.copy()
+    def _step(self, b, t):
         raise RrmbenchError(
             f"the dual of {type(self.problem.loss).__name__} has an entropy for prox-function, and no Euclidean "
             "proximal step: allowed is a method with steps of the entropy, as agm_ef with prox: auto or entropy"

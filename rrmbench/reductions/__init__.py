@@ -10,7 +10,8 @@ A reduction changes the problem that the solver sees; curves and certificates ar
 is a `rrmbench.components.Solver`, which says what it `needs` and `gives`. What is returned is a function of (problem,
 start, rng), which becomes a Solver without theorems, or a Solver; either needs what `solve` needs and the reduction
 does not give. `gives={"square"}` says that a square is added to whatever Psi is there, so that steps of an entropy are
-lost; {"smoothing"} that all losses are smoothed, so that solvers that know certain losses only are lost.
+lost; {"smoothing"} that all losses are smoothed, so that solvers that know certain losses only are lost. `bound` is its
+theorem and `epochs_over` says when that counts: `rrmbench.problem.constants`.
 """
 
 import importlib

@@ -3,26 +3,27 @@
 `proximal_point` is for problems without strong convexity, `joint_proximal_point` for those without smooth losses too.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 from annotated_types import Gt, Le
 
 from rrmbench.parameters import Auto, Positive
+from rrmbench.problem.constants import NoTheorem, check_given
 from rrmbench.registry import reduction
+from rrmbench.stages.epochs import HALVINGS, Output
 from rrmbench.stages.progress import StandStill, accuracy_of, first_iterate, needed_to_show
 from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
 SLOW = 10.0  # times that: an epoch that is not over by then asks for more
 SLOPE = 0.5  # times that at the last time: where the smoothing is halved
-LEAST = 0.5**50  # of sigma_0 and mu_0, below which they are not lowered: what they add is below rounding
+LEAST = 0.5**HALVINGS  # of sigma_0 and mu_0, below which they are not lowered
 
 Share = Annotated[float, Gt(0), Le(1)]
-Output = Literal["running", "epoch"]
 
 
-def proximal_point_bound(constants, epochs, *, sigma, decay):
+def proximal_point_bound(constants, T, *, sigma, decay):
     """||w0 - w*||^2 / (2 sum_t 1/sigma_t), t = 0 .. T - 1, after T epochs with sigma_t = decay^t sigma.
 
     Holds for every accuracy <= 1, up to rounding, around solvers whose w is the primal point of their b, for the
@@ -34,11 +35,31 @@ def proximal_point_bound(constants, epochs, *, sigma, decay):
     which is divided by sigma_t and summed; P(c_t) never rises. The exact minimizers have the same bound [Guler 1991,
     Theorem 2.1]; the relative error is that of [Monteiro and Svaiter 2010].
     """
-    inverses = np.maximum(decay ** np.arange(np.max(epochs), dtype=float), LEAST) ** -1.0
-    return constants.distance * sigma / (2.0 * np.cumsum(inverses)[np.asarray(epochs) - 1])
+    inverses = np.maximum(decay ** np.arange(np.max(T), dtype=float), LEAST) ** -1.0
+    return constants.distance * sigma / (2.0 * np.cumsum(inverses)[np.asarray(T) - 1])
 
 
-@reduction(needs={"warm_start"}, gives={"strongly_convex", "square"}, bound=proximal_point_bound, deterministic=True)
+def _epochs_seen(solve, problem, trace, *, sigma, decay, output):
+    """With `output: epoch`, an epoch is over when the objective has changed.
+
+    One that no point of the trace shows is not counted, so that the bound is at least that of the theorem.
+    """
+    if "dual" not in solve.gives:
+        raise NoTheorem("proximal_point", f"the theorem needs a solver whose w belongs to its b, {solve.name} is none")
+    if output != "epoch":
+        raise NoTheorem("proximal_point", "the theorem is about output: epoch", output=output)
+    check_given("proximal_point", sigma=sigma, decay=decay)
+    T = np.cumsum(np.diff(trace["primal"], prepend=trace["primal"][:1]) != 0.0)
+    return trace["passes"][T > 0], T[T > 0]
+
+
+@reduction(
+    needs={"warm_start"},
+    gives={"strongly_convex", "square"},
+    bound=proximal_point_bound,
+    epochs_over=_epochs_seen,
+    deterministic=True,
+)
 def proximal_point(
     solve,
     *,

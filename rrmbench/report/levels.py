@@ -10,7 +10,7 @@ from rrmbench.report import naming
 from rrmbench.report.results import LEVELS, StoredRun, points_to
 
 QUANTITIES = ("gap", "suboptimality")
-RULES = "gap", "relative_gap"  # that end a run by its gap
+GAP_RULES = "gap", "relative_gap"  # that end a run by its gap
 MOST = 50  # levels
 
 
@@ -40,9 +40,9 @@ class Levels:
         which depends on where the run was told to stop. A gap that ended the run was looked for all along.
         """
         looked_for = np.inf
-        if run.result.reason in RULES and run.result.points:
+        if run.result.reason in GAP_RULES and run.result.points:
             rules = run.result.spec.get("stop", {})
-            of_gaps = StopRule(**{rule: rules[rule] for rule in RULES if rule in rules})
+            of_gaps = StopRule(**{rule: rules[rule] for rule in GAP_RULES if rule in rules})
             looked_for = of_gaps.wanted_gap(run.column("primal")[0])
         helped = (quantity or self.quantity) == "gap" and run.result.info.get("evaluation_passes", 0.0) > 0.0
         last = run.result.points - 1

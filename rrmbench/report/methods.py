@@ -206,17 +206,13 @@ class Standings:
         return ", ".join(naming.component(kept, kind) for kind in naming.PROBLEM if kind in kept)
 
 
-def standings(experiment: Experiment, levels: Levels = CERTIFIED_GAPS, only: Sequence[str] = ()) -> Standings:
-    """Return the Standings of one experiment, of the runs that match the texts KEY=VALUE of `only`.
-
-    Raises RrmbenchError if the manifest is missing or unreadable, and for texts that match no run.
-    """
-    stored = runs_of(experiment)
-    return standings_of(experiment, stored, select(stored, only), levels)
-
-
 def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequence[str] = ()) -> list[Standings]:
-    """Return the Standings of the experiments at `path`, of those with a run that matches `only`; raises as above."""
+    """Return the Standings of the experiments at `path`, of those with a run that matches `only`.
+
+    only : texts KEY=VALUE
+
+    Raises RrmbenchError if a manifest is missing or unreadable, and for texts that match no run.
+    """
     stored = {experiment: runs_of(experiment) for experiment in experiments(path)}
     wanted = set(select([run for runs in stored.values() for run in runs], only))
     kept = {experiment: [run for run in runs if run in wanted] for experiment, runs in stored.items()}

@@ -8,10 +8,8 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from rrmbench.losses.chains import ChainLoss
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_loss, build_regularizer
-from rrmbench.report import chains
 from rrmbench.report.plain_bias import minimizers
 
 TOLERANCE = 1e-12  # relative to the sum of the magnitudes of the terms
@@ -157,8 +155,8 @@ def _prox(regularizer, x, t):
 
 def _loss_terms(loss, mu, z, y, n):
     """The terms of the mean loss: one per sample, or one for a loss that is no sum."""
-    if isinstance(loss, ChainLoss):
-        return chains.loss_terms(loss, mu, z, y)
+    if hasattr(loss, "plain_terms"):
+        return loss.plain_terms(z, y, mu)
     if getattr(loss, "outputs", "scalar") != "whole":
         return [_value(loss, mu, u, t) / n for u, t in zip(_each(z), _each(y), strict=True)]
     if mu == 0.0:

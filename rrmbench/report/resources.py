@@ -8,6 +8,7 @@ import math
 from rrmbench.errors import printable
 from rrmbench.report.sizes import megabytes
 
+UNCHECKED_PAIR = "Fenchel's inequality was not checked at all random points"
 WORTH_A_LINE = 2**30  # bytes
 
 
@@ -34,8 +35,8 @@ def told(runs):
         of = f"failed in {len(faults)} of {len(runs)} runs, whose seconds may have compilation in them"
         yield f"the warm-up {of}: {printable(str(faults[0]))}"
     if faults := [fault for run in runs if (fault := run.result.info.get("unchecked_pair"))]:
-        of = f"random points in {len(faults)} of {len(runs)} runs, so that their gaps are not sure"
-        yield f"Fenchel's inequality was not checked at all {of}: {printable(str(faults[0]))}"
+        of = f"in {len(faults)} of {len(runs)} runs, so that their gaps are not sure"
+        yield f"{UNCHECKED_PAIR} {of}: {printable(str(faults[0]))}"
     most = greatest(runs)
     if most.get("peak_bytes", 0) >= WORTH_A_LINE:
         own = f", up to {megabytes(most['own_bytes'])} of it its own and not shared data" if "own_bytes" in most else ""

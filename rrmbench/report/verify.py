@@ -22,6 +22,7 @@ from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.traits import build_loss
 from rrmbench.report import claims, naming, recompute
 from rrmbench.report.recompute import TOLERANCE
+from rrmbench.report.resources import UNCHECKED_PAIR
 from rrmbench.report.results import StoredRun, runs_of
 
 METRIC_TOLERANCE = 1e-9
@@ -210,7 +211,7 @@ def _recomputed(result, trust, prepare, digest):
         pairs = held_to_pairs(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
         wrong += [pairs.broken] if pairs.broken else []
         if pairs.unchecked:
-            unchecked = f"Fenchel's inequality was not checked at all random points: {pairs.unchecked}"
+            unchecked = f"{UNCHECKED_PAIR}: {pairs.unchecked}"
     *found, note = _compared(prepared, result, wrong, code[:8] == result.code[:8])
     return *found, "; ".join(filter(None, (note, unchecked)))
 

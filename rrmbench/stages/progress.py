@@ -15,12 +15,13 @@ PATIENCE, RESOLVED, UNMOVED = 10.0, 1e-12, 30.0  # of `StandStill`
 def progress_of(solve):
     """Return (measure, fraction): an epoch of `adaptive` ends when the distance has fallen to this fraction.
 
-    The measure f(stage, iterate) returns (distance or None, its rounding level, its cost in passes). For a solver with
-    a dual iterate the distance is the duality gap, one product X w or none where the iterate has its
-    objectives, and the fraction 1/4. For other solvers the
-    distance is the norm of the prox-gradient map, and the fraction 1/3; the norm is free at the snapshots of a solver
-    that gives it, else it costs a full gradient per iterate. [Reductions, sections 6.1 and 6.2] The gap is inf where
-    no scaling of b gives a bound, as without a regularizer.
+    The measure f(stage, iterate) returns (distance or None, its rounding level, its cost in passes).
+
+    For a solver with a dual iterate the distance is the duality gap, and the fraction 1/4. The gap costs a product X w,
+    or nothing where the iterate has its objectives; it is inf where no scaling of b gives a bound, as without a
+    regularizer. For other solvers the distance is the norm of the prox-gradient map, and the fraction 1/3. The norm is
+    free at the snapshots of a solver that gives it, else it costs a full gradient per iterate. [Reductions, sections
+    6.1 and 6.2]
     """
     if "gap" in solve.gives:
         return _given_gap, 0.25

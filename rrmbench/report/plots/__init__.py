@@ -41,7 +41,7 @@ def plot(path, formats=("png", "pdf"), out=None, only=(), style="screen", width=
         check("--format", one, FORMATS)
     figures, taken = [], set()
     try:
-        for experiment, where, sheet in _all_sheets(path, only, Options(**options), style, width, tell):
+        for experiment, where, sheet in sheets(path, only, style, width, tell, **options):
             folder = experiment.figures if out is None else Path(out)
             stem = _stem(experiment.name, where, sheet.axes, folder, taken)
             figures.append((sheet, page_of(style, width, sheet.columns), folder, stem, formats))
@@ -67,12 +67,16 @@ def figures(path, only=(), style="screen", width=None, tell=None, **options):
     """
     from rrmbench.report.plots.draw import draw
 
-    found = _all_sheets(path, only, Options(**options), style, width, tell)
+    found = sheets(path, only, style, width, tell, **options)
     return [draw(sheet, page_of(style, width, sheet.columns)) for _, _, sheet in found]
 
 
-def _all_sheets(path, only, options, style, width, tell):
-    """Yield (experiment, where, Sheet) of all experiments; RrmbenchError if that is none."""
+def sheets(path, only=(), style="screen", width=None, tell=None, **options):
+    """Yield (experiment, where, Sheet) for each figure that shows a curve; RrmbenchError if that is none.
+
+    `where` names the values of the `figure:` keys; the arguments are as for `figures`.
+    """
+    options = Options(**options)
     page_of(style, width, 1)  # a wrong style is refused before anything is read
     read = experiments(path)
     stored = {experiment: runs_of(experiment) for experiment in read} if only else {}
@@ -91,14 +95,11 @@ def _all_sheets(path, only, options, style, width, tell):
             tell(line)
 
 
-def sheets(experiment, only=(), **options):
-    """Yield (where, Sheet) for each figure that shows a curve; `where` names the values of the `figure:` keys."""
-    found = runs_of(experiment)
-    yield from _sheets(experiment, found, select(found, only), Options(**options), only, [])
-
-
 def _sheets(experiment, found, chosen, options, only, empty):
-    """As `sheets`, of the `chosen` among the runs `found`; adds a line to `empty` for a figure without a curve."""
+    """Yield (where, Sheet) of the `chosen` among the runs `found` of an experiment.
+
+    A figure without a curve adds a line to `empty`.
+    """
     manifest = experiment.manifest()
     asked = section_of(manifest)
     x, y = options.x or asked["x"], options.y or asked["y"]

@@ -18,8 +18,8 @@ square, and so are theta, rho and u: the two differ in the trials of an adaptive
     prox   auto       the entropy where the regularizer, or the loss whose dual this is, has one; else Euclidean
 
 M_k >= J(x_k), and J(x_k) - D(b) <= rho_k Delta(x^, x0) for the weighted average b of all loss derivatives, x^ being
-the minimizer in D(b); `Iterate.objectives` has both. A step is one pass: X x and X u are combinations
-of known products. A rejected trial changes u and costs a pass as well, half a one in the first step.
+the minimizer in D(b); `Iterate.objectives` has both. A step is one pass: X x and X u are combinations of known
+products. A rejected trial changes u and costs a pass as well, half a one in the first step.
 """
 
 from functools import partial

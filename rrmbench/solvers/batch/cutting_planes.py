@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 
+from rrmbench.numerics.golden_section import GOLDEN_SECTION
 from rrmbench.numerics.simplex_quadratic import maximizer
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -18,7 +19,6 @@ DAMPING = 1e-6  # of a Newton step, over what the weights leave
 INNER = 0.3  # of the gap, which the weights of the planes may still leave
 ROUNDING = 1e-15  # of the terms of D_t, relative
 APART = 1e-4  # half the way between the points of a difference quotient of grad Psi*, over s/max |v_t|
-GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)  # the part of an interval that a step of the search keeps
 
 
 @solver(needs={"strongly_convex"}, gives={"gap"}, deterministic=True)

@@ -24,7 +24,7 @@ import numpy as np
 from rrmbench.parameters import Positive
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.registry import solver
-from rrmbench.solvers.batch.line_search import curvature, searched, searched_steps
+from rrmbench.solvers.batch.line_search import curvature, search_passes, searched_steps
 
 Step = Literal["bound", "backtracking"]
 
@@ -42,7 +42,7 @@ def gd_bound(constants, passes, *, step_scale):
     [Beck and Teboulle 2009, Theorem 3.1; Nesterov 2013, Theorem 5 for the second]
     """
     c, L = constants, proven_L("gd", "Theorem 3.1", constants, step_scale)
-    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - searched(c.n)), 0.0)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - search_passes(c.n)), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         sublinear = L * c.distance / (2.0 * k)
     return np.fmin(sublinear, (1.0 + c.s / L) ** -k * np.fmin(c.initial_gap, c.initial_suboptimality))
@@ -51,9 +51,9 @@ def gd_bound(constants, passes, *, step_scale):
 def gd_quartering(problem, *, step, step_scale):
     """The least k with (1 + s step_scale/L)^-k <= 1/4, step_scale <= 1, and the passes beside the steps.
 
-    These are half a pass for X w0 and, with backtracking, those of the `searched` step lengths. [as `gd_bound`]
+    These are half a pass for X w0 and, with backtracking, the `search_passes`. [as `gd_bound`]
     """
-    extra = 0.5 + (searched(problem.rank) if step == "backtracking" else 0.0)
+    extra = 0.5 + (search_passes(problem.rank) if step == "backtracking" else 0.0)
     return ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L)) + extra
 
 
@@ -74,7 +74,7 @@ def agd_quartering(problem, *, step, step_scale):
 
     These are as of `gd_quartering`. [as `agd_bound`]
     """
-    extra = 0.5 + (searched(problem.rank) if step == "backtracking" else 0.0)
+    extra = 0.5 + (search_passes(problem.rank) if step == "backtracking" else 0.0)
     q = sqrt(problem.strong_convexity / (problem.strong_convexity + problem.L / min(step_scale, 1.0)))
     return ceil(log(8.0) / -log1p(-q)) + extra
 
@@ -87,7 +87,7 @@ def fista_bound(constants, passes, *, restart, step_scale):
     if restart != "none":
         raise NoTheorem("fista", "Theorem 4.4 is for the momentum without restarts", restart=restart)
     c, L = constants, proven_L("fista", "Theorem 4.4", constants, step_scale)
-    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - searched(c.n)), 0.0)
+    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - search_passes(c.n)), 0.0)
     return np.where(k > 0.0, 2.0 * L * c.distance / (k + 1.0) ** 2, inf)
 
 

@@ -11,7 +11,7 @@ GROWTH = 1.5  # of L, where a step fails
 OBJECTIVE_ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
 
 
-def searched(n):
+def search_passes(n):
     """The passes that backtracking spends beside one per step, at most: for L_0 and for rejected trials."""
     return 0.5 + 0.5 * ceil(log(n) / log(GROWTH))
 

@@ -42,9 +42,9 @@ def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step
         else          mu2 and mu1 fall in turn, from mu1 mu2 = ||A||^2 and mu1 D1 = mu2 D2:
                       P(w) - P(w*) <= 4 ||A|| sqrt(D1 D2) / k about, after k steps [Nesterov 2005b, section 6]
 
-    ||A||^2 is bounded by (1/n^2) sum ||x_i||^2 <= R^2/n; D2 = n G^2/2 or less, four times that
-    from a start with b != 0. In the last case a step and the
-    product that it leaves to be made cost one and a half passes, else a step costs one.
+    ||A||^2 is bounded by (1/n^2) sum ||x_i||^2 <= R^2/n; D2 = n G^2/2 or less, four times that from a start with
+    b != 0. In the last case a step and the product that it leaves to be made cost one and a half passes, else a step
+    costs one.
 
     radius : the r of D1 = r^2/2, which matters in the last case only. "auto" derives it as the paper does: psi(w*) is
         at most P(w0) minus the least value of the losses, which bounds ||w*||, to which ||w0|| is added; where it does

@@ -19,11 +19,10 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.golden_section import GOLDEN_SECTION
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.prefetch import prefetch_rows
 from rrmbench.numerics.sparse_rows import axpy, entries, sample_at
-
-GOLDEN_SECTION = 0.5 * (5.0**0.5 - 1.0)  # the part of an interval that a step of the search keeps
 
 
 def option_of(problem, name):
