@@ -113,6 +113,25 @@ def test_passes_to_a_gap_prefer_what_gets_there_first_and_tell_an_edge(tmp_path)
     assert "by passes_to_gap (" in choice.text
 
 
+def test_by_objective_what_a_gap_ended_first_is_best_and_not_what_went_beyond_it(tmp_path):
+    """1.0 is lower at its end, and needs more passes to it; 3.0 is lower still, but has not proven the gap."""
+    results = []
+    for sigma, passes, lower, reason in ((0.3, 8, 0.0, "gap"), (1.0, 12, 1e-4, "gap"), (3.0, 20, 2e-4, "passes")):
+        columns = stored.trace(1.0, passes)
+        columns["primal"][-1] -= lower * columns["gap"][-1]
+        asked = stored.spec(reduction="adapt_reg", sigma=sigma)
+        results.append(stored.result(asked, columns, reason=reason))
+    experiment = stored.experiment(tmp_path / "e", results)
+    manifest = experiment.manifest()
+    for entry in manifest["runs"]:
+        entry["tuned"] = ["reduction.sigma"]
+    experiment.write_manifest(manifest | {"config": {"tune": {"grid": {}, "by": "objective"}}})
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"reduction.sigma": 0.3}
+    assert "is the best of 3 by passes to the gap that ends its runs" in choice.text
+    assert choice.by == "objective"
+
+
 @pytest.mark.parametrize(("gap", "best"), [(1e-3, 0.2), (1e-30, 0.5)])
 def test_the_gap_is_the_one_that_ends_the_runs_and_what_does_not_come_there_is_told(tmp_path, gap, best):
     """0.2 is first at the gap, 0.5 lower at the end."""

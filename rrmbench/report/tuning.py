@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.report import naming
+from rrmbench.report.levels import GAP_RULES
 from rrmbench.report.results import points_to
 
 
@@ -19,6 +20,7 @@ class Choice:
     at_edge : whether a number among these is the least or greatest of its grid
     keys : the keys that are tuned; count : how many values there are
     by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap
+    ended : whether it is the former, but the gap that ends runs ended those of the best
     incomplete : how many of the values have runs of fewer seeds than others, or of others, and cannot be the best
     """
 
@@ -31,10 +33,13 @@ class Choice:
     count: int = 1
     unreached: bool = False
     incomplete: int = 0
+    ended: bool = False
 
     @property
     def criterion(self):
         """What the best is the best by, in words."""
+        if self.ended:
+            return "passes to the gap that ends its runs, below which objectives tell nothing"
         return f"{self.by}, since none comes to its gap" if self.unreached else self.by
 
     def trials_by_value(self):
@@ -93,18 +98,26 @@ def _choice(keys, candidates, by, level):
     about = {"by": by, "keys": keys, "count": len(candidates), "unreached": unreached}
     about["incomplete"] = len(candidates) - len(scores)
     best = min(scores, key=scores.get)
-    if not np.isfinite(scores[best][0]):
+    if scores[best][0] == np.inf:
         return Choice(tuple(run for runs in candidates.values() for run in runs), (), {}, False, **about)
     trials = tuple(run for values, runs in candidates.items() if values != best for run in runs)
     at_edge = any(_is_edge(best[i], [values[i] for values in candidates]) for i in range(len(keys)))
+    about["ended"] = by == "objective" and scores[best][0] == -np.inf
     return Choice(tuple(candidates[best]), trials, dict(zip(keys, best, strict=True)), at_edge, **about)
 
 
 def _score(runs, by, level):
-    """The median over seeds: (passes to the gap, final objective) or (final objective,); less is better."""
+    """What is less for better values, medians over seeds.
+
+    (passes to the gap, final objective) or, by the objective, (final objective,). A gap that ends runs ends them at
+    objectives that differ by less than it; where all runs came to it, they are before others, and in the order of
+    their passes.
+    """
     objective = float(np.median([_last(run) for run in runs]))
     if by == "objective":
-        return (objective,)
+        passes = float(np.median([run.column("passes")[-1] for run in runs if run.result.points] or [np.nan]))
+        met = np.isfinite(objective + passes) and all(run.result.reason in GAP_RULES for run in runs)
+        return (-np.inf, passes, objective) if met else (objective,)
     return float(np.median([_passes_to(run, level) for run in runs])), objective
 
 
