@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.errors import listed
-from rrmbench.report import naming
+from rrmbench.report import naming, plug_ins
 from rrmbench.report.compare import verdicts
 from rrmbench.report.compare.noise import Noise, of_sides
 from rrmbench.report.compare.outcomes import Outcome, outcomes, telling
@@ -92,6 +92,7 @@ def _behind(pairing, told, noise, levels):
     codes = [", ".join(sorted(one.codes)) for one in noise]
     if codes[0] != codes[1] and len(noise[0].codes) == len(noise[1].codes) == 1:
         lines.append(f"code: A {codes[0]}, B {codes[1]}")
+    lines += plug_ins.told([run for side in ("A", "B") for run in pairing.runs(side)])
     return [line for line in [*lines, *(verdicts.cautions(*noise) if timed else ())] if line]
 
 

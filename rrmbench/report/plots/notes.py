@@ -3,7 +3,7 @@
 import numpy as np
 
 from rrmbench.errors import printable, shortened
-from rrmbench.report import naming
+from rrmbench.report import naming, plug_ins
 from rrmbench.report.plots.frame import FAR
 from rrmbench.report.plots.timing import timing
 
@@ -25,6 +25,7 @@ def notes(runs, tuned, views, empty, names, axes, about):
     without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
     if without:
         lines.append(f"not shown, as {axes.x} are not counted: {', '.join(without)}")
+    lines += plug_ins.told(runs, (axes.x,))
     return lines + about + _first(_endings(runs), "; `rrmbench show` lists all")
 
 
