@@ -331,7 +331,7 @@ def test_what_names_no_component_is_refused():
 
 def test_auto_is_advised_where_it_helps():
     problem = rrmbench.Problem(np.eye(3), [0, 1, 1], "logistic", {"name": "l1", "strength": 1e-3})
-    with pytest.raises(rrmbench.RrmbenchError, match="strongly_convex; try reduction='auto'"):
+    with pytest.raises(rrmbench.RrmbenchError, match="a strongly convex regularizer; try reduction='auto'"):
         rrmbench.solve(problem, "prox_sdca", reduction="none")
     problem = rrmbench.Problem(np.eye(3), [0, 1, 1], "logistic", L2)
     for reduction in "auto", "none":

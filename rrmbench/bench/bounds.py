@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rrmbench.bench.result import Result
-from rrmbench.problem.certificate import BELOW, contradict
+from rrmbench.problem.certificate import BELOW, contradict, size_of_terms
 
 Columns = Mapping[str, np.ndarray]
 NOTHING = {"primal": math.inf, "dual": -math.inf}  # a reference that rests on no run
@@ -41,9 +41,9 @@ def bounds(trace: Columns) -> tuple[float, float]:
 
 
 def size_of(trace: Columns) -> float:
-    """P at the start of a trace, in whose rounding P and D may lie; 0 where there is none."""
+    """That of the terms of P and D in a trace, in whose rounding these may lie; 0 where it has no start."""
     primal = np.asarray(trace.get("primal", ()), dtype=float)
-    return float(primal[0]) if len(primal) and np.isfinite(primal[0]) else 0.0
+    return size_of_terms(float(primal[0])) if len(primal) else 0.0
 
 
 def contradiction(known: dict, found: Bounds) -> str | None:

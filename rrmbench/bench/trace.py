@@ -18,7 +18,7 @@ from rrmbench.errors import shown
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.random import Rng
 from rrmbench.numerics.whole_arrays import is_finite
-from rrmbench.problem.certificate import BELOW, Certifier, contradict, suspects
+from rrmbench.problem.certificate import BELOW, Certifier, contradict, size_of_terms, suspects
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import Audited
 from rrmbench.problem.problem import Problem
@@ -213,7 +213,7 @@ class Trace:
         self._least_primal = min(self._least_primal, primal) if math.isfinite(primal) else self._least_primal
         if math.isnan(self._first_primal):
             self._first_primal = primal
-        if contradict(self._least_primal, dual, self._first_primal):
+        if contradict(self._least_primal, dual, size_of_terms(self._first_primal)):
             names = self._names or (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
             bounds = f"P(w) = {self._least_primal:.12g} {BELOW} D(b) = {dual:.12g}"
             raise Contradiction(f"{bounds}: {suspects(*names)}")

@@ -12,13 +12,16 @@ GRID = 4.0 ** np.arange(-2, 3)  # of mu, over the best one of the point before
 def contradict(primal, dual, size):
     """Whether a value of P lies below one of D by more than rounding: 1e-9 (|P| + |D|) + 1e-13 size.
 
-    size : that of the terms that P and D are made of, as P at the start; near P = 0 they are much greater than P. 0
-        says nothing of them, as where a bias takes equal labels, and is taken for 1
+    size : that of the terms that P and D are made of, `size_of_terms`; near P = 0 they are much greater than P
     """
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return False
-    terms = abs(size) or 1.0
-    return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * (terms if math.isfinite(terms) else 0.0)
+    return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * size
+
+
+def size_of_terms(start):
+    """|P| at the start of a run; 1 where that is 0, since a bias may take equal labels of any size; 0 for no number."""
+    return abs(start) or 1.0 if math.isfinite(start) else 0.0
 
 
 def suspects(loss, regularizer):
