@@ -190,10 +190,10 @@ def test_what_kernels_say_they_read_is_what_they_read():
         assert said == reads[0]
 
 
-@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 12))
-def test_matrices_of_products_grow_as_they_would_be_made(seed, m):
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(1, 12), density=st.sampled_from([0.5, 1.0]))
+def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
     rng = np.random.default_rng(seed)
-    X = CSR.of(random_array((20, 12), density=0.5, rng=rng, format="csr"))
+    X = CSR.of(random_array((20, 12), density=density, rng=rng, format="csr"))
     dense, h = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20)
     order, grown = rng.permutation(12), Chosen(X.rows, 20, np.diff(X.columns().indptr))
     for size in sorted({m, 12}):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.sparse_rows import axpy, dot
+from rrmbench.numerics.lines import axpy, dot
 
 
 class ByColumns(NamedTuple):

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.sparse_rows import axpy, dot, entries
+from rrmbench.numerics.lines import axpy, is_whole
+from rrmbench.numerics.sparse_rows import entries
 
 BLOCK = 32  # rows and columns of a block: two of them fit in the nearest cache
 
@@ -26,7 +27,16 @@ class Part(NamedTuple):
 def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
     """In one reading of X (n, d): add X^T b to g, squared norms of the columns to sqnorms, their entries to counts."""
     for i in range(b.shape[0]):
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        if is_whole(begin, end, g.shape[0]):
+            first = np.uint64(begin)
+            for j in entries(0, g.shape[0]):
+                x = rows.data[first + j]
+                g[j] += b[i] * x
+                sqnorms[j] += x * x
+                counts[j] += 1
+            continue
+        for e in entries(begin, end):
             j, x = rows.indices[e], rows.data[e]
             g[j] += b[i] * x
             sqnorms[j] += x * x
@@ -34,18 +44,31 @@ def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
 
 
 @kernel
-def chosen_rows(rows, place, part):
-    """Write the chosen columns of X (n, d) to the rows of `part`, whose arrays have the room."""
-    size = 0
+def chosen_rows(rows, numbers, place, part):
+    """Write the columns `numbers` (m,) of X (n, d) to the rows of `part`, whose arrays have the room.
+
+    Returns the number of entries read, of a whole row only those that are written.
+    """
+    size = read = 0
     for i in range(part.indptr.shape[0] - 1):
         part.indptr[i] = size
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        if is_whole(begin, end, place.shape[0]):
+            for k in range(numbers.shape[0]):
+                part.indices[size + k] = k
+                part.data[size + k] = rows.data[begin + numbers[k]]
+            size += numbers.shape[0]
+            read += numbers.shape[0]
+            continue
+        read += end - begin
+        for e in entries(begin, end):
             k = place[rows.indices[e]]
             if k >= 0:
                 part.indices[size] = k
                 part.data[size] = rows.data[e]
                 size += 1
     part.indptr[-1] = size
+    return read
 
 
 @kernel
@@ -124,10 +147,3 @@ def proximal_steps(regularizer, x, t, w):
     """w_j = argmin_u t_j psi(u) + (u - x_j)^2 / 2."""
     for j in range(x.shape[0]):
         w[j] = regularizer.prox(x[j], t[j])
-
-
-@kernel
-def outputs(rows, w, z):
-    """z = X w, rows (n, m)."""
-    for i in range(z.shape[0]):
-        z[i] = dot(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], w)

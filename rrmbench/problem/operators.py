@@ -19,6 +19,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.lines import add_adjoint, products
 from rrmbench.numerics.sparse_rows import entries
 
 COMPRESSED = "csr", "csc", "bsr"  # formats of scipy that check themselves
@@ -108,6 +109,7 @@ class CSR:
         signed = indices.view(np.int32) if indptr.dtype == np.int32 else indices.astype(np.int64)
         self._matrix = csr_array((data, signed, indptr), shape=size, copy=False)
         self._transposed = self._matrix.T
+        self._is_dense = 2 * np.count_nonzero(np.diff(indptr) == size[1]) >= size[0]
 
     @classmethod
     def of(cls, X, outputs=None):
@@ -160,11 +162,17 @@ class CSR:
 
     def forward(self, w):
         """z = X w."""
-        return self._matrix @ w
+        if not (self._is_dense and w.shape == self.shape[1:2]):
+            return self._matrix @ w
+        products(self.rows, _own(w), z := np.empty(self.shape[0]))
+        return z
 
     def adjoint(self, b):
         """X^T b."""
-        return self._transposed @ b
+        if not (self._is_dense and b.shape == self.shape[:1]):
+            return self._transposed @ b
+        add_adjoint(self.rows, _own(b), g := np.zeros(self.shape[1]))
+        return g
 
     def magnitudes(self, b):
         """|X|^T |b|, the magnitudes of the terms of X^T b, which rounding is relative to."""
@@ -271,6 +279,11 @@ class Audited(Counted):
 def _head(rows, n):
     end = rows.indptr[n]
     return rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy()
+
+
+def _own(x):
+    """A copy of an array as float64 in a row, the only kind that kernels are compiled for."""
+    return np.array(x, dtype=np.float64, order="C")
 
 
 def _frozen(array):

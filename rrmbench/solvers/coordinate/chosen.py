@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from rrmbench.numerics import restricted
+from rrmbench.numerics.lines import products
 from rrmbench.numerics.quadratic_descent import ByColumns, ByMatrix
 
 CHEAP = 8  # sweeps whose price is paid for a matrix of inner products at once
@@ -55,8 +56,7 @@ class Chosen:
         place = np.full(self.counts.size, -1, dtype=np.int32)
         place[self.numbers] = np.arange(self.numbers.size)
         part = restricted.Part(np.empty_like(self.rows.indptr), *_room(self.nnz))
-        restricted.chosen_rows(self.rows, place, part)
-        self.read += int(self.rows.indptr[-1])
+        self.read += int(restricted.chosen_rows(self.rows, self.numbers, place, part))
         for array in part:
             array.flags.writeable = False  # as those of X: kernels are compiled once
         return part
@@ -93,12 +93,25 @@ class Chosen:
     def _multiply(self, h):
         """The inner products of the fresh columns, in blocks of rows of about a quarter of a pass."""
         step = max(1, int(self.n * float(self.rows.indptr[-1]) / (2.0 * max(self._price, 1.0))))
+        multiplied = self._multiplied_whole if self.nnz == self.n * self.numbers.size else self._multiplied
         for first in range(0, self.n, step):
-            last = min(first + step, self.n)
-            self.read += restricted.add_products(self._part, first, last, h, self._fresh, self._matrix)
+            self.read += multiplied(first, min(first + step, self.n), h)
             yield
         restricted.mirror(self._matrix)
         self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
+
+    def _multiplied(self, first, last, h):
+        return restricted.add_products(self._part, first, last, h, self._fresh, self._matrix)
+
+    def _multiplied_whole(self, first, last, h):
+        """As `_multiplied` of rows that have all their entries, which are multiplied as matrices; counts the same."""
+        m, fresh = self.numbers.size, np.flatnonzero(self._fresh)
+        X = self._part.data[first * m : last * m].reshape(last - first, m)
+        new = X.T @ (h[first:last, None] * X[:, fresh])
+        self._matrix[:, fresh] += new
+        old = np.flatnonzero(~self._fresh)
+        self._matrix[np.ix_(fresh, old)] += new[old].T
+        return (last - first) * (m + m * fresh.size - fresh.size * (fresh.size - 1) // 2)
 
     def spent(self, form, read):
         """Count what was read of a form: of columns, entries of X."""
@@ -111,7 +124,7 @@ class Chosen:
         if isinstance(model.H, ByColumns):
             return model.state / self._root
         z = np.empty(self.n)
-        restricted.outputs(self._part, model.w - model.w0, z)
+        products(self._part, model.w - model.w0, z)
         self.read += self.nnz
         return z
 

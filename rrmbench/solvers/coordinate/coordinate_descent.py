@@ -3,8 +3,9 @@
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.lines import axpy
 from rrmbench.numerics.restricted import Part
-from rrmbench.numerics.sparse_rows import axpy, entries
+from rrmbench.numerics.sparse_rows import entries
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
