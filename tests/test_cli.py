@@ -56,6 +56,10 @@ def test_a_failed_run_is_exit_code_1_and_shown(lab):
     assert "failed" in ran.out
     assert "ValueError: gone wrong" in ran.err
     assert lab.cli("show", lab.out).code == 0
+    quiet = lab.run(lab.config(solver=["agd", odd("raise")]), "--quiet")
+    assert (quiet.code, quiet.out) == (1, f"{lab.out / 'toy'}\n")
+    (line,) = quiet.err.splitlines()
+    assert "odd(how=raise), seed 0: failed: " in line and "ValueError: gone wrong" in line
 
 
 def test_dry_run_shows_all_and_writes_nothing(lab):
