@@ -287,6 +287,19 @@ def test_an_attribute_that_is_not_so_is_found():
     assert "homogeneous = True" in broken("regularizer", "mine", "attributes")
 
 
+def test_a_certificate_that_lies_names_loss_and_regularizer_as_they_are_called():
+    class TooSmall(Half):
+        def conjugate(self, v):
+            return super().conjugate(v) - 0.1
+
+    @registry.regularizer
+    def mine(strength: float = 0.2):
+        return TooSmall(strength)
+
+    found = broken("regularizer", "mine", "solvers reach a certified gap")
+    assert "the loss 'squared' or the regularizer 'mine' is not a conjugate pair" in found
+
+
 # reductions and data sets
 
 

@@ -283,4 +283,4 @@ def reaches_a_gap(component):
         for psi in (L2, NET) if not values else (L2,):
             X = DATA["dense rows"]()
             p = Problem(X, points.labels(component.needs, X.shape[0]), {"name": component.name, **values}, psi)
-            solved(p, f"{component.name}{variants.shown(values)} with {psi['name']}", component.name)
+            solved(p, f"{component.name}{variants.shown(values)} with {psi['name']}", (component.name, psi["name"]))
