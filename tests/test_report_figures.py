@@ -292,6 +292,15 @@ def test_a_gap_that_falls_at_the_end_by_evaluation_is_told(tmp_path, factor, abo
     assert not any("last point" in line for line in sheet.notes)
 
 
+def test_an_end_that_a_logarithmic_axis_cannot_have_is_told(tmp_path):
+    plot = {"x": "seconds", "y": "gap", "xlim": [-1, 5], "ylim": [0, 1]}
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], plot)
+    told = "has no place on a logarithmic axis, which ends above 0"
+    assert {f"xlim: -1 {told}", f"ylim: 0 {told}"} <= set(sheet.notes)
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], plot, xscale="linear")
+    assert [line for line in sheet.notes if told in line] == [f"ylim: 0 {told}"]
+
+
 def test_up_to_eight_series_share_a_legend_below(tmp_path):
     (sheet,) = sheets_of(tmp_path, many(scales=(1,), solvers=SOLVERS[:8], datasets="abc"), {"columns": "dataset"})
     figure = drawn(draw(sheet))

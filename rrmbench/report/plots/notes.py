@@ -22,7 +22,14 @@ def notes(runs, tuned, views, empty, names, axes, about):
     """
     panels = [panel for panel, _ in views]
     lines = [*_aggregation(runs, panels), *_theory(panels, views), *_tuning(tuned), *timing(runs, axes)]
-    lines += [*_floor(views), *_beyond(views, names), *_start(views), *_cliffs(runs, axes), *_many(panels)]
+    lines += [
+        *_floor(views),
+        *_beyond(views, names),
+        *_limits(views, axes),
+        *_start(views),
+        *_cliffs(runs, axes),
+        *_many(panels),
+    ]
     lines += [f"left out: {panel.title or 'a panel'}: {panel.remark}" for panel in empty]
     without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
     if without:
@@ -96,6 +103,16 @@ def _beyond(views, names):
 def _how_far(most):
     above = [value for value in most if np.isfinite(value)]
     return f" (up to {max(above):.2g})" if above else ""
+
+
+def _limits(views, axes):
+    """Say which ends that were asked for an axis cannot have."""
+    for name, ends, logarithmic in (
+        ("xlim", axes.xlim, any(frame.log_x for _, frame in views)),
+        ("ylim", axes.ylim, any(frame.log_y for _, frame in views)),
+    ):
+        if ends is not None and logarithmic and min(ends) <= 0.0:
+            yield f"{name}: {min(ends):g} has no place on a logarithmic axis, which ends above 0"
 
 
 def _start(views):
