@@ -267,6 +267,21 @@ MISTAKES = {
         BASE + "plot: {figure: [loss, solver.step]}\n",
         "config.yaml:5: plot.figure: no run has the key 'solver.step'",
     ),
+    "facet_twice": (
+        BASE + "plot: {rows: solver, columns: solver}\n",
+        "config.yaml:5: plot.columns: found 'solver', which plot.rows has already",
+    ),
+    "facet_of_no_component": (
+        BASE + "plot: {rows: solverr}\n",
+        "config.yaml:5: plot.rows: found 'solverr', allowed is a component (dataset, loss, regularizer, solver, "
+        "reduction), one of its parameters (regularizer.strength) or seed; did you mean 'solver'?",
+    ),
+    "axis": (
+        BASE + "plot: {x: pases}\n",
+        "config.yaml:5: plot.x: found 'pases', allowed is passes, work, seconds or cpu_seconds; did you mean 'passes'?",
+    ),
+    "short_key": (BASE + "yes: 1\n", "config.yaml:5: yes: unknown key (allowed: name,"),
+    "short_name": (BASE.replace("prox_sdca", "no"), "config.yaml:4: solver: unknown solver 'no' (allowed: "),
     "long_groups": (
         BASE.replace("{name: l2, strength: 0.1}", f"{{name: group_lasso, strength: 1, groups: {'a' * 300}}}"),
         f"config.yaml:3: regularizer.groups: found '{'a' * 149} ... ",
