@@ -300,7 +300,23 @@ MISTAKES = {
     ),
     "plugin_that_is_a_directory": (
         BASE.replace("prox_sdca", "{path: /usr, name: a}"),
-        "config.yaml:4: solver.path: no such file: /usr",
+        "config.yaml:4: solver.path: a folder, not a file: /usr",
+    ),
+    "plugin_without_path": (
+        BASE.replace("prox_sdca", "mine.py"),
+        "config.yaml:4: solver: unknown solver 'mine.py'; a file of yours is {path: mine.py}",
+    ),
+    "device": (
+        BASE.replace("tiny.txt", "/dev/zero"),
+        "config.yaml:1: dataset.path: no regular file: /dev/zero",
+    ),
+    "url": (
+        BASE.replace("tiny.txt", "{path: 'https://example.org/a.txt'}"),
+        "config.yaml:1: dataset.path: a URL, not a file: https://example.org/a.txt; download it first",
+    ),
+    "box_of_a_number": (
+        BASE.replace("0.1}", "0.1, domain: {box: 3}}"),
+        "config.yaml:3: regularizer.domain.box: found 3, allowed is {box: [a, b]} with",
     ),
     "long_integer": (
         BASE.replace("0.1", "1" * 400),
