@@ -335,7 +335,7 @@ def test_auto_is_advised_where_it_helps():
         rrmbench.solve(problem, "prox_sdca", reduction="none")
     problem = rrmbench.Problem(np.eye(3), [0, 1, 1], "logistic", L2)
     for reduction in "auto", "none":
-        with pytest.raises(rrmbench.RrmbenchError, match=r"Squared$"):
+        with pytest.raises(rrmbench.RrmbenchError, match=r"needs the loss squared$"):
             rrmbench.solve(problem, "direct", reduction=reduction)
 
 
