@@ -3,6 +3,7 @@
 import difflib
 
 LONGEST = 200  # characters of a value that a message quotes
+SHORT = 5  # letters
 
 
 class RrmbenchError(Exception):
@@ -12,7 +13,8 @@ class RrmbenchError(Exception):
 def nearest(name, allowed):
     """Return "; did you mean 'x'?" for the allowed name closest to `name` and other than it, or ""."""
     others = [str(a) for a in allowed if str(a) != str(name)]
-    close = difflib.get_close_matches(str(name), others, n=1, cutoff=0.5)
+    alike = 0.5 if len(str(name)) > SHORT else 0.65  # half of a short word says nothing
+    close = difflib.get_close_matches(str(name), others, n=1, cutoff=alike)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 

@@ -269,6 +269,8 @@ def lookup(kind, name, where=None):
     load()
     name = _aliases[kind].get(name, name)
     if name not in _components[kind]:
+        if str(name).endswith(".py"):
+            raise RrmbenchError(f"{where or kind}: unknown {kind} '{name}'; a file of yours is {{path: {name}}}")
         raise RrmbenchError(
             f"{where or kind}: unknown {kind} '{name}'{nearest(name, names(kind))} (allowed: {', '.join(names(kind))})"
         )

@@ -27,6 +27,9 @@ KEYS = {
 }
 
 
+WITHOUT_A_SMOOTH_LOSS = ("(strength=1e-2), agd", ", gd (2 combinations)", "(strength=1e-2), apcg")
+
+
 def test_run_prints_progress_on_stderr_and_the_summary_on_stdout(lab):
     config = lab.config(solver=["agd", "gd"], loss=["squared", "hinge"])
     ran = lab.run(config)
@@ -56,6 +59,10 @@ def test_a_failed_run_is_exit_code_1_and_shown(lab):
     assert "failed" in ran.out
     assert "ValueError: gone wrong" in ran.err
     assert lab.cli("show", lab.out).code == 0
+    quiet = lab.run(lab.config(solver=["agd", odd("raise")]), "--quiet")
+    assert (quiet.code, quiet.out) == (1, f"{lab.out / 'toy'}\n")
+    (line,) = quiet.err.splitlines()
+    assert "odd(how=raise), seed 0: failed: " in line and "ValueError: gone wrong" in line
 
 
 def test_dry_run_shows_all_and_writes_nothing(lab):
@@ -63,7 +70,8 @@ def test_dry_run_shows_all_and_writes_nothing(lab):
     ran = lab.run(config, "--dry-run")
     assert ran.code == 0
     assert "4 runs, about" in ran.out
-    assert ran.out.count("skipped ") == 4
+    lines = [line.partition(":")[0] for line in ran.out.splitlines() if line.startswith("skipped ")]
+    assert lines == [f"skipped toy, hinge, l2{more}" for more in WITHOUT_A_SMOOTH_LOSS]
     assert not lab.out.exists()
     ran = lab.run(config, "--dry-run", "--set", "dataset=astro_ph")  # neither here nor fetched
     assert (ran.code, ran.err) == (0, "")

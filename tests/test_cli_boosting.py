@@ -50,7 +50,7 @@ def test_a_cap_below_one_over_n_fails_in_words(lab):
         ),
         (
             {"reduction": "solve_dual", "solver": "fista"},
-            "fista needs a loss that is smoothed by a square; max_row is not",
+            "fista in solve_dual needs a loss that is smoothed by a square; max_row is not",
         ),
         ({"solver": "prox_sdca", "reduction": "auto"}, "prox_sdca needs"),
         ({"regularizer": SIMPLEX | {"domain": {"ball": 1.0}}}, "domain.ball: found a regularizer of the kind"),

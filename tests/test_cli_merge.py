@@ -52,6 +52,15 @@ def test_folders_are_joined_and_what_differs_is_named(lab):
         assert not path.is_symlink()
 
 
+@pytest.mark.parametrize("inside", ["one/toy", "one/toy/runs", "one/toy/new/folder"])
+def test_nothing_is_merged_into_a_folder_inside_of_an_experiment(lab, inside):
+    one = part(lab, "one", seeds(0))
+    ran = lab.cli("merge", one, "-o", lab.folder / inside)
+    assert ran.code == 2
+    assert f"{one}/toy is an experiment; give the folder that it is in, {one}" in ran.err
+    assert {path.name for path in (one / "toy").iterdir()} == {"manifest.json", "references", "runs"}
+
+
 def test_of_two_records_of_a_run_the_newest_stays(lab):
     (old,) = seeds(0, created="2026-01-01T00:00:00+00:00")
     (slower,) = seeds(1, created="2026-01-01T00:00:00+00:00")

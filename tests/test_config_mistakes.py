@@ -267,6 +267,21 @@ MISTAKES = {
         BASE + "plot: {figure: [loss, solver.step]}\n",
         "config.yaml:5: plot.figure: no run has the key 'solver.step'",
     ),
+    "facet_twice": (
+        BASE + "plot: {rows: solver, columns: solver}\n",
+        "config.yaml:5: plot.columns: found 'solver', which plot.rows has already",
+    ),
+    "facet_of_no_component": (
+        BASE + "plot: {rows: solverr}\n",
+        "config.yaml:5: plot.rows: found 'solverr', allowed is a component (dataset, loss, regularizer, solver, "
+        "reduction), one of its parameters (regularizer.strength) or seed; did you mean 'solver'?",
+    ),
+    "axis": (
+        BASE + "plot: {x: pases}\n",
+        "config.yaml:5: plot.x: found 'pases', allowed is passes, work, seconds or cpu_seconds; did you mean 'passes'?",
+    ),
+    "short_key": (BASE + "yes: 1\n", "config.yaml:5: yes: unknown key (allowed: name,"),
+    "short_name": (BASE.replace("prox_sdca", "no"), "config.yaml:4: solver: unknown solver 'no' (allowed: "),
     "long_groups": (
         BASE.replace("{name: l2, strength: 0.1}", f"{{name: group_lasso, strength: 1, groups: {'a' * 300}}}"),
         f"config.yaml:3: regularizer.groups: found '{'a' * 149} ... ",
@@ -285,7 +300,23 @@ MISTAKES = {
     ),
     "plugin_that_is_a_directory": (
         BASE.replace("prox_sdca", "{path: /usr, name: a}"),
-        "config.yaml:4: solver.path: no such file: /usr",
+        "config.yaml:4: solver.path: a folder, not a file: /usr",
+    ),
+    "plugin_without_path": (
+        BASE.replace("prox_sdca", "mine.py"),
+        "config.yaml:4: solver: unknown solver 'mine.py'; a file of yours is {path: mine.py}",
+    ),
+    "device": (
+        BASE.replace("tiny.txt", "/dev/zero"),
+        "config.yaml:1: dataset.path: no regular file: /dev/zero",
+    ),
+    "url": (
+        BASE.replace("tiny.txt", "{path: 'https://example.org/a.txt'}"),
+        "config.yaml:1: dataset.path: a URL, not a file: https://example.org/a.txt; download it first",
+    ),
+    "box_of_a_number": (
+        BASE.replace("0.1}", "0.1, domain: {box: 3}}"),
+        "config.yaml:3: regularizer.domain.box: found 3, allowed is {box: [a, b]} with",
     ),
     "long_integer": (
         BASE.replace("0.1", "1" * 400),

@@ -41,8 +41,10 @@ def test_set_inside_a_nested_reduction_and_every_entry_of_a_list(plan):
     text = BASE + "reduction: [{name: adapt_reg, inside: smooth}, {name: auto, inside: {name: smooth, mu: 1}}]\n"
     made = plan(text, "reduction.inside.mu=[1e-2, 1e-3]")
     assert [spec["reduction"]["inside"]["mu"] for spec in made.runs] == [1e-2, 1e-3] * 2
-    renamed = plan(text, "reduction.inside=none", "reduction.inside={name: smooth, mu: 5}", "reduction.inside=smooth")
-    assert [spec["reduction"]["inside"] for spec in renamed.runs] == [{"name": "smooth", "mu": 5.0}] * 2
+    made = plan(text, "reduction.inside={name: smooth, mu: 5}")
+    assert [spec["reduction"]["inside"] for spec in made.runs] == [{"name": "smooth", "mu": 5.0}] * 2
+    renamed = plan(text.replace("inside: smooth}", "inside: {name: smooth, mu: 5}}"), "reduction.inside=smooth")
+    assert [spec["reduction"]["inside"]["mu"] for spec in renamed.runs] == [5.0, 1.0]
 
 
 def test_only(plan):
@@ -155,3 +157,9 @@ def test_the_place_of_an_override_is_that_of_the_newest(message):
     )
     assert message(text, "solver=[{name: svrg}]", "solver.step_scale=-3").startswith("--set solver.step_scale=-3: ")
     assert message(text, "solver.step_scale=3", "solver=[a]").startswith("--set solver=[a]: ")
+
+
+def test_the_same_key_is_not_set_twice(message, plan):
+    said = message(BASE, "stop.passes=5", "stop.passes = 6")
+    assert said == "--set stop.passes = 6: stop.passes is set already, by stop.passes=5"
+    assert values(plan(BASE, "stop={passes: 5}", "stop.gap=1e-3"), "stop") == [{"passes": 5, "gap": 1e-3}]

@@ -152,6 +152,16 @@ def test_a_reason_names_each_cause_once(message, solver, loss, regularizer, bias
     assert reason.count("does not make it so") <= 1
 
 
+@pytest.mark.parametrize("reduction", ["adapt_reg", "proximal_point"])
+def test_what_a_reduction_needs_is_not_told_as_the_need_of_the_solver(message, plan, reduction):
+    """pdprox_dual does without smooth losses, but gives nothing by which an epoch could end."""
+    parts = "dataset: tiny.txt\nloss: hinge\nregularizer: {name: l1, strength: 1}\nsolver: pdprox_dual\n"
+    head = f"{parts}stop: {{gap: 1e-3}}\n"
+    assert len(plan(head).runs) == 1
+    reason = message(f"{head}reduction: {reduction}\n").split("\n  ")[1]
+    assert reason.startswith(f"pdprox_dual in {reduction} needs a smooth loss; hinge is not smooth (try none, ")
+
+
 def test_a_class_that_a_solver_needs_is_told_by_the_names_of_its_components():
     named = defaultdict(set)
     for kind, build in ("loss", build_loss), ("regularizer", build_regularizer):

@@ -159,6 +159,18 @@ def test_a_loss_of_another_form_is_told_what_is_missing():
 # regularizers
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"value": lambda self, z, y: (0.5 if abs(z - y) < 50.0 else 0.45) * (z - y) ** 2},
+        {"conjugate": lambda self, b, y: (0.5 if abs(b) < 120.0 else 0.45) * b * b + y * b},
+    ],
+)
+def test_what_is_wrong_at_the_scale_of_real_labels_alone_is_found(wrong):
+    loss_with(**wrong)
+    assert "value + conjugate" in broken("loss", "mine", "over samples: a conjugate pair")
+
+
 class Psi(NamedTuple):
     """psi(w) = strength |w| where nothing is wrong."""
 
@@ -273,6 +285,19 @@ def test_an_attribute_that_is_not_so_is_found():
         return Shifted(strength)
 
     assert "homogeneous = True" in broken("regularizer", "mine", "attributes")
+
+
+def test_a_certificate_that_lies_names_loss_and_regularizer_as_they_are_called():
+    class TooSmall(Half):
+        def conjugate(self, v):
+            return super().conjugate(v) - 0.1
+
+    @registry.regularizer
+    def mine(strength: float = 0.2):
+        return TooSmall(strength)
+
+    found = broken("regularizer", "mine", "solvers reach a certified gap")
+    assert "the loss 'squared' or the regularizer 'mine' is not a conjugate pair" in found
 
 
 # reductions and data sets

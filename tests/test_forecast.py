@@ -88,6 +88,19 @@ def test_processes_add_to_what_others_have_learnt_meanwhile(tmp_path):
     assert {"svrg", "saga"} <= set(Rates(file).costs)
 
 
+def test_a_run_that_waited_for_kernels_beside_the_one_that_compiled_them_is_cold_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("rrmbench.bench.rates._kernel_folder", lambda: tmp_path / "new")  # nothing is compiled
+    clock = Clock()
+    monkeypatch.setattr("rrmbench.bench.rates.monotonic", clock)
+    file, spec = tmp_path / "rates.json", stored.spec()
+    rates = Rates(file)
+    (tmp_path / "new").mkdir()  # by the first run
+    for clock.now, fixed in (10.0, 9.0), (10.1, 9.0), (11.0, 0.5):
+        rates.learn(spec, ENTRIES, result(spec, fixed=fixed))
+    rates.save()
+    assert seconds(Rates(file), spec)[0] == pytest.approx(0.5 + 20 * 0.01 + 0.01, rel=0.06)
+
+
 class Clock:
     now = 0.0
 

@@ -61,6 +61,6 @@ def test_a_run_ends_as_a_run(solver, reduction, loss, regularizer, scale):
 
 @pytest.mark.parametrize("domain", [{"ball": 10**400}, {"box": [0, 10**400]}])
 def test_a_bound_of_400_digits_is_one_message(domain):
-    with pytest.raises(RrmbenchError, match="regularizer domain") as error:
+    with pytest.raises(RrmbenchError, match=r"regularizer\.domain") as error:
         build_regularizer({"name": "l1", "strength": 0.1, "domain": domain})
     assert len(str(error.value)) < 400

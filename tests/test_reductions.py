@@ -322,7 +322,8 @@ def test_progress_that_cannot_show_is_told_before_the_run(reduction, lab):
     config = lab.config(loss="hinge", solver=["pdprox_dual", "prox_sdca"], reduction=reduction, regularizer="none")
     ran = lab.cli("run", config, "--dry-run")
     assert ran.code == 0
-    assert "pdprox_dual needs a smooth loss; hinge is not smooth and reduction" in ran.out
+    name = reduction if isinstance(reduction, str) else reduction["name"]
+    assert f"pdprox_dual in {name} needs a smooth loss; hinge is not smooth (try none" in ran.out
 
 
 @pytest.mark.parametrize(("parameters", "needed"), [({"inner": 2}, False), ({"kappa": "auto", "inner": 2}, True)])

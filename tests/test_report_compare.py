@@ -207,3 +207,15 @@ def test_the_command_prints_within_the_width_and_json_parses(lab, monkeypatch):
     assert {one["method"] for one in content["methods"]} == {"apcg", "svrg"}
     ran = lab.cli("compare", lab.out / "a", lab.out / "nowhere")
     assert ran.code == 2 and "no such directory" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("late", "said"), [("a", "A is at gap 1e-2"), ("b", "B is at gap 1e-2"), ("ab", "both sides are at gap 1e-2")]
+)
+def test_a_side_that_is_at_the_level_before_any_work_is_named(tmp_path, late, said):
+    for side in "ab":
+        whole = stored.trace(rate=0.5, passes=20)
+        columns = {name: column[15:] for name, column in whole.items()} if side in late else whole
+        stored.experiment(tmp_path / side, [stored.result(stored.spec(), columns)])
+    found = compare(Side(tmp_path / "a"), Side(tmp_path / "b"), Levels((1e-2,)))
+    assert found.verdicts == [f"no ratio: {said} before any work"]

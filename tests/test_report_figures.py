@@ -253,6 +253,54 @@ def test_thirty_series_are_told_apart_and_nothing_overlaps(tmp_path, datasets, s
             assert_apart([text.get_window_extent() for text in named])
 
 
+@pytest.mark.parametrize("xlim", [[0, 10], [10, 0], [5, 40]])
+@pytest.mark.parametrize("x", ["passes", "seconds"])
+def test_a_label_is_led_to_where_its_curve_leaves_the_axes(tmp_path, x, xlim):
+    passes, scale = 20, 0.01 if x == "seconds" else 1.0
+    xlim = [scale * end for end in xlim]
+    plot = {"x": x, "y": "gap", "xlim": xlim, "ylim": [1e-12, 10], "xscale": "linear"}
+    (sheet,) = sheets_of(tmp_path, many(scales=(1,)), plot)
+    (axes,) = drawn(draw(sheet)).axes
+    (panel,) = sheet.panels.values()
+    at = min(xlim[1], scale * passes)
+    wanted = [np.exp(np.interp(at, curve.x, np.log(curve.y))) for curve in panel.curves.values()]
+    leaders = [line for line in axes.lines if line.get_linewidth() == 0.4 and line.get_xdata()[0] == 0.0]
+    led = axes.transLimits.inverted().transform([[0.5, line.get_ydata()[0]] for line in leaders])[:, 1]
+    np.testing.assert_allclose(10.0 ** np.sort(led), np.sort(wanted))
+    level = [line for line in axes.lines if line.get_linewidth() == 0.4 and line.get_xdata()[0] > 0.0]
+    assert len(level) == (len(wanted) if xlim[1] > scale * passes else 0)
+
+
+@pytest.mark.parametrize(
+    ("factor", "about", "said"),
+    [
+        (1e-4, {"evaluation_passes": 9.0}, True),
+        (1e-4, {}, False),  # nobody but the solver paid for it
+        (0.9, {"evaluation_passes": 9.0}, False),
+        (1e-4, {"evaluation_passes": 9.0, "reason": "gap"}, False),  # which was looked for all along
+    ],
+)
+def test_a_gap_that_falls_at_the_end_by_evaluation_is_told(tmp_path, factor, about, said):
+    columns = stored.trace(rate=0.01)
+    columns["gap"][-1] *= factor
+    columns["dual"][-1] = columns["primal"][-1] - columns["gap"][-1]
+    wanted = 1.1 * columns["gap"][-1]
+    run = stored.result(stored.spec() | {"stop": {"gap": wanted, "passes": 20}}, columns, **about)
+    (sheet,) = sheets_of(tmp_path, [run], y="gap")
+    assert any("half or less at the last point of 1 run," in line for line in sheet.notes) is said
+    (sheet,) = sheets_of(tmp_path, [run], y="suboptimality")
+    assert not any("last point" in line for line in sheet.notes)
+
+
+def test_an_end_that_a_logarithmic_axis_cannot_have_is_told(tmp_path):
+    plot = {"x": "seconds", "y": "gap", "xlim": [-1, 5], "ylim": [0, 1]}
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], plot)
+    told = "has no place on a logarithmic axis, which ends above 0"
+    assert {f"xlim: -1 {told}", f"ylim: 0 {told}"} <= set(sheet.notes)
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], plot, xscale="linear")
+    assert [line for line in sheet.notes if told in line] == [f"ylim: 0 {told}"]
+
+
 def test_up_to_eight_series_share_a_legend_below(tmp_path):
     (sheet,) = sheets_of(tmp_path, many(scales=(1,), solvers=SOLVERS[:8], datasets="abc"), {"columns": "dataset"})
     figure = drawn(draw(sheet))

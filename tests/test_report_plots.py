@@ -155,6 +155,14 @@ def test_a_study_with_a_row_per_solver_is_one_too_with_one_legend(tmp_path):
     assert styles["no reduction"]["color"] == "#000000"
 
 
+def test_a_lone_solver_is_named_by_its_reductions_alone(tmp_path):
+    runs = [stored.result(stored.spec(solver="apcg", reduction=name)) for name in ("none", "adapt_reg", "auto")]
+    (sheet,) = sheets_of(tmp_path, runs)
+    assert sorted(sheet.labels.values()) == ["adapt_reg", "auto", "no reduction"]
+    (sheet,) = sheets_of(tmp_path, runs[:1])
+    assert list(sheet.labels.values()) == ["apcg"]
+
+
 def test_where_nothing_is_reduced_a_curve_without_parameters_has_the_defaults(tmp_path):
     runs = [stored.result(stored.spec(solver="svrg", **scale)) for scale in ({}, {"step_scale": 0.01})]
     (sheet,) = sheets_of(tmp_path, [*runs, stored.result(stored.spec(solver="agd"))], {"rows": "solver"})

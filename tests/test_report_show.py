@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
 from rich.console import Console
 
+from rrmbench.report.levels import parsed_levels
 from rrmbench.report.show import summary
 from rrmbench.report.show_latex import escaped
 from rrmbench.report.show_table import seconds
@@ -275,3 +276,8 @@ def test_times_keep_two_digits_and_say_their_unit(value):
     number, scale = (text[:-2], 1e-3) if text.endswith("ms") else (text[:-1], 1.0)
     assert abs(float(number) * scale - value) <= 0.051 * value
     assert len(text) <= 8
+
+
+def test_levels_are_written_in_one_style():
+    assert parsed_levels("1e-1,1e-3").texts == ["1e-1", "1e-3"]
+    assert parsed_levels("0.5,0.1").texts == ["0.5", "0.1"]

@@ -44,7 +44,7 @@ def merge(sources: Iterable[Path], output: Path) -> list[Merged]:
             named.setdefault(_name_of(experiment), []).append(experiment)
     jobs = []
     for name, found in named.items():  # everything is read before anything is written
-        target = Experiment.inside(output, name)
+        target = Experiment.to_write(output, name)
         there = [target] if (target.directory / "manifest.json").exists() else []
         others = [one for one in found if one.directory.resolve() != target.directory.resolve()]
         jobs.append((target, [_Read(one) for one in [*there, *others]]))

@@ -12,6 +12,7 @@ import platform
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 
 from rrmbench import kernel_cache, kernel_folder
 from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points
@@ -54,6 +55,8 @@ class Rates:
         self.path, self._new = Path(path), []
         self.costs, self.referred, self.compiled = _read(self.path)
         self._referred, self._compiled = {}, {}
+        self._nothing_compiled = not _kernel_folder().exists()  # before the runs
+        self._warm_since = {}  # {kernels that the runs compiled: when they were there}
 
     @classmethod
     def here(cls):
@@ -79,9 +82,8 @@ class Rates:
         """Whether kernels are to be compiled; of a cache from before anything was learnt it is not known."""
         if kernels in self.compiled:
             return False
-        folder = _kernel_folder()
-        begun = any(key.startswith(f"{folder.name} ") for key in self.compiled)
-        return begun or not folder.exists()
+        begun = any(key.startswith(f"{_kernel_folder().name} ") for key in self.compiled)
+        return begun or self._nothing_compiled
 
     def _seconds(self, spec, entries, cold):
         stop = spec["stop"]
@@ -119,9 +121,15 @@ class Rates:
         return sum(seconds for seconds, _ in costs if not math.isnan(seconds))
 
     def learn(self, spec, entries, result):
-        """Take a stored Result of a run on data of so many stored entries into account."""
-        kernels = _kernels(spec)
-        cost = cost_of(spec, entries, result, self._is_cold(kernels))
+        """Take a stored Result of a run that has just ended, on data of so many stored entries, into account.
+
+        A run that began before its kernels were there is a cold one, too: it compiled them, or waited for them.
+        """
+        kernels, first = _kernels(spec), self._is_cold(_kernels(spec))
+        began = monotonic() - (result.info.get("wall_seconds") or 0.0)
+        cost = cost_of(spec, entries, result, first or began < self._warm_since.get(kernels, -math.inf))
+        if first:
+            self._warm_since[kernels] = monotonic()
         if cost is not None:
             keys = _keys(spec, entries)
             self._new.append((keys[:SAME_LOSS] if cost.passes is None else keys, cost))

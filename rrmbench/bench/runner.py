@@ -52,7 +52,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
     progress : a display as in `rrmbench.report.display`, or None
     timing : a `rrmbench.bench.timing.Timing`; runs with fewer repeats than it asks for are run again
     """
-    experiment = Experiment.inside(output, plan.name)
+    experiment = Experiment.to_write(output, plan.name)
     identities = Identities()
     runs = list({run.run: run for run in map(identities.run, plan.runs)}.values())  # one for two copies of a file
     report = Report(experiment.directory, skipped=plan.skipped)

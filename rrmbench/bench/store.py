@@ -47,6 +47,16 @@ class Experiment:
         """The experiment called `name` in a results folder; RrmbenchError if it is a link."""
         return cls(refuse_link(Path(folder) / name))
 
+    @classmethod
+    def to_write(cls, folder: str | Path, name: str) -> "Experiment":
+        """As `inside`; RrmbenchError if the folder lies in an experiment, too: readers do not look for one there."""
+        for above in (path := Path(folder).resolve(), *path.parents):
+            if (above / "manifest.json").is_file() and (above / "runs").is_dir():
+                raise RrmbenchError(
+                    f"{folder}: {above} is an experiment; give the folder that it is in, {above.parent}"
+                )
+        return cls.inside(folder, name)
+
     @property
     def name(self) -> str:
         return self.directory.resolve().name

@@ -41,7 +41,7 @@ def plot(
 
     if trust:
         trust_plugins_of(results)
-    kinds = tuple(kind.strip() for kind in formats.split(","))
+    kinds = tuple(dict.fromkeys(kind.strip() for kind in formats.split(",")))
     options = {"x": x, "y": y, "xscale": xscale, "theory": theory, "trust": trust}
     page = {"style": style, "width": width}
     for path in plots.plot(results, formats=kinds, out=output, only=only or (), tell=_tell, **page, **options):

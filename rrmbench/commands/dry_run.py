@@ -14,8 +14,6 @@ def dry_run(plans, jobs, repeats, console, events=None):
     """
     from rrmbench.commands import PLAIN
     from rrmbench.errors import printable
-    from rrmbench.keys import keys
-    from rrmbench.report import naming
 
     estimates = _Estimates()
     for plan, at_once in zip(plans, jobs, strict=True):
@@ -27,11 +25,25 @@ def dry_run(plans, jobs, repeats, console, events=None):
                 events.skipped(plan.name, spec, reason)
             continue
         console.print(_table(plan, costs))
-        names = [(keys(spec), reason) for spec, reason in plan.skipped]
-        for line in dict.fromkeys(f"{naming.problem(of)}, {naming.method(of)}: {reason}" for of, reason in names):
-            console.print(printable(f"skipped {line}"), **PLAIN)  # once for all seeds
+        for line in _skipped(plan.skipped):
+            console.print(printable(f"skipped {line}"), **PLAIN)
         for line in _closing(costs, estimates.references(plan), at_once):
             console.print(line, **PLAIN)
+
+
+def _skipped(skipped):
+    """Yield a line for the combinations that differ in nothing but parameters and seeds, and have one reason."""
+    from rrmbench.keys import keys
+    from rrmbench.report import naming
+
+    groups = {}
+    for spec, reason in skipped:
+        plain, full = (
+            f"{naming.problem(keys(spec), shown)}, {naming.method(keys(spec), shown)}" for shown in ((), None)
+        )
+        groups.setdefault((plain, reason), set()).add(full)
+    for (plain, reason), full in groups.items():
+        yield f"{plain} ({len(full)} combinations): {reason}" if len(full) > 1 else f"{full.pop()}: {reason}"
 
 
 def _table(plan, costs):

@@ -94,6 +94,8 @@ def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary,
             summary.print(show.summary(report.directory))
             for line in _closing(report):
                 summary.print(line, **PLAIN)
+        elif quiet and report.timed_out:  # for which the exit code is 1
+            console.print(_timed_out(report), **PLAIN)
         if not events:
             print(report.directory)
         exit_code = max(exit_code, int(not report.ok))
@@ -109,12 +111,16 @@ def _check_names(plans):
         first[plan.name] = plan.path
 
 
+def _timed_out(report):
+    return f"{report.timed_out} timed out before and were kept (--retry timeout runs them again)"
+
+
 def _closing(report):
     done = report.kept - report.timed_out
     if done:
         yield f"{done} of {len(report.statuses)} runs were done before and were kept (--fresh runs them again)"
     if report.timed_out:
-        yield f"{report.timed_out} timed out before and were kept (--retry timeout runs them again)"
+        yield _timed_out(report)
     if report.older:
         yield f"{report.older} results belong to older code; they are kept, and run again"
     if report.replaced:

@@ -7,7 +7,7 @@ from rrmbench.components import AROUND
 from rrmbench.data import catalogue
 from rrmbench.data import places as data_places
 from rrmbench.data.makers import is_plugin, spelled
-from rrmbench.errors import RrmbenchError, shortened, shown
+from rrmbench.errors import RrmbenchError, shown
 
 _ALLOWED = "a name, a mapping {name: ..., parameter: value} or a list of those"
 
@@ -75,7 +75,7 @@ def _check_identity(kind, entry, path, places):
             if not isinstance(value, str):
                 raise RrmbenchError(f"{where}: found {shown(value)}, allowed is text")
             if key == "path" and not Path(value).is_file():  # of what `absolute` has found
-                raise RrmbenchError(f"{where}: no such file: {shortened(value)}")
+                raise RrmbenchError(f"{where}: {data_places.why_none(value)}")
             if key == "path" and kind != "dataset" and (Path(value).suffix != ".py" or os.pathsep in value):
                 # the separator: the files are handed on to other processes as one list of paths
                 allowed = f"a Python file (.py) without '{os.pathsep}' in its path"

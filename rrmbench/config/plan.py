@@ -91,10 +91,15 @@ def resolve(raw):
 
 
 def _check_facets(plot, runs, places):
-    """Raise RrmbenchError where `plot:` asks for rows, columns or figures by a key that no run has."""
+    """Raise RrmbenchError where `plot:` asks for rows, columns or figures by a key that no run has, or by one twice."""
+    taken = {}
     for facet in FACETS:
         asked = plot.get(facet) or []
         for key in [asked] if isinstance(asked, str) else asked:
+            if key in taken:
+                where = places.where(("plot", facet))
+                raise RrmbenchError(f"{where}: found '{key}', which plot.{taken[key]} has already")
+            taken[key] = facet
             if sets_apart(key) or any(key in keys(run) for run in runs):  # the former runs have where they differ
                 continue
             known = dict.fromkeys(name for run in runs for name in keys(run))

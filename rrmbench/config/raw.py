@@ -69,6 +69,7 @@ def read(path, sets=()):
     _check_cases(tree, places)
     folder = path.absolute().parent
     _normalise(tree, places, folder)
+    overrides.check_apart(sets)
     for text in sets:
         overrides.apply(tree, places, folder, text)
         _check_cases(tree, places)

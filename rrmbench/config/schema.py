@@ -1,5 +1,6 @@
 """The fixed parts of a configuration: which keys there are and what each may hold."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
@@ -155,4 +156,15 @@ def _line(model, fault, path, places):
         return f"{where}: {_unknown(fields, key)}"
     if fault["type"] == "missing":
         return f"{where}: missing, needed is {fields[key].description}"
-    return f"{where}: found {shown(fault['input'])}, allowed is {fields[key].description}"
+    hint = _hint(fields[key], fault)
+    return f"{where}: found {shown(fault['input'])}, allowed is {fields[key].description}{hint}"
+
+
+def _hint(field, fault):
+    """The nearest match of a text that is none of a few."""
+    found = fault["input"]
+    if not isinstance(found, str):
+        return ""
+    if field.description.startswith(KEY):
+        return nearest(found.partition(".")[0], [*COMPONENTS, "seed"])
+    return nearest(found, re.findall("'(.*?)'", fault["ctx"]["expected"])) if fault["type"] == "literal_error" else ""

@@ -50,7 +50,9 @@ def reason(spec, has, stop):
     missing = registry.lacking(needs, has)
     if not missing:
         return solver.endless(stop) or refusal or solver.uninstalled
-    return _sentence(missing, spec, has) + _advice(missing, spec)
+    alone = registry.build_solver(spec["solver"]).needs
+    told = _sentence(missing & alone or missing, spec, has, of_reduction=missing.isdisjoint(alone))
+    return told + _advice(missing, spec, () if registry.lacking(alone, has) else ("none",))
 
 
 def _problem_reason(spec, has):
@@ -79,8 +81,11 @@ def _gives(reduction):
     return frozenset().union(*(component.gives for component in components))
 
 
-def _sentence(missing, spec, has):
-    """Why the solver of `spec` lacks the traits `missing`: each cause once."""
+def _sentence(missing, spec, has, of_reduction=False):
+    """Why the solver of `spec` lacks the traits `missing`: each cause once.
+
+    of_reduction : the solver needs them inside of its reduction only
+    """
     ruled_out = _ruled_out_by_bias(missing, spec, has)
     rest, clauses = missing - ruled_out, []
     if ruled_out:
@@ -98,9 +103,12 @@ def _sentence(missing, spec, has):
     for trait in sorted(rest.difference(classes)):
         needed, part, said = _words(trait)
         clauses.append(f"needs {needed}; {_owner(part, spec)} is not {said}")
-    if rest.difference(classes) and spec["reduction"]["name"] != "none":
-        clauses[-1] += f" and reduction '{spec['reduction']['name']}' does not make it so"
-    return f"{spec['solver']['name']} {'; it '.join(clauses)}"
+    solver, reduction = spec["solver"]["name"], spec["reduction"]["name"]
+    if of_reduction:
+        return f"{solver} in {reduction} {'; it '.join(clauses)}"
+    if rest.difference(classes) and reduction != "none":
+        clauses[-1] += f" and reduction '{reduction}' does not make it so"
+    return f"{solver} {'; it '.join(clauses)}"
 
 
 def needed(missing):
@@ -143,8 +151,8 @@ def _owner(part, spec):
     return spec[part].get("name") or Path(spec[part]["path"]).name
 
 
-def _advice(missing, spec):
-    remedies = [name for name in registry.names("reduction") if _helps(name, missing, spec)]
+def _advice(missing, spec, also=()):
+    remedies = [*also, *(name for name in registry.names("reduction") if _helps(name, missing, spec))]
     if not remedies:
         return ""
     *others, last = remedies

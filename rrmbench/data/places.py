@@ -1,11 +1,12 @@
 """The folders of data: where files are looked for, and the cache that rrmbench writes to."""
 
 import os
+import re
 from pathlib import Path
 
 from platformdirs import user_config_path
 
-from rrmbench.errors import RrmbenchError, shown
+from rrmbench.errors import RrmbenchError, quoted, shown
 from rrmbench.folders import cache_root
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -44,6 +45,15 @@ def file_at(text, folders, where):
         reason = getattr(error, "strerror", None) or error
         raise RrmbenchError(f"{where}: found {shown(text)}, which cannot be a file: {reason}") from None
     return None
+
+
+def why_none(text):
+    """Why there is no file at the path `text`, and that path."""
+    if re.match("[a-z]+://", text):
+        return f"a URL, not a file: {quoted(text)}; download it first"
+    if Path(text).is_dir():
+        return f"a folder, not a file: {quoted(text)}"
+    return f"{'no regular file' if Path(text).exists() else 'no such file'}: {quoted(text)}"
 
 
 def is_file(path):

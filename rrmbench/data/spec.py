@@ -178,9 +178,7 @@ def existing(text, where, folder=None):
     folder = Path.cwd() if folder is None else folder
     path = places.file_at(text, [folder], where)
     if path is None:
-        found = folder / text
-        reason = "a folder, not a file" if found.is_dir() else "no such file"
-        raise RrmbenchError(f"{where}: {reason}: {quoted(str(found))}")
+        raise RrmbenchError(f"{where}: {places.why_none(text if '://' in text else str(folder / text))}")
     return str(path.resolve())
 
 

@@ -11,6 +11,8 @@ from rrmbench.extending.problems import DATA, L2, NET
 from rrmbench.extending.runs import solved
 from rrmbench.extending.verdicts import Broken, Doubt
 from rrmbench.numerics import whole_arrays
+from rrmbench.problem.labels import mode_of
+from rrmbench.problem.pairs import SCALES
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss
 
@@ -20,6 +22,7 @@ METHODS = {
     "whole": ("shape", "value", "conjugate", "d2", "dual_point"),
 }
 SMOOTHINGS = (0.0, 1e-3, 0.3, 1.0, 1e3)
+SIZES = (0.0, 0.3, 2.0, 10.0, max(SCALES))  # of random outputs, up to those at which `run` refuses what is no pair
 
 
 def named_checks(component):
@@ -211,12 +214,13 @@ def _same(component, values, what, found, expected):
 
 
 def over_samples(component, check):
-    """check(losses, z, rng) for the variants of a loss over a few samples, at small and great outputs."""
+    """check(losses, z, rng) for the variants of a loss over a few samples, at small and great outputs and labels."""
+    are_numbers = mode_of(component.needs) in ("any", "targets")
     for values, loss in _built(component):
-        X = DATA["dense rows"]()[:8]
-        p = Problem(X, points.labels(component.needs, 8), loss, "none")
+        X, y = DATA["dense rows"]()[:8], points.labels(component.needs, 8)
         rng = np.random.default_rng(0)
-        for size in (0.0, 0.3, 2.0, 10.0):
+        for size in SIZES:
+            p = Problem(X, y * max(size, 1.0) if are_numbers else y, loss, "none")
             z = p.X.forward(np.zeros(p.shape)) + size * rng.standard_normal(p.output_shape)
             z = _possible(p, z)
             for mu in SMOOTHINGS:
@@ -279,4 +283,4 @@ def reaches_a_gap(component):
         for psi in (L2, NET) if not values else (L2,):
             X = DATA["dense rows"]()
             p = Problem(X, points.labels(component.needs, X.shape[0]), {"name": component.name, **values}, psi)
-            solved(p, f"{component.name}{variants.shown(values)} with {psi['name']}", component.name)
+            solved(p, f"{component.name}{variants.shown(values)} with {psi['name']}", (component.name, psi["name"]))

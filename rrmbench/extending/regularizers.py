@@ -157,4 +157,4 @@ def reaches_a_gap(component):
         loss = "squared" if len(shape) == 1 else "smoothed_max_of_hinge"
         mapping = {"name": component.name, **values}
         p = Problem(X, y if len(shape) == 1 else np.arange(X.shape[0]) % 3.0, loss, mapping)
-        solved(p, f"{loss} with {component.name}{variants.shown(values)}", component.name)
+        solved(p, f"{loss} with {component.name}{variants.shown(values)}", (loss, component.name))

@@ -38,11 +38,14 @@ def measured(solve, problem, passes, names=None, gap=0.0, every=1.0):
     return trace, rows
 
 
-def solved(problem, label, name):
-    """Run a shipped solver that takes the problem; Broken where no certified gap is reached."""
+def solved(problem, label, names):
+    """Run a shipped solver that takes the problem; Broken where no certified gap is reached.
+
+    names : of the loss and the regularizer
+    """
     takes = [s for s in SOLVERS if not registry.lacking(registry.lookup("solver", s[0]).needs, problem.traits)]
     solver, passes = takes[0]
-    trace, rows = measured(registry.build_solver(solver), problem, passes, (name, name), GAP)
+    trace, rows = measured(registry.build_solver(solver), problem, passes, names, GAP)
     if trace.status == "diverged":
         raise Broken(f"{label}: {solver} diverges: {trace.reason}", "look at dual_point or prox, and at the constants")
     if _has_no_bound(problem) and not np.isfinite(rows[-1]["gap"]):

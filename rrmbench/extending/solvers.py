@@ -21,6 +21,7 @@ from rrmbench.problem.problem import Problem
 
 PASSES = 12.0  # of a run whose iterates are looked at one by one
 MOST = 200  # iterates of such a run
+OF_ITS_OWN = "draw from rng alone, not from numpy.random or random, and keep nothing from one run to the next"
 SKIPS = 1.3  # times what was touched: steps that do not move, rare for smooth losses, may leave out their update
 COUNTING = "a product with X is half a pass, one with X^T too, n steps on single rows are one; see docs/timing.md"
 
@@ -152,13 +153,12 @@ def seeded(solve, problem):
     for seed in (3, 3, 4):
         rng, run, states = Rng(seed), [], []
         for x in islice(solve(problem, None, rng), 40 if solve.counts_passes else 6):
-            run.append(x.w.tobytes())
+            run.append((x.w.tobytes(), b"" if x.b is None else x.b.tobytes()))
             states.append(int(rng.state[0]))
         runs.append(run)
         drawn = len(set(states[1:])) > 1  # not in the set-up alone, as a bound of ||X|| may be
     if runs[0] != runs[1]:
-        hint = "draw from rng alone, not from numpy.random or random, and keep nothing from one run to the next"
-        raise Broken("two runs with the same seed differ", hint)
+        raise Broken("two runs with the same seed differ", OF_ITS_OWN)
     if drawn and runs[0] == runs[2] and len(set(runs[0])) > 3:
         raise Broken("another seed gives the same iterates, though random numbers are drawn", "use what rng gives")
 
@@ -177,17 +177,28 @@ def forgets(component):
             other = Problem(3.0 * problems.DATA[kind]()[::-1], p.y, loss, psi)
             first_iterates(solve, p, 20)
             after = [x.w.tobytes() for x in first_iterates(solve, other, 20)]
-            with ExitStack() as stack:
-                try:
-                    new = stack.enter_context(registry.executed_anew(component))
-                except Exception as error:
-                    raise SkipTest(f"its file cannot be executed a second time: {error}") from None
-                alone = [x.w.tobytes() for x in first_iterates(_plain(new), other, 20)]
-            if after != alone:
+            alone = _anew(component, other)
+            if after == alone:
+                continue
+            where = f"on {loss}, {psi['name']}, {kind}"
+            if alone != _anew(component, other):
                 raise Broken(
-                    f"on {loss}, {psi['name']}, {kind} its iterates are others after those of another problem",
-                    "keep nothing outside of the function: a run begins with a few rows, to compile, off the clock",
+                    f"{where} two executions of its file give two runs with the same seed that differ", OF_ITS_OWN
                 )
+            raise Broken(
+                f"{where} its iterates are others after those of another problem",
+                "keep nothing outside of the function: a run begins with a few rows, to compile, off the clock",
+            )
+
+
+def _anew(component, problem):
+    """The bits of the first iterates on a problem of the solver that an execution of its file makes for them."""
+    with ExitStack() as stack:
+        try:
+            new = stack.enter_context(registry.executed_anew(component))
+        except Exception as error:
+            raise SkipTest(f"its file cannot be executed a second time: {error}") from None
+        return [x.w.tobytes() for x in first_iterates(_plain(new), problem, 20)]
 
 
 def leaves_alone(solve, problem):

@@ -15,37 +15,37 @@ ALLOWED = "allowed is {box: [a, b]} with numbers a <= b, or {ball: r} with a num
 def within(regularizer, domain):
     """psi plus the indicator of the domain {"box": [a, b]} (of every coordinate) or {"ball": r} (||w||_2 <= r)."""
     if not isinstance(domain, dict) or len(domain) != 1:
-        raise RrmbenchError(f"regularizer domain: found {shown(domain)}, {ALLOWED}")
+        raise RrmbenchError(f"regularizer.domain: found {shown(domain)}, {ALLOWED}")
     ((kind, bounds),) = domain.items()
     if kind == "box":
         return _in_box(regularizer, bounds)
     if kind == "ball":
         return _in_ball(regularizer, bounds)
-    raise RrmbenchError(f"regularizer domain: found {shown(domain)}, {ALLOWED}{nearest(kind, ['box', 'ball'])}")
+    raise RrmbenchError(f"regularizer.domain: found {shown(domain)}, {ALLOWED}{nearest(kind, ['box', 'ball'])}")
 
 
 def _in_box(psi, bounds):
     if not (isinstance(bounds, list | tuple) and len(bounds) == 2 and all(map(_is_number, bounds))):
-        raise RrmbenchError(f"regularizer domain.box: found {shown(bounds)}, {ALLOWED}")
+        raise RrmbenchError(f"regularizer.domain.box: found {shown(bounds)}, {ALLOWED}")
     if not over_coordinates(psi).soft_threshold:
         raise RrmbenchError(
-            f"regularizer domain.box: found a regularizer of the kind {type(psi).__name__}, allowed are multiples of "
+            f"regularizer.domain.box: found a regularizer of the kind {type(psi).__name__}, allowed are multiples of "
             "||w||_1, with bounds or without (none, l2, l1, elastic_net, box, nonneg)"
         )
     lower = max(float(bounds[0]), psi.prox(-math.inf, 0.0))  # psi may have bounds of its own
     upper = min(float(bounds[1]), psi.prox(math.inf, 0.0))
     if not lower <= upper or lower == math.inf or upper == -math.inf:
-        raise RrmbenchError(f"regularizer domain.box: found {shown(bounds)}, which leaves no w, {ALLOWED}")
+        raise RrmbenchError(f"regularizer.domain.box: found {shown(bounds)}, which leaves no w, {ALLOWED}")
     return Box(lower, upper, psi.strength)
 
 
 def _in_ball(psi, r):
     if not (_is_number(r) and 0.0 < r < math.inf):
-        raise RrmbenchError(f"regularizer domain.ball: found {shown(r)}, {ALLOWED}")
+        raise RrmbenchError(f"regularizer.domain.ball: found {shown(r)}, {ALLOWED}")
     regularization = over_coordinates(psi)
     if not regularization.homogeneous:
         raise RrmbenchError(
-            f"regularizer domain.ball: found a regularizer of the kind {type(psi).__name__}, allowed are norms, nonneg "
+            f"regularizer.domain.ball: found a regularizer of the kind {type(psi).__name__}, allowed are norms, nonneg "
             "and no regularizer but l2: psi(c w) = c psi(w) for c >= 0"
         )
     return InBall(regularization, float(r))

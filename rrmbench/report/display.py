@@ -16,9 +16,9 @@ WORTH = 3.0  # seconds: a plain line says how long the rest takes if it is more
 
 
 def progress_on(console, quiet):
-    """Return the display for a rich console, or None if `quiet`."""
+    """Return the display for a rich console, which shows nothing but bad endings if `quiet`."""
     if quiet:
-        return None
+        return BadEndings(console)
     return Live(console) if console.is_terminal else Plain(console)
 
 
@@ -104,6 +104,20 @@ class Plain:
 
     def _print(self, text):
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+class BadEndings(Plain):
+    """One line per run that is not done in the end."""
+
+    def begin(self, runs, what, expected=None):
+        super().begin(runs, what)  # nobody sees the time left
+
+    def announce(self, what):
+        """Nothing is shown of a beginning."""
+
+    def end(self, run, result):
+        if result.status != "done":
+            self._print(f"{_label(run, self.shown)}: {_ending(result)}")
 
 
 class Live(Plain):

@@ -64,8 +64,9 @@ class Levels:
 
     @property
     def texts(self) -> list[str]:
-        """The levels as people write them."""
-        return [naming.short(value) for value in self.values]
+        """The levels as people write them, all with an exponent where one has."""
+        texts = [naming.short(value) for value in self.values]
+        return [naming.with_exponent(value) for value in self.values] if any("e" in text for text in texts) else texts
 
 
 CERTIFIED_GAPS = Levels()

@@ -13,10 +13,15 @@ def short(value):
         return json.dumps(value)
     if isinstance(value, (int, float)):
         if value and math.isfinite(value) and not 0.01 < abs(value) < 1e5:
-            digits, _, exponent = f"{value:.3e}".partition("e")
-            return f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
+            return with_exponent(value)
         return f"{value:.6g}"
     return value
+
+
+def with_exponent(value):
+    """Return a number as digits and a power of ten: 1e-1, 2.5e3."""
+    digits, _, exponent = f"{value:.3e}".partition("e")
+    return f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
 
 
 def varying(keys):

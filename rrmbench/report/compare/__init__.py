@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.errors import listed
-from rrmbench.report import naming, plug_ins
+from rrmbench.report import plug_ins
 from rrmbench.report.compare import verdicts
 from rrmbench.report.compare.noise import Noise, of_sides
 from rrmbench.report.compare.outcomes import Outcome, outcomes, telling
@@ -61,7 +61,7 @@ def _none(found, levels):
     """The sentence where no level has a pair of which both sides come there."""
     loosest = found[0]
     if loosest.at_start:
-        return f"both sides are at {levels.name} {naming.short(loosest.level)} before any work: no ratio"
+        return f"no ratio: {verdicts.start(loosest, levels.name)}"
     late = next((one for one in reversed(found) if one.at_end), None)
     if late:
         return f"no ratio: {verdicts.reach(late, levels.name)}"

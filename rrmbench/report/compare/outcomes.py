@@ -16,6 +16,7 @@ class Outcome:
     """One level. The pairs are counted by who comes to it: both, one side only, or neither.
 
     at_start : those of `both` where a side is there before any work, which has no ratio
+    begin_a, begin_b : those of them where that side is
     at_end : those where a side is known to be there only when it had ended (`Levels.only_at_end`), likewise
     grain : the share of the passes (else seconds) that lies between the trace point of the level and the one before, in
         the median over pairs, of the side that is coarser
@@ -31,6 +32,8 @@ class Outcome:
     at_end: int = 0
     ratios: dict[str, Ratio | None] = field(default_factory=dict)
     grain: float = 0.0
+    begin_a: int = 0
+    begin_b: int = 0
 
     @property
     def pairs(self) -> int:
@@ -72,7 +75,8 @@ def _outcome(level, pairs, at, late, over):
     ratios = {cost: _ratio(cost, working, over) for cost in COSTS}
     neither = len(at) - len(both) - only_a - only_b
     without = {"at_start": len(both) - len(begun), "at_end": len(begun) - len(working)}
-    return Outcome(level, len(both), only_a, only_b, neither, **without, ratios=ratios, grain=_grain(working))
+    begin = {"begin_a": sum(i == 0 for *_, i, _ in both), "begin_b": sum(j == 0 for *_, j in both)}
+    return Outcome(level, len(both), only_a, only_b, neither, **without, ratios=ratios, grain=_grain(working), **begin)
 
 
 def _grain(working):

@@ -51,6 +51,16 @@ def reach(outcome, of="gap"):
     return text + partial * bool(outcome.both and outcome.only_a + outcome.only_b) + at_end * bool(outcome.at_end)
 
 
+def start(outcome, of="gap"):
+    """Return the sentence on the pairs of which a side is at the level before any work."""
+    if outcome.begin_a == outcome.begin_b == outcome.at_start:
+        sides = "both sides are"
+    else:
+        sides = " or ".join(name for name, count in (("A", outcome.begin_a), ("B", outcome.begin_b)) if count) + " is"
+    some = f" in {outcome.at_start} of {outcome.pairs} pairs" if outcome.at_start < outcome.pairs else ""
+    return f"{sides} at {of} {naming.short(outcome.level)} before any work{some}"
+
+
 def method(found):
     """Return how the interval was made."""
     if found is None or np.isnan(found.low):

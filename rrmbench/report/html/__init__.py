@@ -29,9 +29,8 @@ def report(path, out=None, theory=False, trust=False, only=()):
     """
     out = Path(path) / "report.html" if out is None else Path(out)
     if out.suffix not in SUFFIXES:
-        raise RrmbenchError(
-            f"--output {out}: found the suffix '{out.suffix}', allowed is .html{nearest(out.suffix, SUFFIXES)}"
-        )
+        allowed = f"{' or '.join(SUFFIXES)}{nearest(out.suffix, SUFFIXES)}"
+        raise RrmbenchError(f"--output {out}: found the suffix '{out.suffix}', allowed is {allowed}")
     page.require()
     read = {one: runs_of(one) for one in (Snapshot(found.directory) for found in experiments(path))}
     wanted = set(select([run for stored in read.values() for run in stored], only))

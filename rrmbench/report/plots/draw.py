@@ -145,7 +145,7 @@ def _panel(axes, panel, frame, sheet, room):
         most = max(int(inches / tick), ticks.FEWEST)
         ticks.set_log_ticks(axis, ends, most) if logarithmic else ticks.set_linear_ticks(axis, most)
     if room.labelled:
-        legend.label_ends(axes, panel, sheet.labels, sheet.styles, frame.log_y, room.up)
+        legend.label_ends(axes, panel, sheet.labels, sheet.styles, room.up)
 
 
 def _placed(curve, frame):

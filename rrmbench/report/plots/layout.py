@@ -129,11 +129,12 @@ def _named(key, value, equals, write=naming.short):
 def labels(series):
     """Return {one: "apcg + regularize σ=1e-3"} of all series of a figure.
 
-    Values are short, and in full where labels would be the same. The solver is left out where there is one only and a
-    reduction says enough.
+    Values are short, and in full where labels would be the same. The solver is left out where there is one only, under
+    reductions.
     """
-    show_solver = len({one.solver for one in series}) > 1
-    plain = "no reduction" if any(one.reduction != "none" for one in series) else "defaults"
+    reduced = any(one.reduction != "none" for one in series)
+    show_solver = len({one.solver for one in series}) > 1 or not reduced
+    plain = "no reduction" if reduced else "defaults"
     found = {one: _label(one, show_solver, naming.short, plain) for one in series}
     numbers = Counter(found.values())
     return {one: label if numbers[label] == 1 else _label(one, show_solver, str, plain) for one, label in found.items()}
@@ -145,7 +146,7 @@ def _label(series, show_solver, write, plain):
     parts = []
     for kind in ("solver", "reduction"):
         inside = [_named(k, v, "=", write) for k, v in keys.items() if k.startswith(kind + ".")]
-        hidden = kind == "solver" and not show_solver and series.reduction != "none"
+        hidden = kind == "solver" and not show_solver
         name = [keys[kind]] if keys.get(kind, "none") != "none" and not (hidden and not inside) else []
         if name or inside:
             parts.append(" ".join(name + inside))

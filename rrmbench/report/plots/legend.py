@@ -1,6 +1,5 @@
 """Which curve is which: a legend for all panels below them, or labels at the ends of the curves of each panel."""
 
-import math
 import textwrap
 
 import matplotlib
@@ -32,25 +31,23 @@ def label_width(figure, names):
     return GAP + HANDLE + PAD + max(widths(figure, names, matplotlib.rcParams["legend.fontsize"]), default=0.0)
 
 
-def label_ends(axes, panel, names, styles, log_y, height):
+def label_ends(axes, panel, names, styles, height):
     """Label each curve of a panel right of the axes, near its end; `height` is that of the axes in inches, about.
 
-    A label has the look of the curve. A thin line leads there from the end of the curve.
+    A label has the look of the curve. A thin line leads there from where the curve ends, or leaves the axes.
     """
     figure = axes.figure
     right = figure.dpi_scale_trans + ScaledTranslation(1, 0, axes.transAxes)
     place = blended_transform_factory(right, axes.transAxes)
-    bottom, top = axes.get_ylim()
-    ends = {series: curve.y[-1] for series, curve in panel.curves.items()}
-    at = {series: min(max(_share(end, bottom, top, log_y), 0.0), 1.0) for series, end in ends.items()}
-    ordered = sorted(at, key=lambda series: (at[series], ends[series]))
+    ends = {series: _end(curve, axes) for series, curve in panel.curves.items()}
+    ordered = sorted(ends, key=lambda series: ends[series][1])
+    at = {series: min(max(ends[series][1], 0.0), 1.0) for series in ordered}
     rows = spread([at[series] for series in ordered], ROW / height)
     for series, row in zip(ordered, rows, strict=True):
-        style, x = styles[series], float(panel.curves[series].x[-1])
+        style, x = styles[series], ends[series][0]
         thin = {"color": style["color"], "linewidth": 0.4, "alpha": 0.6, "clip_on": False, "zorder": 1.2}
-        if x < max(axes.get_xlim()):
-            line = blended_transform_factory(axes.transData, axes.transAxes)
-            axes.add_line(Line2D([x, max(axes.get_xlim())], [at[series]] * 2, transform=line, **thin))
+        if x < 1.0:
+            axes.add_line(Line2D([x, 1.0], [at[series]] * 2, transform=axes.transAxes, **thin))
         axes.add_line(Line2D([0.0, GAP], [at[series], row], transform=place, **thin))
         handle = Line2D([GAP, GAP + HANDLE / 2, GAP + HANDLE], [row] * 3, **style, markevery=[1], transform=place)
         handle.set_clip_on(False)
@@ -59,11 +56,13 @@ def label_ends(axes, panel, names, styles, log_y, height):
         axes.text(GAP + HANDLE + PAD, row, names[series], transform=place, **text)
 
 
-def _share(value, low, high, logarithmic):
-    """Where a value lies on an axis: 0 at its low end, 1 at its high end."""
-    if logarithmic:
-        value, low, high = math.log(value), math.log(low), math.log(high)
-    return (value - low) / (high - low)
+def _end(curve, axes):
+    """(x, y) where a curve comes nearest to the right of the axes, as shares of them: y alone may lie outside."""
+    to_shares = axes.transScale + axes.transLimits
+    x, y = to_shares.transform(np.column_stack([curve.x, curve.y])).T
+    if x[0] > x[-1]:  # the axis is reversed
+        x, y = x[::-1], y[::-1]
+    return float(np.clip(x[-1], 0.0, 1.0)), float(np.interp(1.0, x, y))
 
 
 def spread(wanted, gap):

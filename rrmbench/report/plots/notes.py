@@ -4,11 +4,13 @@ import numpy as np
 
 from rrmbench.errors import printable, shortened
 from rrmbench.report import naming, plug_ins
+from rrmbench.report.levels import Levels
 from rrmbench.report.plots.frame import FAR
 from rrmbench.report.plots.timing import timing
 
 LONGEST = 6  # lines about runs that ended badly, names of curves, bounds that are not drawn; the rest is counted
 MOST_BANDS = 12  # curves of a panel, beyond which bands of quartiles would bury them
+CLIFF = 2.0  # times that a gap falls from a trace point to the next, which is seen as a cliff
 MOST_SERIES = 30  # of a panel, beyond which nobody can read it
 
 
@@ -20,7 +22,14 @@ def notes(runs, tuned, views, empty, names, axes, about):
     """
     panels = [panel for panel, _ in views]
     lines = [*_aggregation(runs, panels), *_theory(panels, views), *_tuning(tuned), *timing(runs, axes)]
-    lines += [*_floor(views), *_beyond(views, names), *_start(views), *_many(panels)]
+    lines += [
+        *_floor(views),
+        *_beyond(views, names),
+        *_limits(views, axes),
+        *_start(views),
+        *_cliffs(runs, axes),
+        *_many(panels),
+    ]
     lines += [f"left out: {panel.title or 'a panel'}: {panel.remark}" for panel in empty]
     without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
     if without:
@@ -96,9 +105,37 @@ def _how_far(most):
     return f" (up to {max(above):.2g})" if above else ""
 
 
+def _limits(views, axes):
+    """Say which ends that were asked for an axis cannot have."""
+    for name, ends, logarithmic in (
+        ("xlim", axes.xlim, any(frame.log_x for _, frame in views)),
+        ("ylim", axes.ylim, any(frame.log_y for _, frame in views)),
+    ):
+        if ends is not None and logarithmic and min(ends) <= 0.0:
+            yield f"{name}: {min(ends):g} has no place on a logarithmic axis, which ends above 0"
+
+
 def _start(views):
     if any(frame.log_x and (curve.x <= 0.0).any() for panel, frame in views for curve in panel.curves.values()):
         yield "the start, at 0, has no place on a logarithmic axis: curves enter at the left"
+
+
+def _cliffs(runs, axes):
+    """Say of which runs the last point is no progress of the solver, as `show` and `compare` do."""
+    count = sum(map(_is_cliff, runs)) if axes.y == "gap" else 0
+    if count:
+        yield (
+            f"the gap falls to half or less at the last point of {count} run{'s' * (count > 1)}, on which evaluation"
+            " spends most of its passes: that does not tell when the run was there (suboptimality does)"
+        )
+
+
+def _is_cliff(run):
+    gap = run.column("gap")
+    if len(gap) < 2 or not gap[-1] <= gap[-2] / CLIFF < np.inf:
+        return False
+    foot = Levels((gap[-2] / CLIFF,))
+    return foot.only_at_end(run, foot.points(run))[0]
 
 
 def _many(panels):
