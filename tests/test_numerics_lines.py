@@ -41,6 +41,14 @@ def test_a_model_of_another_shape_is_refused_and_read_by_no_kernel():
         made.adjoint(np.ones(4))
 
 
+@pytest.mark.parametrize("whole", [[0, 0, 1, 1], [1, 1, 0, 0, 0]])
+def test_the_first_rows_call_the_kernels_of_all(whole):
+    X = np.ones((len(whole), 3))
+    X[np.array(whole) == 0, 1] = 0.0
+    made = CSR.of(csr_array(X))
+    assert made.head(2)._is_dense == made._is_dense == (2 * sum(whole) >= len(whole))
+
+
 @given(seed=st.integers(0, 2**20), n=st.integers(1, 9), d=st.integers(2, 40))
 def test_the_first_gradient_and_the_chosen_columns(seed, n, d):
     X, rng = matrix(seed, n, d), np.random.default_rng(seed)

@@ -77,8 +77,12 @@ def weighted_columns(rows, weights, columns, sqnorms):
 
     Their squares are added to sqnorms (m,).
     """
+    n, m = weights.shape[0], sqnorms.shape[0]
+    if is_whole(0, rows.data.shape[0], n * m):
+        _weighted_transposed(rows.data, weights, columns, sqnorms)
+        return
     at = columns.indptr[:-1].copy()
-    for i in range(weights.shape[0]):
+    for i in range(n):
         for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             k = rows.indices[e]
             columns.indices[at[k]] = i
@@ -86,6 +90,23 @@ def weighted_columns(rows, weights, columns, sqnorms):
             columns.data[at[k]] = x
             sqnorms[k] += x * x
             at[k] += 1
+
+
+@kernel
+def _weighted_transposed(data, weights, columns, sqnorms):
+    """`weighted_columns` of rows that have all their entries, in blocks that the cache holds."""
+    n, m = weights.shape[0], sqnorms.shape[0]
+    for first in range(0, n, BLOCK):
+        last = min(first + BLOCK, n)
+        for k in range(m):
+            total = 0.0
+            for i in entries(first, last):
+                x = weights[i] * data[i * np.uint64(m) + np.uint64(k)]
+                at = np.uint64(k) * np.uint64(n) + i
+                columns.indices[at] = i
+                columns.data[at] = x
+                total += x * x
+            sqnorms[k] += total
 
 
 @kernel

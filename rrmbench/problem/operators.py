@@ -154,7 +154,9 @@ class CSR:
 
     def head(self, n):
         """The operator of copies of the first n rows."""
-        return CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:])
+        head = CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:])
+        head._is_dense = self._is_dense  # it is for compiling the kernels that X calls
+        return head
 
     def columns(self):
         """A copy of X by columns (scipy's CSC)."""
@@ -212,7 +214,9 @@ class Flattened:
     def head(self, n):
         """The operator of copies of the first n rows, on the same model."""
         flat = self.flat
-        return Flattened(*_head(flat.rows, n), (n, flat.shape[1]), self.shape[1:])
+        head = Flattened(*_head(flat.rows, n), (n, flat.shape[1]), self.shape[1:])
+        head.flat._is_dense = flat._is_dense
+        return head
 
     def forward(self, w):
         """z = X vec(W)."""

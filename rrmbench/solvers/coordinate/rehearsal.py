@@ -1,5 +1,7 @@
 """Every kernel of working sets called once, so that none is compiled or loaded while the clock runs."""
 
+from itertools import product
+
 import numpy as np
 
 from rrmbench.problem.operators import Rows
@@ -8,19 +10,19 @@ from rrmbench.solvers.coordinate.quadratic import Quadratic
 
 
 def rehearse(problem):
-    """Call on a row of two entries what only some problems need: both forms, growth, conjugate gradients."""
-    x = np.array([1.0, 2.0])
-    indptr = np.array([0, 2], dtype=problem.X.rows.indptr.dtype)
-    rows = Rows(indptr, np.arange(2, dtype=np.uint32), x, np.array([5.0]))
-    for array in rows:
-        array.flags.writeable = False
-    for is_cheap in True, False:
-        chosen = Chosen(rows, 1, np.ones(2, dtype=np.int64))
+    """Call on two rows, whole or not, what only some problems need: both forms, growth, conjugate gradients."""
+    for entries, is_cheap in product((4, 3), (True, False)):
+        indptr = np.array([0, 2, entries], dtype=problem.X.rows.indptr.dtype)
+        indices = np.array([0, 1, 0, 1], dtype=np.uint32)[:entries]
+        rows = Rows(indptr, indices, np.array([1.0, 2.0, 3.0, 5.0])[:entries], np.ones(2))
+        for array in rows:
+            array.flags.writeable = False
+        chosen = Chosen(rows, 2, np.bincount(indices))
         for numbers in np.arange(1), np.arange(2):
             chosen.grow(numbers)
             if not is_cheap:
                 chosen.make_dear()
-            H, curvatures, state = outcome(chosen.form(np.ones(1), True))
+            H, curvatures, state = outcome(chosen.form(np.ones(2), True))
             zeros = np.zeros(numbers.size)
             model = Quadratic(H, curvatures, state, problem.regularizer, 1.0, zeros, zeros - 1.0, zeros)
             for _ in model.descend(0.0):
