@@ -78,7 +78,7 @@ def weighted_columns(rows, weights, columns, sqnorms):
     Their squares are added to sqnorms (m,).
     """
     n, m = weights.shape[0], sqnorms.shape[0]
-    if is_whole(0, rows.data.shape[0], n * m):
+    if is_whole(0, rows.indptr[n], n * m):
         _weighted_transposed(rows.data, weights, columns, sqnorms)
         return
     at = columns.indptr[:-1].copy()

@@ -4,6 +4,7 @@ A product of two stored entries reads the second one, so that a row (of X^T X, a
 m (m + 3)/2 entries read: its own and the pairs of its upper triangle. A pass is 2 nnz of them, as everywhere.
 """
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -28,6 +29,9 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
     """
     if not hasattr(X, "rows"):
         yield from _by_products(X, of_columns, G)
+        return
+    if samples is None and not of_columns and math.prod(X.shape) <= min(BLOCK, 2 * X.nnz):
+        yield from _of_dense_rows(X, G)
         return
     indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
     size = G.shape[0]
@@ -71,6 +75,18 @@ def solver_of(G):
         values, vectors = values[kept], vectors[:, kept]
         return lambda r: vectors @ ((vectors.T @ r) / values)
     return lambda r: cho_solve(factors, r, check_finite=False)
+
+
+def _of_dense_rows(X, G):
+    """As `add_gram`, X X^T of so few and so dense rows that they are an array, and need not be had by columns."""
+    block, before, a_pass = np.zeros(X.shape), X.passes, 2.0 * X.nnz
+    scatter(*X.rows[:3], np.arange(X.shape[0]), np.ones(X.shape[0]), block)
+    reads = np.concatenate(([0], np.cumsum(reads_of(np.bincount(X.rows.indices, minlength=X.shape[1])))))
+    for begin, end in _parts(reads, a_pass, None):
+        part = block[:, begin:end]
+        G += part @ part.T
+        X.passes = before + float(reads[end]) / a_pass
+        yield
 
 
 def _columns(X):
