@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from rrmbench.numerics import restricted
 from rrmbench.problem.operators import CSR
-from rrmbench.solvers.coordinate.chosen import Chosen
+from rrmbench.solvers.coordinate.copies import ByColumn
 
 
 def matrix(seed, n, d):
@@ -57,13 +57,14 @@ def test_the_first_gradient_and_the_chosen_columns(seed, n, d):
     restricted.gradient_and_sqnorms(rows, b, g, sqnorms, counts)
     assert g == pytest.approx(X.T @ b, abs=1e-12) and sqnorms == pytest.approx((X**2).sum(axis=0))
     assert np.array_equal(counts, np.count_nonzero(X, axis=0))
-    chosen, first = Chosen(rows, n, counts), 1 + int(rng.integers(d - 1))
-    for numbers in np.arange(0, first), np.arange(0, d - 1), np.arange(0, d):
-        before = chosen.read
-        chosen.grow(numbers)
-        part = chosen._part
-        copy = csr_array((part.data, part.indices.astype(np.int32), part.indptr), shape=(n, numbers.size))
-        assert np.array_equal(copy.toarray(), X[:, numbers])
-        lengths = np.diff(rows.indptr)
-        copied = np.where(lengths == d, numbers.size, lengths).sum() if numbers.size < d else 0
-        assert chosen.read - before == copied
+    copy, first = ByColumn(rows, n, counts), 1 + int(rng.integers(d - 1))
+    lengths = np.diff(rows.indptr)
+    for numbers, fresh in (np.arange(first), first), (np.arange(0, d - 1), d - 1 - first), (np.arange(d), 1):
+        read = np.where(lengths == d, fresh, lengths).sum() if fresh else None
+        assert copy.grow(numbers) == read or read is None
+        weights = rng.random(n)
+        columns, squares = copy.weighted(weights)
+        assert columns.data.reshape(numbers.size, n).T == pytest.approx(weights[:, None] * X[:, numbers])
+        assert squares == pytest.approx((weights**2) @ X[:, numbers] ** 2)
+        v = rng.normal(size=numbers.size)
+        assert copy.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)

@@ -185,7 +185,7 @@ def test_what_kernels_say_they_read_is_what_they_read():
         fresh = np.ones(every.size, dtype=np.bool_)
         fresh[::2] = False
         matrix, reads[0] = np.zeros((every.size, every.size)), 0
-        part = chosen._part
+        part = chosen._copy._part
         said = restricted.add_products(counting(part, reads), 0, N, h, fresh, matrix)
         assert said == reads[0]
 

@@ -44,30 +44,39 @@ def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
 
 
 @kernel
-def chosen_rows(rows, numbers, place, part):
-    """Write the columns `numbers` (m,) of X (n, d) to the rows of `part`, whose arrays have the room.
-
-    Returns the number of entries read, of a whole row only those that are written.
-    """
-    size = read = 0
+def chosen_rows(rows, place, part):
+    """Write the chosen columns of X (n, d) to the rows of `part`, whose arrays have the room."""
+    size = 0
     for i in range(part.indptr.shape[0] - 1):
         part.indptr[i] = size
-        begin, end = rows.indptr[i], rows.indptr[i + 1]
-        if is_whole(begin, end, place.shape[0]):
-            for k in range(numbers.shape[0]):
-                part.indices[size + k] = k
-                part.data[size + k] = rows.data[begin + numbers[k]]
-            size += numbers.shape[0]
-            read += numbers.shape[0]
-            continue
-        read += end - begin
-        for e in entries(begin, end):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             k = place[rows.indices[e]]
             if k >= 0:
                 part.indices[size] = k
                 part.data[size] = rows.data[e]
                 size += 1
     part.indptr[-1] = size
+
+
+@kernel
+def copy_columns(rows, numbers, place, first, lines):
+    """Write the columns `numbers` of X (n, d) to lines[first], lines[first + 1] ..., which are zero.
+
+    Of a whole row only the entries that are written are read, and counted; returns the number of entries read.
+    """
+    read = 0
+    for i in range(lines.shape[1]):
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        if is_whole(begin, end, place.shape[0]):
+            for k in range(numbers.shape[0]):
+                lines[first + k, i] = rows.data[begin + numbers[k]]
+            read += numbers.shape[0]
+        else:
+            for e in entries(begin, end):
+                k = place[rows.indices[e]]
+                if k >= first:
+                    lines[k, i] = rows.data[e]
+            read += end - begin
     return read
 
 
@@ -77,12 +86,8 @@ def weighted_columns(rows, weights, columns, sqnorms):
 
     Their squares are added to sqnorms (m,).
     """
-    n, m = weights.shape[0], sqnorms.shape[0]
-    if is_whole(0, rows.indptr[n], n * m):
-        _weighted_transposed(rows.data, weights, columns, sqnorms)
-        return
     at = columns.indptr[:-1].copy()
-    for i in range(n):
+    for i in range(weights.shape[0]):
         for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             k = rows.indices[e]
             columns.indices[at[k]] = i
@@ -90,23 +95,6 @@ def weighted_columns(rows, weights, columns, sqnorms):
             columns.data[at[k]] = x
             sqnorms[k] += x * x
             at[k] += 1
-
-
-@kernel
-def _weighted_transposed(data, weights, columns, sqnorms):
-    """`weighted_columns` of rows that have all their entries, in blocks that the cache holds."""
-    n, m = weights.shape[0], sqnorms.shape[0]
-    for first in range(0, n, BLOCK):
-        last = min(first + BLOCK, n)
-        for k in range(m):
-            total = 0.0
-            for i in entries(first, last):
-                x = weights[i] * data[i * np.uint64(m) + np.uint64(k)]
-                at = np.uint64(k) * np.uint64(n) + i
-                columns.indices[at] = i
-                columns.data[at] = x
-                total += x * x
-            sqnorms[k] += total
 
 
 @kernel
