@@ -26,9 +26,9 @@ def kernel(function):
     return compiled
 
 
-def _expose(name, implementation):
+def _expose(name, implementation, **options):
     for tuple_type in types.NamedTuple, types.NamedUniTuple:
-        overload_method(tuple_type, name, jit_options=_CALLED_BY_PYTHON_AND_KERNELS)(implementation)
+        overload_method(tuple_type, name, jit_options=_CALLED_BY_PYTHON_AND_KERNELS | options)(implementation)
 
 
 # numba allows one signature per method name over all tuples; a regularizer's `value` and `conjugate` take one
@@ -46,9 +46,9 @@ _expose("prox", lambda self, w, t: self.instance_class.prox)
 _expose("step", lambda self, p, b, y, q: self.instance_class.step)
 _expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
 
-# a quadratic model, `rrmbench.numerics.quadratic_descent`
-_expose("slope_along", lambda self, j, state: self.instance_class.slope_along)
-_expose("move_along", lambda self, j, step, state: self.instance_class.move_along)
+# a quadratic model, `rrmbench.numerics.quadratic_descent`; numba counts references to its arrays where these are called
+_expose("slope_along", lambda self, j, state: self.instance_class.slope_along, forceinline=True)
+_expose("move_along", lambda self, j, step, state: self.instance_class.move_along, forceinline=True)
 _expose("reads_along", lambda self, j: self.instance_class.reads_along)
 _expose("square_of", lambda self, v, state: self.instance_class.square_of)
 

@@ -93,6 +93,16 @@ def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilt
 
 
 @kernel
+def sweeps(times, H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilts):
+    """So many times `sweep`; return (greatest potential of the last, numbers read by all)."""
+    greatest, read = 0.0, 0
+    for _ in range(times):
+        greatest, more = sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilts)
+        read += more
+    return greatest, read
+
+
+@kernel
 def value(H, regularizer, s, linear, g, w0, w, state):
     """Q(w)."""
     total = 0.5 * H.square_of(w - w0, state)
@@ -146,3 +156,17 @@ def conjugate_step(H, s, curvatures, active, r, p, before, w, state):
         w[active[k]] += alpha * p[k]
         r[k] -= alpha * Hp[k]
     return now
+
+
+@kernel
+def conjugate_steps(times, enough, H, s, curvatures, active, r, p, first, before, w, state):
+    """At most so many times `conjugate_step`, until it returns at most `enough` times what the first one returned.
+
+    first : that, 0 before there was any. Return (what the first one and the last one returned, the number of steps)
+    """
+    for k in range(times):
+        before = conjugate_step(H, s, curvatures, active, r, p, before, w, state)
+        first = first if first > 0.0 else before
+        if before <= enough * first:
+            return first, before, k + 1
+    return first, before, times

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import axpy, is_whole
-from rrmbench.numerics.sparse_rows import entries
+from rrmbench.numerics.lines import is_whole
+from rrmbench.numerics.sparse_rows import axpy, entries
 
 BLOCK = 32  # rows and columns of a block: two of them fit in the nearest cache
 

@@ -19,13 +19,14 @@ class Quadratic:
     H : `quadratic_descent.ByColumns` or `ByMatrix`; `state` is what these know of w - w0, zeros at first
     curvatures : (m,) H_jj > 0; linear, g, w0 : (m,); w : (m,), the present point
     read : the numbers read so far of the columns, or of the matrix
+    between : the numbers that may be read between two yields; a sweep may read more
     moved : (m,), moved[k] says whether the k-th coordinate of the last sweep moved
     """
 
-    def __init__(self, H, curvatures, state, regularizer, s, linear, g, w0):
+    def __init__(self, H, curvatures, state, regularizer, s, linear, g, w0, between=0.0):
         self.H, self.curvatures, self.state = H, curvatures, state
         self.regularizer, self.s, self.linear, self.g, self.w0, self.w = regularizer, s, linear, g, w0, w0.copy()
-        self.read = 0
+        self.read, self.between = 0, between
         self._length = 2 * SHORTEST
         self._tilts, self.moved = np.zeros(w0.size), np.zeros(w0.size, dtype=np.bool_)
 
@@ -41,17 +42,23 @@ class Quadratic:
             if potential <= tolerance:
                 return
             active, enough = np.flatnonzero(self.moved), max(tolerance, SHARE * potential)
+            times = self._at_once(active, SWEEPS)
             for _ in range(ROUNDS):
-                for _ in range(SWEEPS):
-                    potential = self.sweep(active)
+                for done in range(0, SWEEPS, times):
+                    potential = self.sweep(active, min(times, SWEEPS - done))
                     yield
                 if potential <= enough:
                     break
                 yield from self.extrapolate(active)
 
-    def sweep(self, which):
-        """Minimize Q over each coordinate of `which` in turn; returns the greatest potential."""
-        potential, read = quadratic_descent.sweep(
+    def _at_once(self, active, most):
+        """How many sweeps over `active` may be between two yields, at least 1, at most so many."""
+        return int(min(max(self.between / max(quadratic_descent.reads(self.H, active), 1), 1), most))
+
+    def sweep(self, which, times=1):
+        """Minimize Q over each coordinate of `which` in turn, so many times; returns the last greatest potential."""
+        potential, read = quadratic_descent.sweeps(
+            times,
             self.H,
             self.regularizer,
             self.s,
@@ -77,12 +84,13 @@ class Quadratic:
         reads = quadratic_descent.reads(self.H, active)
         self.read += reads // 2
         yield
-        now = first = 0.0
-        for _ in range(self._length):
-            now = quadratic_descent.conjugate_step(self.H, self.s, self.curvatures, active, r, p, now, w, state)
-            self.read += reads
+        now, first, left, times = 0.0, 0.0, self._length, self._at_once(active, self._length)
+        known = ENOUGH, self.H, self.s, self.curvatures, active, r, p
+        while left:
+            first, now, steps = quadratic_descent.conjugate_steps(min(times, left), *known, first, now, w, state)
+            self.read += steps * reads
             yield
-            first = first or now
+            left -= steps
             if now <= ENOUGH * first:
                 break
         least, halvings = self.value(self.w, self.state), 0

@@ -20,6 +20,7 @@ FLOOR = 1e-4  # of the weights of a model, over their bound
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
+BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
@@ -136,7 +137,7 @@ class State:
         if self.passes > at:
             yield self.iterate()
         rest = (problem.regularizer, problem.strong_convexity, self.linear[W], self.g[W], self.w[W])
-        return Quadratic(H, positive(curvatures), state, *rest), is_bound
+        return Quadratic(H, positive(curvatures), state, *rest, between=BETWEEN * 2 * self._nnz), is_bound
 
     def _slopes(self):
         """Slopes of phi' (n,): the greatest of that at z_i and of those from z_i to z_i + o_i and z_i - o_i.
