@@ -22,6 +22,9 @@ class ByRow:
 
     def __init__(self, rows, n, counts):
         self.rows, self.n, self.counts = rows, n, counts
+        self.nnz = self.pairs = 0
+        self._part = _frozen(restricted.Part(np.zeros(n + 1, rows.indptr.dtype), *_room(0)))
+        self._indptr = np.zeros(1, dtype=np.int64)
 
     def grow(self, numbers):
         """Have the columns `numbers` (m,), ascending; returns the number of entries read."""
@@ -31,11 +34,9 @@ class ByRow:
         else:
             place = np.full(self.counts.size, -1, dtype=np.int32)
             place[numbers] = np.arange(numbers.size)
-            self._part = restricted.Part(np.empty_like(self.rows.indptr), *_room(self.nnz))
-            restricted.chosen_rows(self.rows, place, self._part)
-            read = int(self.rows.indptr[-1])
-            for array in self._part:
-                array.flags.writeable = False  # as those of X: kernels are compiled once
+            part = restricted.Part(np.empty_like(self.rows.indptr), *_room(self.nnz))
+            restricted.chosen_rows(self.rows, place, part)
+            self._part, read = _frozen(part), int(self.rows.indptr[-1])
         self._indptr = np.zeros(numbers.size + 1, dtype=np.int64)
         np.cumsum(self.counts[numbers], out=self._indptr[1:])
         self.pairs = restricted.pairs(self._part, self.n)
@@ -64,7 +65,8 @@ class ByColumn:
     def __init__(self, rows, n, counts):
         self.rows, self.n = rows, n
         self._place = np.full(counts.size, -1, dtype=np.int32)  # of each column among those that are kept
-        self._kept, self._size = np.zeros((0, n)), 0
+        self._kept, self._size, self._lines = np.zeros((0, n)), 0, np.zeros(0, dtype=np.int32)
+        self.nnz = self.pairs = 0
 
     def grow(self, numbers):
         """Have the columns `numbers` (m,), ascending; returns the number of entries read."""
@@ -100,6 +102,13 @@ class ByColumn:
     def outputs(self, v):
         """z = X v (n,), v (m,) on the chosen columns."""
         return v @ self._kept[self._lines]
+
+
+def _frozen(part):
+    """The part with arrays that nobody writes to, as those of X: kernels are compiled once."""
+    for array in part:
+        array.flags.writeable = False
+    return part
 
 
 def _room(size):
