@@ -30,20 +30,22 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
     if not hasattr(X, "rows"):
         yield from _by_products(X, of_columns, G)
         return
-    if samples is None and not of_columns and math.prod(X.shape) <= min(BLOCK, 2 * X.nnz):
+    as_array = samples is None and not of_columns and math.prod(X.shape) <= min(BLOCK, 2 * X.nnz)
+    indptr, indices, data = X.rows[:3] if of_columns or as_array else _columns(X)
+    size = G.shape[0]
+    # both kernels are called, on no row, so that the few rows of a warm-up call them too
+    none = np.zeros(0, dtype=np.int64), np.zeros(0)
+    scatter(indptr, indices, data, *none, np.zeros((0, size)))
+    add_pairs(indptr, indices, data, *none, G)
+    if as_array:
         yield from _of_dense_rows(X, G)
         return
-    indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
-    size = G.shape[0]
     if samples is None:
         samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
     m = indptr[samples + 1] - indptr[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(m))))
     dense = size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0)
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
-    # both kernels are called, on no row, so that the few rows of a warm-up call them too
-    scatter(indptr, indices, data, samples[:0], weights[:0], np.zeros((0, size)))
-    add_pairs(indptr, indices, data, samples[:0], weights[:0], G)
     for begin, end in _parts(reads, a_pass, max(BLOCK // size, 1) if dense else None):
         part, of_part = samples[begin:end], weights[begin:end]
         if dense:
