@@ -62,9 +62,9 @@ def test_the_first_gradient_and_the_chosen_columns(seed, n, d):
     for numbers, fresh in (np.arange(first), first), (np.arange(0, d - 1), d - 1 - first), (np.arange(d), 1):
         read = np.where(lengths == d, fresh, lengths).sum() if fresh else None
         assert copy.grow(numbers) == read or read is None
-        weights = rng.random(n)
-        columns, squares = copy.weighted(weights)
-        assert columns.data.reshape(numbers.size, n).T == pytest.approx(weights[:, None] * X[:, numbers])
-        assert squares == pytest.approx((weights**2) @ X[:, numbers] ** 2)
+        for weights in rng.random(n), np.full(n, 0.3):
+            form, squares = copy.weighted(weights)
+            assert form.scale * form.lines[form.place].T == pytest.approx(weights[:, None] * X[:, numbers])
+            assert squares == pytest.approx((weights**2) @ X[:, numbers] ** 2)
         v = rng.normal(size=numbers.size)
         assert copy.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)

@@ -27,7 +27,8 @@ def places(begin, end):
 
 
 @register_jitable(fastmath={"reassoc", "nsz"}, forceinline=True)  # sums of several entries at once, in another order
-def _whole_dot(data, begin, w):
+def whole_dot(data, begin, w):
+    """`dot` of a whole line."""
     total, first = 0.0, np.uint64(begin)
     for j in places(0, w.shape[0]):
         total += data[first + j] * w[j]
@@ -35,7 +36,8 @@ def _whole_dot(data, begin, w):
 
 
 @register_jitable(forceinline=True)
-def _whole_axpy(data, begin, a, w):
+def whole_axpy(data, begin, a, w):
+    """`axpy` of a whole line."""
     first = np.uint64(begin)
     for j in places(0, w.shape[0]):
         w[j] += a * data[first + j]
@@ -45,7 +47,7 @@ def _whole_axpy(data, begin, a, w):
 def dot(indices, data, begin, end, w):
     """Return sum of data[k] * w[indices[k]] over begin <= k < end; indices and data (nnz,), w (d,)."""
     if is_whole(begin, end, w.shape[0]):
-        return _whole_dot(data, begin, w)
+        return whole_dot(data, begin, w)
     total = 0.0
     for k in places(begin, end):
         total += data[k] * w[indices[k]]
@@ -56,7 +58,7 @@ def dot(indices, data, begin, end, w):
 def axpy(indices, data, begin, end, a, w):
     """Add a * data[k] to w[indices[k]] for begin <= k < end; indices and data (nnz,), w (d,)."""
     if is_whole(begin, end, w.shape[0]):
-        _whole_axpy(data, begin, a, w)
+        whole_axpy(data, begin, a, w)
         return
     for k in places(begin, end):
         w[indices[k]] += a * data[k]

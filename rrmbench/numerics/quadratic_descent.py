@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import axpy, dot
+from rrmbench.numerics.lines import axpy, dot, whole_axpy, whole_dot
 
 
 class ByColumns(NamedTuple):
@@ -37,6 +37,29 @@ class ByColumns(NamedTuple):
 
     def square_of(self, v, state):
         """v^T H v."""
+        total = 0.0
+        for i in range(state.shape[0]):
+            total += state[i] * state[i]
+        return total
+
+
+class ByLines(NamedTuple):
+    """As `ByColumns`, where no entry is missing: column j of A is scale lines[place[j]]; lines (k, n), place (m,)."""
+
+    lines: np.ndarray
+    place: np.ndarray
+    scale: float
+
+    def slope_along(self, j, state):
+        return self.scale * whole_dot(self.lines[self.place[j]], 0, state)
+
+    def move_along(self, j, step, state):
+        whole_axpy(self.lines[self.place[j]], 0, self.scale * step, state)
+
+    def reads_along(self, j):
+        return 2 * self.lines.shape[1]
+
+    def square_of(self, v, state):
         total = 0.0
         for i in range(state.shape[0]):
             total += state[i] * state[i]

@@ -64,14 +64,20 @@ def copy_columns(rows, numbers, place, first, lines):
 
     Of a whole row only the entries that are written are read, and counted; returns the number of entries read.
     """
-    read = 0
-    for i in range(lines.shape[1]):
-        begin, end = rows.indptr[i], rows.indptr[i + 1]
-        if is_whole(begin, end, place.shape[0]):
-            for k in range(numbers.shape[0]):
-                lines[first + k, i] = rows.data[begin + numbers[k]]
-            read += numbers.shape[0]
-        else:
+    n, d, read = lines.shape[1], place.shape[0], 0
+    for top in range(0, n, BLOCK):
+        bottom = min(top + BLOCK, n)
+        for k in range(numbers.shape[0]):
+            j, line = np.uint64(numbers[k]), lines[first + k]
+            for i in range(top, bottom):
+                begin = rows.indptr[i]
+                if is_whole(begin, rows.indptr[i + 1], d):
+                    line[i] = rows.data[np.uint64(begin) + j]
+        for i in range(top, bottom):
+            begin, end = rows.indptr[i], rows.indptr[i + 1]
+            if is_whole(begin, end, d):
+                read += numbers.shape[0]
+                continue
             for e in entries(begin, end):
                 k = place[rows.indices[e]]
                 if k >= first:

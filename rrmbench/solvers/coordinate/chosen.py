@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rrmbench.numerics import restricted
-from rrmbench.numerics.quadratic_descent import ByColumns, ByMatrix
+from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.solvers.coordinate.copies import copy_of
 
 CHEAP = 8  # sweeps whose price is paid for a matrix of inner products at once
@@ -87,13 +87,13 @@ class Chosen:
 
     def spent(self, form, read):
         """Count what was read of a form: of columns, entries of X."""
-        if isinstance(form, ByColumns):
+        if not isinstance(form, ByMatrix):
             self.read += read
             self._paid += read
 
     def outputs(self, model):
         """X (w - w0) (n,) at the present point of the Quadratic `model`."""
-        if isinstance(model.H, ByColumns):
+        if not isinstance(model.H, ByMatrix):
             return model.state / self._root
         self.read += self.nnz
         return self._copy.outputs(model.w - model.w0)

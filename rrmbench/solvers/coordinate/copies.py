@@ -4,7 +4,7 @@ import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
-from rrmbench.numerics.quadratic_descent import ByColumns
+from rrmbench.numerics.quadratic_descent import ByColumns, ByLines
 
 DENSE = 0.5  # of the entries of X, stored: copies of columns are arrays then, zeros included
 
@@ -66,6 +66,7 @@ class ByColumn:
         self.rows, self.n = rows, n
         self._place = np.full(counts.size, -1, dtype=np.int32)  # of each column among those that are kept
         self._kept, self._size, self._lines = np.zeros((0, n)), 0, np.zeros(0, dtype=np.int32)
+        self._squares = [np.zeros(0)]  # of the columns that are kept, in the parts that joined
         self.nnz = self.pairs = 0
 
     def grow(self, numbers):
@@ -79,16 +80,19 @@ class ByColumn:
             self._kept = room
         self._place[fresh] = self._size + np.arange(fresh.size, dtype=np.int32)
         read = restricted.copy_columns(self.rows, fresh, self._place, self._size, self._kept)
+        self._squares.append(_squares(self._kept[self._size : self._size + fresh.size]))
         self._size += fresh.size
         self._lines = self._place[numbers]
         return read
 
     def weighted(self, weights):
-        """(ByColumns of the entries of row i times weights[i], the squared norms of its columns)."""
-        indptr = np.arange(self._lines.size + 1) * self.n
+        """(ByLines of the entries of row i times weights[i], the squared norms of its columns)."""
+        if np.ptp(weights) == 0.0:  # as of the squared loss
+            scale = float(weights[0])
+            return ByLines(self._kept, self._lines, scale), scale**2 * np.concatenate(self._squares)[self._lines]
         A = self._kept[self._lines]
         A *= weights
-        return ByColumns(indptr, np.zeros(0, dtype=np.uint32), A.reshape(-1)), np.einsum("ji,ji->j", A, A)
+        return ByLines(A, np.arange(self._lines.size, dtype=np.int32), 1.0), _squares(A)
 
     def add_products(self, first, last, weights, fresh, matrix):
         """As `restricted.add_products`; both parts of the matrix are written, and pairs counted as there."""
@@ -102,6 +106,10 @@ class ByColumn:
     def outputs(self, v):
         """z = X v (n,), v (m,) on the chosen columns."""
         return v @ self._kept[self._lines]
+
+
+def _squares(lines):
+    return np.einsum("ji,ji->j", lines, lines)
 
 
 def _frozen(part):

@@ -10,14 +10,14 @@ from rrmbench.solvers.coordinate.quadratic import Quadratic
 
 
 def rehearse(problem):
-    """Call on two rows, whole or not, what only some problems need: both forms, growth, conjugate gradients."""
-    for entries, is_cheap in product((4, 3), (True, False)):
-        indptr = np.array([0, 2, entries], dtype=problem.X.rows.indptr.dtype)
-        indices = np.array([0, 1, 0, 1], dtype=np.uint32)[:entries]
-        rows = Rows(indptr, indices, np.array([1.0, 2.0, 3.0, 5.0])[:entries], np.ones(2))
+    """Call on two rows, dense and sparse, what only some problems need: all forms, growth, conjugate gradients."""
+    for d, is_cheap in product((2, 5), (True, False)):
+        indptr = np.array([0, 2, 4], dtype=problem.X.rows.indptr.dtype)
+        indices = np.array([0, 1, 0, 1], dtype=np.uint32)
+        rows = Rows(indptr, indices, np.array([1.0, 2.0, 3.0, 5.0]), np.ones(2))
         for array in rows:
             array.flags.writeable = False
-        chosen = Chosen(rows, 2, np.bincount(indices))
+        chosen = Chosen(rows, 2, np.bincount(indices, minlength=d))
         for numbers in np.arange(1), np.arange(2):
             chosen.grow(numbers)
             if not is_cheap:
