@@ -59,11 +59,7 @@ class ByLines(NamedTuple):
     def reads_along(self, j):
         return 2 * self.lines.shape[1]
 
-    def square_of(self, v, state):
-        total = 0.0
-        for i in range(state.shape[0]):
-            total += state[i] * state[i]
-        return total
+    square_of = ByColumns.square_of
 
 
 class ByMatrix(NamedTuple):
