@@ -123,17 +123,22 @@ def _formulas(trait):
         part, names = "regularizer", [name for cls in classes for name in _REGULARIZERS[cls]]
     else:
         part, names = "loss", [re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in classes]
+    return f"the {part} {_either(names)}"
+
+
+def _either(names):
+    """ "a", "a or b", "a, b or c"."""
     *others, last = names
-    return f"the {part} {', '.join(others)} or {last}" if others else f"the {part} {last}"
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _words(trait):
     """As in _WORDS; "strongly_convex or free_bias" is said of the first, and needs either."""
     names = trait.split(" or ")
-    needed = [
+    wanted = [
         _formulas(name) if name[:1].isupper() else _WORDS.get(name, (f"the trait '{name}'",))[0] for name in names
     ]
-    return " or ".join(needed), *_WORDS.get(names[0], ("", "loss", f"'{names[0]}'"))[1:]
+    return " or ".join(wanted), *_WORDS.get(names[0], ("", "loss", f"'{names[0]}'"))[1:]
 
 
 def _ruled_out_by_bias(missing, spec, has):
@@ -153,10 +158,7 @@ def _owner(part, spec):
 
 def _advice(missing, spec, also=()):
     remedies = [*also, *(name for name in registry.names("reduction") if _helps(name, missing, spec))]
-    if not remedies:
-        return ""
-    *others, last = remedies
-    return f" (try {', '.join(others)} or {last})" if others else f" (try {last})"
+    return f" (try {_either(remedies)})" if remedies else ""
 
 
 def _helps(name, missing, spec):
