@@ -41,30 +41,65 @@ def test_a_model_of_another_shape_is_refused_and_read_by_no_kernel():
         made.adjoint(np.ones(4))
 
 
-@pytest.mark.parametrize("whole", [[0, 0, 1, 1], [1, 1, 0, 0, 0]])
-def test_the_first_rows_call_the_kernels_of_all(whole):
-    X = np.ones((len(whole), 3))
-    X[np.array(whole) == 0, 1] = 0.0
+@pytest.mark.parametrize("stored", [0.2, 0.6, 1.0])
+def test_an_array_is_made_of_dense_data_and_for_the_first_rows_as_for_all(stored):
+    X = np.arange(1.0, 81.0).reshape(8, 10)
+    X[np.random.default_rng(0).random(X.shape) >= stored] = 0.0
     made = CSR.of(csr_array(X))
-    assert made.head(2)._is_dense == made._is_dense == (2 * sum(whole) >= len(whole))
+    assert (made.array is None) == (np.count_nonzero(X) < 40)
+    assert stored < 1.0 or np.shares_memory(made.array, made.rows.data)
+    for operator, n in (made, 8), *((made.head(n), n) for n in range(1, 8)):
+        assert (operator.array is None) == (made.array is None)
+        assert made.array is None or np.array_equal(operator.array, X[:n])
+
+
+def test_entries_in_another_order_are_no_array_as_they_stand():
+    data, indices = np.array([1.0, 2.0, 3.0, 4.0]), np.array([1, 0, 0, 1], dtype=np.uint32)
+    made = CSR(data, indices, np.array([0, 2, 4], dtype=np.int32), (2, 2))
+    assert np.array_equal(made.array, [[2.0, 1.0], [3.0, 4.0]])
 
 
 @given(seed=st.integers(0, 2**20), n=st.integers(1, 9), d=st.integers(2, 40))
-def test_the_first_gradient_and_the_chosen_columns(seed, n, d):
+def test_the_first_gradient_and_the_columns_of_an_array(seed, n, d):
     X, rng = matrix(seed, n, d), np.random.default_rng(seed)
     rows, b = CSR.of(csr_array(X)).rows, rng.normal(size=n)
     g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
     restricted.gradient_and_sqnorms(rows, b, g, sqnorms, counts)
     assert g == pytest.approx(X.T @ b, abs=1e-12) and sqnorms == pytest.approx((X**2).sum(axis=0))
     assert np.array_equal(counts, np.count_nonzero(X, axis=0))
-    copy, first = ByColumn(rows, n, counts), 1 + int(rng.integers(d - 1))
-    lengths = np.diff(rows.indptr)
-    for numbers, fresh in (np.arange(first), first), (np.arange(0, d - 1), d - 1 - first), (np.arange(d), 1):
-        read = np.where(lengths == d, fresh, lengths).sum() if fresh else None
-        assert copy.grow(numbers) == read or read is None
+    columns, first = ByColumn(X), 1 + int(rng.integers(d - 1))
+    copied = 0
+    for numbers in np.arange(first), np.arange(d - 1), np.arange(d):
+        columns.grow(numbers)
         for weights in rng.random(n), np.full(n, 0.3):
-            form, squares = copy.weighted(weights)
+            columns.read = 0
+            form, squares = columns.weighted(weights)
+            assert columns.read == n * (2 * numbers.size - copied)
+            copied = numbers.size
             assert form.scale * form.lines[form.place].T == pytest.approx(weights[:, None] * X[:, numbers])
             assert squares == pytest.approx((weights**2) @ X[:, numbers] ** 2)
         v = rng.normal(size=numbers.size)
-        assert copy.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)
+        assert columns.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)
+
+
+@given(seed=st.integers(0, 2**20), n=st.integers(1, 9), d=st.integers(2, 40), most=st.sampled_from([1.0, 50.0, 1e9]))
+def test_inner_products_of_columns_of_an_array_and_what_they_read(seed, n, d, most):
+    rng = np.random.default_rng(seed)
+    X, numbers, matrix = rng.normal(size=(n, d)), np.zeros(0, dtype=np.int64), np.zeros((0, 0))
+    columns, order, is_constant = ByColumn(X), rng.permutation(d), bool(rng.integers(2))
+    weights = np.full(n, 0.7) if is_constant else rng.random(n)
+    for size in np.unique(rng.integers(1, d + 1, size=3)):
+        before, numbers = numbers, np.sort(order[:size])
+        fresh = ~np.isin(numbers, before)
+        larger = np.full((size, size), np.nan)
+        larger[np.ix_(~fresh, ~fresh)] = matrix
+        columns.grow(numbers)
+        columns.read, unread = 0, columns._size
+        blocks = [columns.read for _ in columns.multiply(weights, fresh, larger, most)]
+        matrix = larger
+        expected = X[:, numbers].T @ (weights[:, None] * X[:, numbers])
+        assert matrix == pytest.approx(expected, abs=1e-12)
+        new = int(fresh.sum())
+        pairs = size * (size + 1) // 2 - (size - new) * (size - new + 1) // 2
+        assert columns.read == n * (new + pairs + columns._size - unread)
+        assert most > 1.0 or len(blocks) == new

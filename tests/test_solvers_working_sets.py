@@ -167,7 +167,7 @@ def counting(part, reads):
 
 def test_what_kernels_say_they_read_is_what_they_read():
     X, place = CSR.of(WIDE), np.full(D, -1, dtype=np.int32)
-    chosen = Chosen(X.rows, N, np.diff(X.columns().indptr))
+    chosen = Chosen(X, np.diff(X.columns().indptr))
     numbers = np.arange(0, D, 3)
     place[numbers] = np.arange(numbers.size)
     chosen.grow(numbers)
@@ -185,7 +185,7 @@ def test_what_kernels_say_they_read_is_what_they_read():
         fresh = np.ones(every.size, dtype=np.bool_)
         fresh[::2] = False
         matrix, reads[0] = np.zeros((every.size, every.size)), 0
-        part = chosen._copy._part
+        part = chosen._columns._part
         said = restricted.add_products(counting(part, reads), 0, N, h, fresh, matrix)
         assert said == reads[0]
 
@@ -195,7 +195,7 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
     rng = np.random.default_rng(seed)
     X = CSR.of(random_array((20, 12), density=density, rng=rng, format="csr"))
     dense, h = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20)
-    order, grown = rng.permutation(12), Chosen(X.rows, 20, np.diff(X.columns().indptr))
+    order, grown = rng.permutation(12), Chosen(X, np.diff(X.columns().indptr))
     for size in sorted({m, 12}):
         numbers = np.sort(order[:size])
         grown.grow(numbers)
@@ -220,7 +220,7 @@ def test_both_forms_make_the_same_steps():
     X = CSR.of(WIDE)
     models = []
     for dear in False, True:
-        chosen = Chosen(X.rows, N, np.diff(X.columns().indptr))
+        chosen = Chosen(X, np.diff(X.columns().indptr))
         chosen.grow(np.arange(0, D, 40))
         if dear:
             chosen.make_dear()

@@ -58,6 +58,8 @@ class Columns:
 class Touched:
     """A view of a data operator that counts the entries that are read; a product with 0 reads none.
 
+    What would be read of an array is not seen, so there is none, and solvers take the rows of dense data, too.
+
     products : so many with X or X^T, `zeros` of them with 0
     passes : what was read so far, in passes
     """
@@ -66,7 +68,7 @@ class Touched:
         self.X, self.shape, self.sqnorms, self.nnz = X, X.shape, X.sqnorms, X.nnz
         self.products, self.zeros, self.reads = 0, 0, np.zeros(1, dtype=np.int64)
         if hasattr(X, "rows"):
-            self.rows = X.rows._replace(data=Entries(X.rows.data, self.reads))
+            self.rows, self.array = X.rows._replace(data=Entries(X.rows.data, self.reads)), None
 
     def forward(self, w):
         """z = X w."""

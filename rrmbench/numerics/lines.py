@@ -69,10 +69,3 @@ def products(rows, w, z):
     """z = X w, for the rows of X (n, d)."""
     for i in range(z.shape[0]):
         z[i] = dot(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], w)
-
-
-@kernel
-def add_adjoint(rows, b, g):
-    """g += X^T b, for the rows of X (n, d)."""
-    for i in range(b.shape[0]):
-        axpy(rows.indices, rows.data, rows.indptr[i], rows.indptr[i + 1], b[i], g)

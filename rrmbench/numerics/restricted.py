@@ -59,31 +59,14 @@ def chosen_rows(rows, place, part):
 
 
 @kernel
-def copy_columns(rows, numbers, place, first, lines):
-    """Write the columns `numbers` of X (n, d) to lines[first], lines[first + 1] ..., which are zero.
-
-    Of a whole row only the entries that are written are read, and counted; returns the number of entries read.
-    """
-    n, d, read = lines.shape[1], place.shape[0], 0
+def copy_columns(X, numbers, lines):
+    """Write the columns `numbers` (m,) of an array X (n, d) to lines (m, n)."""
+    n = X.shape[0]
     for top in range(0, n, BLOCK):
-        bottom = min(top + BLOCK, n)
         for k in range(numbers.shape[0]):
-            j, line = np.uint64(numbers[k]), lines[first + k]
-            for i in range(top, bottom):
-                begin = rows.indptr[i]
-                if is_whole(begin, rows.indptr[i + 1], d):
-                    line[i] = rows.data[np.uint64(begin) + j]
-        for i in range(top, bottom):
-            begin, end = rows.indptr[i], rows.indptr[i + 1]
-            if is_whole(begin, end, d):
-                read += numbers.shape[0]
-                continue
-            for e in entries(begin, end):
-                k = place[rows.indices[e]]
-                if k >= first:
-                    lines[k, i] = rows.data[e]
-            read += end - begin
-    return read
+            j, line = np.uint64(numbers[k]), lines[k]
+            for i in range(top, min(top + BLOCK, n)):
+                line[i] = X[np.uint64(i), j]
 
 
 @kernel

@@ -19,10 +19,11 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import add_adjoint, products
 from rrmbench.numerics.sparse_rows import entries
 
 COMPRESSED = "csr", "csc", "bsr"  # formats of scipy that check themselves
+DENSE = 0.5  # of the entries of X, stored: products with an array are two to eight times as fast then
+LARGEST = 2**24  # entries of an array that has zeros filled in, in each process
 
 
 class Rows(NamedTuple):
@@ -95,6 +96,8 @@ class CSR:
     data, indices, indptr : arrays of the compressed rows; `indices` uint32, `indptr` int32 or int64
     shape : (n, d)
     outputs : k for models of shape (d, k) and outputs (n, k); None for vectors
+
+    `array` (n, d) is X with its zeros where X is dense, else None. Where every entry is stored, it is `data` itself.
     """
 
     def __init__(self, data, indices, indptr, shape, outputs=None):
@@ -109,7 +112,7 @@ class CSR:
         signed = indices.view(np.int32) if indptr.dtype == np.int32 else indices.astype(np.int64)
         self._matrix = csr_array((data, signed, indptr), shape=size, copy=False)
         self._transposed = self._matrix.T
-        self._is_dense = 2 * np.count_nonzero(np.diff(indptr) == size[1]) >= size[0]
+        self.array = self._as_array()
 
     @classmethod
     def of(cls, X, outputs=None):
@@ -154,9 +157,18 @@ class CSR:
 
     def head(self, n):
         """The operator of copies of the first n rows."""
-        head = CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:])
-        head._is_dense = self._is_dense  # it is for compiling the kernels that X calls
-        return head
+        return CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:]).with_products_of(self)
+
+    def with_products_of(self, X):
+        """This operator, an array or none as X is: it is for compiling what X calls."""
+        self.array = None if X.array is None else _frozen(self._matrix.toarray())
+        return self
+
+    def _as_array(self):
+        n, d = self.shape[:2]
+        if self.nnz == n * d and (self.rows.indices.reshape(n, d) == np.arange(d)).all():
+            return self.rows.data.reshape(n, d)
+        return _frozen(self._matrix.toarray()) if DENSE * n * d <= self.nnz and n * d <= LARGEST else None
 
     def columns(self):
         """A copy of X by columns (scipy's CSC)."""
@@ -164,17 +176,11 @@ class CSR:
 
     def forward(self, w):
         """z = X w."""
-        if not (self._is_dense and w.shape == self.shape[1:2]):
-            return self._matrix @ w
-        products(self.rows, _own(w), z := np.empty(self.shape[0]))
-        return z
+        return (self._matrix if self.array is None else self.array) @ w
 
     def adjoint(self, b):
         """X^T b."""
-        if not (self._is_dense and b.shape == self.shape[:1]):
-            return self._transposed @ b
-        add_adjoint(self.rows, _own(b), g := np.zeros(self.shape[1]))
-        return g
+        return (self._transposed if self.array is None else self.array.T) @ b
 
     def magnitudes(self, b):
         """|X|^T |b|, the magnitudes of the terms of X^T b, which rounding is relative to."""
@@ -215,7 +221,7 @@ class Flattened:
         """The operator of copies of the first n rows, on the same model."""
         flat = self.flat
         head = Flattened(*_head(flat.rows, n), (n, flat.shape[1]), self.shape[1:])
-        head.flat._is_dense = flat._is_dense
+        head.flat.with_products_of(flat)
         return head
 
     def forward(self, w):
@@ -283,11 +289,6 @@ class Audited(Counted):
 def _head(rows, n):
     end = rows.indptr[n]
     return rows.data[:end].copy(), rows.indices[:end].copy(), rows.indptr[: n + 1].copy()
-
-
-def _own(x):
-    """A copy of an array as float64 in a row, the only kind that kernels are compiled for."""
-    return np.array(x, dtype=np.float64, order="C")
 
 
 def _frozen(array):

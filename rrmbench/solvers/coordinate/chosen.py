@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.quadratic_descent import ByMatrix
-from rrmbench.solvers.coordinate.copies import copy_of
+from rrmbench.solvers.coordinate.copies import columns_of
 
 CHEAP = 8  # sweeps whose price is paid for a matrix of inner products at once
 
@@ -16,29 +16,33 @@ class Chosen:
 
     The quadratic form (1/n) sum_i h_i (x_i.v)^2 in these columns is had by columns, or by the matrix of their inner
     products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when sweeps by
-    columns have read as many numbers as it takes, or at once where it takes no more than CHEAP sweeps.
+    columns have taken as long as it takes, or at once where it takes no longer than CHEAP sweeps.
 
-    rows, n : the rows of X, and how many; counts : (d,) the numbers of entries of the columns
-    read : the entries of X, or of copies of its columns, that were read so far
+    X : a data operator with rows; counts : (d,) the numbers of entries of the columns
     """
 
-    def __init__(self, rows, n, counts):
-        self.n, self.read, self._entries = n, 0, int(rows.indptr[-1])
+    def __init__(self, X, counts):
+        self.n, self._entries = X.shape[0], X.nnz
         self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
-        self._copy = copy_of(rows, n, counts)
+        self._columns, self._swept = columns_of(X, counts), 0
         self._price = self._paid = 0
         self._by_columns = self._matrix = None
         self._is_constant = False  # whether the weights of the form are those of every later one
+
+    @property
+    def read(self):
+        """The entries of X, or of copies of its columns, that were read so far."""
+        return self._columns.read + self._swept
 
     def grow(self, numbers):
         """Choose the columns `numbers` (m,), ascending, the present ones among them."""
         fresh = np.ones(numbers.size, dtype=np.bool_)
         present = np.searchsorted(numbers, self.numbers)
         fresh[present] = False
-        self.read += self._copy.grow(numbers)
-        self.numbers, self.nnz, self._by_columns = numbers, self._copy.nnz, None
-        self._price = self.nnz + self._copy.pairs
-        if self._matrix is not None and self._is_constant and self._fits:
+        self._columns.grow(numbers)
+        self.numbers, self.nnz, self._by_columns = numbers, self._columns.nnz, None
+        whole, self._price = self._price, self.nnz + self._columns.time_of_pair * self._columns.pairs
+        if self._matrix is not None and self._is_constant and self._fits and self._is_worth(self._price - whole):
             matrix = np.zeros((numbers.size, numbers.size))
             restricted.spread(self._matrix, present, matrix)
             self._matrix, self._fresh = matrix, fresh
@@ -53,6 +57,13 @@ class Chosen:
     def _fits(self):
         return self.numbers.size**2 <= 2 * self.nnz
 
+    def _is_worth(self, price):
+        return price <= max(2 * CHEAP * self.nnz, self._paid)
+
+    def has_paid_for_matrix(self, form):
+        """Whether sweeps by columns have taken as long as it takes to make the matrix, which the next form will be."""
+        return not isinstance(form, ByMatrix) and self._fits and self._price <= self._paid
+
     def form(self, h, is_constant):
         """A generator that yields while it reads; returns (form, its diagonal, its state at 0) for the weights h (n,).
 
@@ -61,39 +72,29 @@ class Chosen:
         h = h / self.n
         known = is_constant and self._is_constant
         self._is_constant = is_constant
-        if self._fits and (self._matrix is not None or self._price <= max(2 * CHEAP * self.nnz, self._paid)):
+        if self._fits and (self._matrix is not None or self._is_worth(self._price)):
             if self._matrix is None or not known:
                 self._matrix = np.zeros((self.numbers.size, self.numbers.size))
                 self._fresh = np.ones(self.numbers.size, dtype=np.bool_)
-            if self._fresh.any():
-                yield from self._multiply(h)
+            if self._fresh.any():  # in blocks that take as long as a quarter of a pass
+                most = 0.5 * self._entries / self._columns.time_of_pair
+                yield from self._columns.multiply(h, self._fresh, self._matrix, most)
+                self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
             return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
         if self._by_columns is None or not known:
             self._root = np.sqrt(h)
-            self._by_columns, self._sqnorms = self._copy.weighted(self._root)
-            self.read += self.nnz
+            self._by_columns, self._sqnorms = self._columns.weighted(self._root)
             yield
         return self._by_columns, self._sqnorms, np.zeros(self.n)
-
-    def _multiply(self, h):
-        """The inner products of the fresh columns, in blocks of rows of about a quarter of a pass."""
-        step = max(1, int(self.n * float(self._entries) / (2.0 * max(self._price, 1.0))))
-        for first in range(0, self.n, step):
-            last = min(first + step, self.n)
-            self.read += self._copy.add_products(first, last, h, self._fresh, self._matrix)
-            yield
-        restricted.mirror(self._matrix)
-        self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
 
     def spent(self, form, read):
         """Count what was read of a form: of columns, entries of X."""
         if not isinstance(form, ByMatrix):
-            self.read += read
+            self._swept += read
             self._paid += read
 
     def outputs(self, model):
         """X (w - w0) (n,) at the present point of the Quadratic `model`."""
         if not isinstance(model.H, ByMatrix):
             return model.state / self._root
-        self.read += self.nnz
-        return self._copy.outputs(model.w - model.w0)
+        return self._columns.outputs(model.w - model.w0)

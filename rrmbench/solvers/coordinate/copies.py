@@ -1,4 +1,6 @@
-"""Copies of the columns of a working set: by rows, of sparse data; by columns, of dense data."""
+"""The columns of a working set: of sparse data copied by rows; of dense data by columns, or not at all."""
+
+import math
 
 import numpy as np
 
@@ -6,29 +8,30 @@ from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines
 
-DENSE = 0.5  # of the entries of X, stored: copies of columns are arrays then, zeros included
 
-
-def copy_of(rows, n, counts):
-    """The copy of no column yet; arguments as for `Chosen`."""
-    return (ByColumn if rows.indptr[-1] >= DENSE * n * counts.size else ByRow)(rows, n, counts)
+def columns_of(X, counts):
+    """`ByColumn` of dense data, else `ByRow`; none is chosen yet. Arguments as for `Chosen`."""
+    return ByRow(X.rows, X.shape[0], counts) if X.array is None else ByColumn(X.array)
 
 
 class ByRow:
     """The chosen columns by rows, X itself where they are all of them; each growth copies them anew.
 
     nnz : the entries of the chosen columns; pairs : those whose products are the inner products of the columns
+    read : the entries of X, or of the copies, that were read so far
     """
+
+    time_of_pair = 1.0  # over that of an entry that a sweep reads
 
     def __init__(self, rows, n, counts):
         self.rows, self.n, self.counts = rows, n, counts
-        self.nnz = self.pairs = 0
+        self.nnz = self.pairs = self.read = 0
         self._part = _frozen(restricted.Part(np.zeros(n + 1, rows.indptr.dtype), *_room(0)))
         self._indptr = np.zeros(1, dtype=np.int64)
 
     def grow(self, numbers):
-        """Have the columns `numbers` (m,), ascending; returns the number of entries read."""
-        self.nnz, read = int(self.counts[numbers].sum()), 0
+        """Have the columns `numbers` (m,), ascending."""
+        self.nnz = int(self.counts[numbers].sum())
         if numbers.size == self.counts.size:
             self._part = restricted.Part(self.rows.indptr, self.rows.indices, self.rows.data)
         else:
@@ -36,76 +39,113 @@ class ByRow:
             place[numbers] = np.arange(numbers.size)
             part = restricted.Part(np.empty_like(self.rows.indptr), *_room(self.nnz))
             restricted.chosen_rows(self.rows, place, part)
-            self._part, read = _frozen(part), int(self.rows.indptr[-1])
+            self._part = _frozen(part)
+            self.read += int(self.rows.indptr[-1])
         self._indptr = np.zeros(numbers.size + 1, dtype=np.int64)
         np.cumsum(self.counts[numbers], out=self._indptr[1:])
         self.pairs = restricted.pairs(self._part, self.n)
-        return read
 
     def weighted(self, weights):
         """(ByColumns of the entries of row i times weights[i], the squared norms of its columns)."""
         columns, sqnorms = ByColumns(self._indptr, *_room(self.nnz)), np.zeros(self._indptr.size - 1)
         restricted.weighted_columns(self._part, weights, columns, sqnorms)
+        self.read += self.nnz
         return columns, sqnorms
 
-    def add_products(self, first, last, weights, fresh, matrix):
-        """As `restricted.add_products`."""
-        return restricted.add_products(self._part, first, last, weights, fresh, matrix)
+    def multiply(self, weights, fresh, matrix, most):
+        """A generator: write the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
+
+        The inner product of columns j and k is sum_i weights[i] x_ij x_ik; weights (n,), fresh (m,), matrix (m, m).
+        """
+        step = max(1, int(self.n * most / max(self.nnz + self.pairs, 1)))
+        for first in range(0, self.n, step):
+            last = min(first + step, self.n)
+            self.read += restricted.add_products(self._part, first, last, weights, fresh, matrix)
+            yield
+        restricted.mirror(matrix)
 
     def outputs(self, v):
         """z = X v (n,), v (m,) on the chosen columns."""
         z = np.empty(self.n)
         products(self._part, v, z)
+        self.read += self.nnz
         return z
 
 
 class ByColumn:
-    """As `ByRow`, the chosen columns as an array, in which each is copied once."""
+    """As `ByRow`, of an array: each chosen column is copied once, and none as long as matrix products are enough."""
 
-    def __init__(self, rows, n, counts):
-        self.rows, self.n = rows, n
-        self._place = np.full(counts.size, -1, dtype=np.int32)  # of each column among those that are kept
-        self._kept, self._size, self._lines = np.zeros((0, n)), 0, np.zeros(0, dtype=np.int32)
-        self._squares = [np.zeros(0)]  # of the columns that are kept, in the parts that joined
-        self.nnz = self.pairs = 0
+    time_of_pair = 0.25
+
+    def __init__(self, array):
+        self.array, self.n = array, len(array)
+        self.nnz = self.pairs = self.read = 0
+        self._numbers = np.zeros(0, dtype=np.int64)
+        self._place = np.full(array.shape[1], -1, dtype=np.int32)  # of each column among the copies
+        self._copies, self._size = np.empty(array.shape[::-1]), 0  # memory is taken where it is written to
+        self._squares = [np.zeros(0)]  # of the columns that are copied, in the parts that joined
 
     def grow(self, numbers):
-        """Have the columns `numbers` (m,), ascending; returns the number of entries read."""
-        m = numbers.size
-        self.nnz, self.pairs = m * self.n, self.n * m * (m + 1) // 2
-        fresh = numbers[self._place[numbers] < 0]
-        if self._size + fresh.size > len(self._kept):
-            room = np.zeros((min(max(self._size + fresh.size, 2 * self._size), self._place.size), self.n))
-            room[: self._size] = self._kept[: self._size]
-            self._kept = room
-        self._place[fresh] = self._size + np.arange(fresh.size, dtype=np.int32)
-        read = restricted.copy_columns(self.rows, fresh, self._place, self._size, self._kept)
-        self._squares.append(_squares(self._kept[self._size : self._size + fresh.size]))
-        self._size += fresh.size
-        self._lines = self._place[numbers]
-        return read
+        """Have the columns `numbers` (m,), ascending."""
+        self._numbers, self.nnz = numbers, numbers.size * self.n
+        self.pairs = self.nnz * (numbers.size + 1) // 2
+
+    @property
+    def _has_all(self):
+        return self._numbers.size == self._place.size
+
+    def _copy(self):
+        """Copy the chosen columns that are not; return the places of all."""
+        fresh = self._numbers[self._place[self._numbers] < 0]
+        if fresh.size:
+            lines = self._copies[self._size : self._size + fresh.size]
+            restricted.copy_columns(self.array, fresh, lines)
+            self._place[fresh] = self._size + np.arange(fresh.size, dtype=np.int32)
+            self._size += fresh.size
+            self._squares.append(_squares(lines))
+            self.read += lines.size
+        return self._place[self._numbers]
 
     def weighted(self, weights):
         """(ByLines of the entries of row i times weights[i], the squared norms of its columns)."""
+        place = self._copy()
+        self.read += self.nnz
         if np.ptp(weights) == 0.0:  # as of the squared loss
             scale = float(weights[0])
-            return ByLines(self._kept, self._lines, scale), scale**2 * np.concatenate(self._squares)[self._lines]
-        A = self._kept[self._lines]
+            return ByLines(self._copies, place, scale), scale**2 * np.concatenate(self._squares)[place]
+        A = self._copies[place]
         A *= weights
-        return ByLines(A, np.arange(self._lines.size, dtype=np.int32), 1.0), _squares(A)
+        return ByLines(A, np.arange(place.size, dtype=np.int32), 1.0), _squares(A)
 
-    def add_products(self, first, last, weights, fresh, matrix):
-        """As `restricted.add_products`; both parts of the matrix are written, and pairs counted as there."""
-        A, m, new = self._kept[self._lines, first:last], self._lines.size, np.flatnonzero(fresh)
-        products_of_new = (A[new] * weights[first:last]) @ A.T
-        matrix[new] += products_of_new
-        old = np.flatnonzero(~fresh)
-        matrix[np.ix_(old, new)] += products_of_new[:, old].T
-        return (last - first) * (m + m * new.size - new.size * (new.size - 1) // 2)
+    def multiply(self, weights, fresh, matrix, most):
+        """As `ByRow.multiply`, by blocks of fresh columns."""
+        if self._has_all and fresh.all():
+            lines, at = self.array.T, np.arange(fresh.size)
+        else:  # those that joined last are the fresh ones
+            at = np.argsort(self._copy())
+            lines = self._copies[: self._size]
+        end, is_constant = int(np.count_nonzero(~fresh)), np.ptp(weights) == 0.0
+        while end < fresh.size:
+            begin = end  # with q more lines, q (begin + 1) + q (q + 1)/2 times n numbers are read
+            room = begin + 1.5
+            q = int(math.sqrt(room**2 + 2.0 * most / self.n) - room)
+            end = min(begin + max(q, 1), fresh.size)
+            block = weights[0] * lines[begin:end] if is_constant else weights * lines[begin:end]
+            found, of_block, known = block @ lines[:end].T, at[begin:end], at[:end]
+            matrix[of_block[:, np.newaxis], known] = found
+            matrix[known[:, np.newaxis], of_block] = found.T
+            q = end - begin
+            self.read += self.n * (q * (begin + 1) + q * (q + 1) // 2)
+            yield
 
     def outputs(self, v):
         """z = X v (n,), v (m,) on the chosen columns."""
-        return v @ self._kept[self._lines]
+        self.read += self.nnz
+        if self._has_all:
+            return self.array @ v
+        of_copies = np.zeros(self._size)
+        of_copies[self._copy()] = v
+        return of_copies @ self._copies[: self._size]
 
 
 def _squares(lines):

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from rrmbench.problem.operators import Rows
+from rrmbench.problem.operators import CSR
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.quadratic import Quadratic
 
@@ -14,10 +14,8 @@ def rehearse(problem):
     for d, is_cheap in product((2, 5), (True, False)):
         indptr = np.array([0, 2, 4], dtype=problem.X.rows.indptr.dtype)
         indices = np.array([0, 1, 0, 1], dtype=np.uint32)
-        rows = Rows(indptr, indices, np.array([1.0, 2.0, 3.0, 5.0]), np.ones(2))
-        for array in rows:
-            array.flags.writeable = False
-        chosen = Chosen(rows, 2, np.bincount(indices, minlength=d))
+        X = CSR(np.array([1.0, 2.0, 3.0, 5.0]), indices, indptr, (2, d))
+        chosen = Chosen(X, np.bincount(indices, minlength=d))
         for numbers in np.arange(1), np.arange(2):
             chosen.grow(numbers)
             if not is_cheap:

@@ -13,7 +13,7 @@ from rrmbench.solvers.coordinate.coordinate_descent import positive
 from rrmbench.solvers.coordinate.quadratic import ROUNDING, Quadratic
 from rrmbench.solvers.coordinate.rehearsal import rehearse
 
-SMALLEST = 100  # coordinates that join a working set in one go; more, as many as it has, where it is larger
+SMALLEST = 100  # coordinates that join a working set in one go, all where there are no more; as many as it has, if more
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all coordinates before
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound
@@ -59,7 +59,7 @@ def working_sets(problem, start, rng):
             if state.passes > at and state.passes - at >= min(OFTEN, 1.0 - state.share):
                 yield state.halfway(model) if is_bound else state.iterate()
                 at = state.passes
-            if not is_bound and read > most:
+            if (not is_bound and read > most) or state.chosen.has_paid_for_matrix(model.H):
                 break
         state.move(model, is_bound)
         yield state.iterate()
@@ -78,8 +78,8 @@ class State:
         self.g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
         restricted.gradient_and_sqnorms(rows, self.b, self.g, sqnorms, counts)
         self.g /= problem.n
-        self.chosen = Chosen(rows, problem.n, counts)
-        self.chosen.read += problem.X.nnz
+        problem.X.passes += 0.5
+        self.chosen = Chosen(problem.X, counts)
         curvatures = positive(sqnorms * (problem.smoothness / problem.n))
         self._total = curvatures + problem.strong_convexity
         self._curvatures, self._cautious, self._change = curvatures, False, np.zeros(problem.n)
@@ -110,7 +110,7 @@ class State:
         if not more.size:
             return
         room = max(SMALLEST, present.size)
-        if present.size + min(more.size, room) > d // 2:
+        if d <= SMALLEST or (self.problem.X.array is None and present.size + min(more.size, room) > d // 2):
             more = np.flatnonzero(np.isin(np.arange(d), present, invert=True))
         elif more.size > room:
             more = more[np.argpartition(potential[more], -room)[-room:]]

@@ -4,7 +4,6 @@ A product of two stored entries reads the second one, so that a row (of X^T X, a
 m (m + 3)/2 entries read: its own and the pairs of its upper triangle. A pass is 2 nnz of them, as everywhere.
 """
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +15,7 @@ from rrmbench.numerics.sparse_rows import entries
 DENSE = 0.1  # the part of all pairs from which on dense blocks are multiplied faster than single pairs
 LEAST = 64  # and the size from which on
 BLOCK = 2**22  # entries of a dense block
+LINES = 256  # of an array, in a product of so many features at least: to add a product takes a tenth of its time then
 
 
 def add_gram(X, of_columns, G, samples=None, weights=None):
@@ -30,23 +30,22 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
     if not hasattr(X, "rows"):
         yield from _by_products(X, of_columns, G)
         return
-    as_array = samples is None and not of_columns and math.prod(X.shape) <= min(BLOCK, 2 * X.nnz)
-    indptr, indices, data = X.rows[:3] if of_columns or as_array else _columns(X)
+    if X.array is not None:
+        yield from _of_array(X, of_columns, G, samples, weights)
+        return
+    indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
     size = G.shape[0]
     # both kernels are called, on no row, so that the few rows of a warm-up call them too
     none = np.zeros(0, dtype=np.int64), np.zeros(0)
     scatter(indptr, indices, data, *none, np.zeros((0, size)))
     add_pairs(indptr, indices, data, *none, G)
-    if as_array:
-        yield from _of_dense_rows(X, G)
-        return
     if samples is None:
         samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
     m = indptr[samples + 1] - indptr[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(m))))
     dense = size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0)
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
-    for begin, end in _parts(reads, a_pass, max(BLOCK // size, 1) if dense else None):
+    for begin, end in _of_so_many(m.size, max(BLOCK // size, 1)) if dense else _of_a_pass(reads, a_pass):
         part, of_part = samples[begin:end], weights[begin:end]
         if dense:
             block = np.zeros((end - begin, size))
@@ -79,14 +78,18 @@ def solver_of(G):
     return lambda r: cho_solve(factors, r, check_finite=False)
 
 
-def _of_dense_rows(X, G):
-    """As `add_gram`, X X^T of so few and so dense rows that they are an array, and need not be had by columns."""
-    block, before, a_pass = np.zeros(X.shape), X.passes, 2.0 * X.nnz
-    scatter(*X.rows[:3], np.arange(X.shape[0]), np.ones(X.shape[0]), block)
-    reads = np.concatenate(([0], np.cumsum(reads_of(np.bincount(X.rows.indices, minlength=X.shape[1])))))
-    for begin, end in _parts(reads, a_pass, None):
-        part = block[:, begin:end]
-        G += part @ part.T
+def _of_array(X, of_columns, G, samples, weights):
+    """As `add_gram`, of dense data."""
+    lines = X.array if of_columns else X.array.T
+    lengths = np.diff(X.rows.indptr) if of_columns else np.bincount(X.rows.indices, minlength=X.shape[1])
+    if samples is not None:
+        lengths, weights = lengths[samples], np.sqrt(weights)[:, np.newaxis]
+    reads = np.concatenate(([0], np.cumsum(reads_of(lengths))))
+    before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
+    of_a_pass = int(lengths.size * a_pass / max(reads[-1], 1))
+    for begin, end in _of_so_many(lengths.size, max(min(LINES, len(G)), min(of_a_pass, BLOCK // len(G)))):
+        block = lines[begin:end] if samples is None else weights[begin:end] * lines[samples[begin:end]]
+        G += block.T @ block
         X.passes = before + float(reads[end]) / a_pass
         yield
 
@@ -101,17 +104,17 @@ def _columns(X):
     return arrays
 
 
-def _parts(reads, a_pass, rows):
-    """Pairs (begin, end) of rows: so many `rows`, or what counts about a pass."""
-    n = reads.size - 1
-    if rows is not None:
-        ends = np.append(np.arange(rows, n, rows), n)
-    elif reads[-1] <= a_pass:
-        ends = np.array([n])
-    else:
-        wanted = np.linspace(0.0, reads[-1], int(reads[-1] // a_pass) + 2)
-        ends = np.unique([*np.searchsorted(reads, wanted[1:-1]), n])
+def _of_a_pass(reads, a_pass):
+    """Pairs (begin, end) of lines that count about a pass; reads (m + 1,) are the entries that the first k count."""
+    m = reads.size - 1
+    wanted = np.linspace(0.0, reads[-1], int(reads[-1] // a_pass) + 2) if reads[-1] > a_pass else np.zeros(2)
+    ends = np.unique([*np.searchsorted(reads, wanted[1:-1]), m])
     return pairwise([0, *ends[ends > 0]])
+
+
+def _of_so_many(m, rows):
+    """Pairs (begin, end) of so many lines, the last of fewer."""
+    return pairwise([*range(0, m, rows), m])
 
 
 def _by_products(X, of_columns, G):
