@@ -42,6 +42,9 @@ def newton(problem, start, rng):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
+    none = np.zeros(0, dtype=np.int64)  # so that the few rows of a warm-up, which have one stage, call both kernels
+    write_outputs(problem.X.rows, none, w, np.zeros(problem.n))
+    add_combination(problem.X.rows, none, np.zeros(0), np.zeros(d))
     for samples, is_last in growing_samples(problem, w, rng):
         w = yield from _stage(problem, w, samples, is_last)
 
@@ -53,10 +56,20 @@ def _stage(problem, w, samples, is_last):
     derivative = partial(derivatives, problem, y)
 
     def outputs(w):
+        if is_last:
+            return X.forward(w)
         z = np.zeros(problem.n)
         write_outputs(rows, samples, w, z)
         X.passes += 0.5 * share
         return z[samples]
+
+    def gradient(b):
+        if is_last:
+            return X.adjoint(b)
+        g = np.zeros(d)
+        add_combination(rows, samples, b, g)
+        X.passes += 0.5 * share
+        return g
 
     def primal(w, z):
         return whole_arrays.mean_loss(problem.loss, problem.mu, z, y) + problem.Psi(w)
@@ -64,9 +77,7 @@ def _stage(problem, w, samples, is_last):
     z = outputs(w)
     P, t = primal(w, z), 1.0
     while True:
-        g, H = np.zeros(d), np.zeros((d, d))
-        add_combination(rows, samples, derivative(z), g)
-        X.passes += 0.5 * share
+        g, H = gradient(derivative(z)), np.zeros((d, d))
         yield Iterate(w, passes=X.passes)
         c = slopes(derivative, z, problem.smoothness)
         bent = c > 0.0

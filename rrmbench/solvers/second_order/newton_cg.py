@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, greatest_diagonal, longest_step, squares_of
+from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, greatest_diagonal, longest_step, rehearse, squares_of
 
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
 DAMPING = 1e-3  # of the greatest diagonal of H, at the first step
@@ -34,6 +34,8 @@ def newton_cg(problem, start, rng):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
+    if hasattr(problem.X, "rows"):
+        rehearse(problem)
     z, squares = problem.outputs(w), squares_of(problem)
     P, b, first, system = problem.primal(w, z), problem.loss_dual(z), None, None
     greatest = 0.0 if squares.all() else greatest_diagonal(problem)
