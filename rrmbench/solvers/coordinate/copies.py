@@ -84,7 +84,7 @@ class ByColumn:
         self.nnz = self.pairs = self.read = 0
         self._numbers = np.zeros(0, dtype=np.int64)
         self._place = np.full(array.shape[1], -1, dtype=np.int32)  # of each column among the copies
-        self._copies, self._size = np.empty(array.shape[::-1]), 0  # memory is taken where it is written to
+        self._copies, self._size = np.empty((0, self.n)), 0
         self._squares = [np.zeros(0)]  # of the columns that are copied, in the parts that joined
 
     def grow(self, numbers):
@@ -100,10 +100,15 @@ class ByColumn:
         """Copy the chosen columns that are not; return the places of all."""
         fresh = self._numbers[self._place[self._numbers] < 0]
         if fresh.size:
-            lines = self._copies[self._size : self._size + fresh.size]
+            end = self._size + fresh.size
+            if end > len(self._copies):  # a page of memory that is touched first takes as long as 12 passes over it
+                room = np.empty((min(max(end, 2 * self._size), self._place.size), self.n))
+                room[: self._size] = self._copies[: self._size]
+                self._copies = room
+            lines = self._copies[self._size : end]
             restricted.copy_columns(self.array, fresh, lines)
             self._place[fresh] = self._size + np.arange(fresh.size, dtype=np.int32)
-            self._size += fresh.size
+            self._size = end
             self._squares.append(_squares(lines))
             self.read += lines.size
         return self._place[self._numbers]
