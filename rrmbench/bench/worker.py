@@ -145,6 +145,7 @@ def _run(task, connection, held):
         facts["deterministic"] = True
     if solve.declared["restarts"]:
         facts["restarts"] = True
+    memory.settle(problem.X.nnz)
     facts["yardstick_cpu_seconds"] = [yardstick.measure()]
     connection.send(("start", facts))
     # a solver draws from its Rng alone; where a library draws from these, a seed gives the same numbers again, and

@@ -6,7 +6,14 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.curvature import Curvature, gradient_of, greatest_diagonal, longest_step, rehearse, squares_of
+from rrmbench.solvers.second_order.curvature import (
+    Curvature,
+    gradient_of,
+    greatest_diagonal,
+    longest_step,
+    rehearse,
+    squares_of,
+)
 
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
 DAMPING = 1e-3  # of the greatest diagonal of H, at the first step
