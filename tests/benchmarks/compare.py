@@ -36,6 +36,8 @@ TUNED_TO = {  # on which solvers of this package were tried out
     "a9a",
     "documents",
     "tall_table",
+    "simulated",
+    "leukemia_raw",
 }
 MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}
 PROBLEM = ["dataset", "loss", "l1", "l2"]

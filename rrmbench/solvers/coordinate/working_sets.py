@@ -13,7 +13,8 @@ from rrmbench.solvers.coordinate.coordinate_descent import positive
 from rrmbench.solvers.coordinate.quadratic import ROUNDING, Quadratic
 from rrmbench.solvers.coordinate.rehearsal import rehearse
 
-SMALLEST = 100  # coordinates that join a working set in one go, all where there are no more; as many as it has, if more
+FEW = 300  # coordinates, which all join the working set at once
+SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all coordinates before
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound
@@ -31,12 +32,13 @@ def working_sets(problem, start, rng):
 
     As in celer and skglm [Massias, Gramfort and Salmon 2018; Bertrand et al. 2022], for every smooth loss and sum over
     coordinates. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j = prox(w_j - grad_j/(L_j + s)): a step on
-    j lowers P by half of it or more. Those of greatest potential join the working set, as many as it has; the rest stay
-    where they are. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of
-    phi' near z_i. If every h_i is the smoothness of phi, as of the squared loss, the model bounds P from above, and its
-    minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to its minimizer does. Sweeps are by columns, or
-    by the matrix of their inner products (the covariance updates of [Friedman, Hastie and Tibshirani 2010]) where that
-    reads fewer numbers. Between sweeps, conjugate gradients go on as if psi were affine, as far as the model falls.
+    j lowers P by half of it or more. Those of greatest potential join the working set, as many as it has, and all where
+    there are no more than 300; the rest stay where they are. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i
+    (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness of phi, as of the squared
+    loss, the model bounds P from above, and its minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to
+    its minimizer does. Sweeps are by columns, or by the matrix of their inner products (the covariance updates of
+    [Friedman, Hastie and Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients go on as if
+    psi were affine, as far as the model falls.
 
     P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
     is every product of two entries in an inner product; matrices of inner products cost nothing once they are made.
@@ -110,7 +112,7 @@ class State:
         if not more.size:
             return
         room = max(SMALLEST, present.size)
-        if d <= SMALLEST or (self.problem.X.array is None and present.size + min(more.size, room) > d // 2):
+        if d <= FEW or (self.problem.X.array is None and present.size + min(more.size, room) > d // 2):
             more = np.flatnonzero(np.isin(np.arange(d), present, invert=True))
         elif more.size > room:
             more = more[np.argpartition(potential[more], -room)[-room:]]

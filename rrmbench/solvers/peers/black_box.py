@@ -20,11 +20,8 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
+from rrmbench.problem.operators import DENSE
 from rrmbench.registry import lacking, lookup
-
-DENSE = (
-    0.5  # the share of stored entries from which on libraries get an array; measured: .22 is for CSR, .99 against it
-)
 
 
 def restarts(problem, needs, build, budgets, per_iteration=nan):
@@ -74,7 +71,8 @@ def _layout(X):
     from scipy.sparse import csr_matrix
 
     rows = csr_matrix((X.rows.data, X.rows.indices.view(np.int32), X.rows.indptr), shape=X.shape, copy=False)
-    return rows.toarray(order="F") if rows.nnz >= DENSE * X.shape[0] * X.shape[1] else rows
+    n, d = X.shape
+    return rows.toarray(order="F") if rows.nnz >= DENSE * n * d else rows
 
 
 def _fitted(estimator, X, problem):
