@@ -74,11 +74,12 @@ def test_the_first_gradient_and_the_columns_of_an_array(seed, n, d):
         columns.grow(numbers)
         for weights in rng.random(n), np.full(n, 0.3):
             columns.read = 0
-            form, squares = columns.weighted(weights)
+            form, squares, over_outputs = columns.weighted(weights)
             assert columns.read == n * (2 * numbers.size - copied)
             copied = numbers.size
-            assert form.scale * form.lines[form.place].T == pytest.approx(weights[:, None] * X[:, numbers])
-            assert squares == pytest.approx((weights**2) @ X[:, numbers] ** 2)
+            assert np.array_equal(form.lines[form.place], X[:, numbers].T)
+            assert np.array_equal(form.weights, weights) and np.array_equal(over_outputs, weights)
+            assert squares == pytest.approx(weights @ X[:, numbers] ** 2)
         v = rng.normal(size=numbers.size)
         assert columns.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)
 

@@ -43,6 +43,22 @@ def whole_axpy(data, begin, a, w):
         w[j] += a * data[first + j]
 
 
+@register_jitable(forceinline=True)
+def whole_weighted_axpy(line, weights, a, w):
+    """Add a * weights[j] * line[j] to all w[j]."""
+    for j in places(0, w.shape[0]):
+        w[j] += a * weights[j] * line[j]
+
+
+@register_jitable(fastmath={"reassoc", "nsz"}, forceinline=True)
+def whole_weighted_square(line, weights):
+    """Return sum of weights[j] * line[j]^2."""
+    total = 0.0
+    for j in places(0, line.shape[0]):
+        total += weights[j] * line[j] * line[j]
+    return total
+
+
 @kernel
 def dot(indices, data, begin, end, w):
     """Return sum of data[k] * w[indices[k]] over begin <= k < end; indices and data (nnz,), w (d,)."""

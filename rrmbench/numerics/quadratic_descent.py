@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import axpy, dot, whole_axpy, whole_dot
+from rrmbench.numerics.lines import axpy, dot, whole_dot, whole_weighted_axpy, whole_weighted_square
 
 
 class ByColumns(NamedTuple):
@@ -44,22 +44,29 @@ class ByColumns(NamedTuple):
 
 
 class ByLines(NamedTuple):
-    """As `ByColumns`, where no entry is missing: column j of A is scale lines[place[j]]; lines (k, n), place (m,)."""
+    """H = sum_i weights[i] x_i x_i^T, where no entry is missing: column j of X is lines[place[j]]; weights (n,) > 0.
+
+    The state is diag(weights) X v (n,); lines (k, n), place (m,).
+    """
 
     lines: np.ndarray
     place: np.ndarray
-    scale: float
+    weights: np.ndarray
 
     def slope_along(self, j, state):
-        return self.scale * whole_dot(self.lines[self.place[j]], 0, state)
+        return whole_dot(self.lines[self.place[j]], 0, state)
 
     def move_along(self, j, step, state):
-        whole_axpy(self.lines[self.place[j]], 0, self.scale * step, state)
+        whole_weighted_axpy(self.lines[self.place[j]], self.weights, step, state)
 
     def reads_along(self, j):
         return 2 * self.lines.shape[1]
 
-    square_of = ByColumns.square_of
+    def square_of(self, v, state):
+        total = 0.0
+        for i in range(state.shape[0]):
+            total += state[i] * state[i] / self.weights[i]
+        return total
 
 
 class ByMatrix(NamedTuple):
@@ -128,6 +135,13 @@ def value(H, regularizer, s, linear, g, w0, w, state):
     for j in range(w.shape[0]):
         total += g[j] * (w[j] - w0[j]) + 0.5 * s * w[j] * w[j] - linear[j] * w[j] + regularizer.psi(w[j])
     return total
+
+
+@kernel
+def weighted_squares(H, squares):
+    """Write H_jj to squares (m,), for H by lines."""
+    for j in range(squares.shape[0]):
+        squares[j] = whole_weighted_square(H.lines[H.place[j]], H.weights)
 
 
 @kernel

@@ -82,8 +82,7 @@ class Chosen:
                 self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
             return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
         if self._by_columns is None or not known:
-            self._root = np.sqrt(h)
-            self._by_columns, self._sqnorms = self._columns.weighted(self._root)
+            self._by_columns, self._sqnorms, self._state_over_outputs = self._columns.weighted(h)
             yield
         return self._by_columns, self._sqnorms, np.zeros(self.n)
 
@@ -96,5 +95,5 @@ class Chosen:
     def outputs(self, model):
         """X (w - w0) (n,) at the present point of the Quadratic `model`."""
         if not isinstance(model.H, ByMatrix):
-            return model.state / self._root
+            return model.state / self._state_over_outputs
         return self._columns.outputs(model.w - model.w0)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
-from rrmbench.numerics.quadratic_descent import ByColumns, ByLines
+from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
 
 LINES = 32  # of an array, in one product at least: of 7 it takes twice as long
 
@@ -48,11 +48,12 @@ class ByRow:
         self.pairs = restricted.pairs(self._part, self.n)
 
     def weighted(self, weights):
-        """(ByColumns of the entries of row i times weights[i], the squared norms of its columns)."""
+        """(H = sum_i weights[i] x_i x_i^T by columns, its diagonal (m,), what its state is over X v (n,))."""
+        root = np.sqrt(weights)
         columns, sqnorms = ByColumns(self._indptr, *_room(self.nnz)), np.zeros(self._indptr.size - 1)
-        restricted.weighted_columns(self._part, weights, columns, sqnorms)
+        restricted.weighted_columns(self._part, root, columns, sqnorms)
         self.read += self.nnz
-        return columns, sqnorms
+        return columns, sqnorms, root
 
     def multiply(self, weights, fresh, matrix, most):
         """A generator: write the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
@@ -85,7 +86,6 @@ class ByColumn:
         self._numbers = np.zeros(0, dtype=np.int64)
         self._place = np.full(array.shape[1], -1, dtype=np.int32)  # of each column among the copies
         self._copies, self._size = np.empty((0, self.n)), 0
-        self._squares = [np.zeros(0)]  # of the columns that are copied, in the parts that joined
 
     def grow(self, numbers):
         """Have the columns `numbers` (m,), ascending."""
@@ -109,20 +109,16 @@ class ByColumn:
             restricted.copy_columns(self.array, fresh, lines)
             self._place[fresh] = self._size + np.arange(fresh.size, dtype=np.int32)
             self._size = end
-            self._squares.append(_squares(lines))
             self.read += lines.size
         return self._place[self._numbers]
 
     def weighted(self, weights):
-        """(ByLines of the entries of row i times weights[i], the squared norms of its columns)."""
+        """As `ByRow.weighted`."""
         place = self._copy()
+        lines, squares = ByLines(self._copies, place, weights), np.empty(place.size)
+        weighted_squares(lines, squares)
         self.read += self.nnz
-        if np.ptp(weights) == 0.0:  # as of the squared loss
-            scale = float(weights[0])
-            return ByLines(self._copies, place, scale), scale**2 * np.concatenate(self._squares)[place]
-        A = self._copies[place]
-        A *= weights
-        return ByLines(A, np.arange(place.size, dtype=np.int32), 1.0), _squares(A)
+        return lines, squares, weights
 
     def multiply(self, weights, fresh, matrix, most):
         """As `ByRow.multiply`, by blocks of fresh columns, which may read more."""
@@ -153,10 +149,6 @@ class ByColumn:
         of_copies = np.zeros(self._size)
         of_copies[self._copy()] = v
         return of_copies @ self._copies[: self._size]
-
-
-def _squares(lines):
-    return np.einsum("ji,ji->j", lines, lines)
 
 
 def _frozen(part):
