@@ -110,4 +110,5 @@ def check_products(rng, n, d, most):
         new = int(fresh.sum())
         pairs = size * (size + 1) // 2 - (size - new) * (size - new + 1) // 2
         assert columns.read == n * (new + pairs + columns._size - unread)
-        assert most > 1.0 or len(blocks) == -(-new // 3)
+        assert np.diff([0, *blocks]).max() <= most + n * (columns._size - unread)
+        assert len(blocks) >= -(-new // 3)

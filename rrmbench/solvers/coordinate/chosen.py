@@ -76,9 +76,9 @@ class Chosen:
             if self._matrix is None or not known:
                 self._matrix = np.zeros((self.numbers.size, self.numbers.size))
                 self._fresh = np.ones(self.numbers.size, dtype=np.bool_)
-            if self._fresh.any():  # in blocks that take as long as a quarter of a pass
-                most = 0.5 * self._entries / self._columns.time_of_pair
-                yield from self._columns.multiply(h, self._fresh, self._matrix, most)
+            if self._fresh.any():
+                a_quarter_of_a_pass = max(0.5 * self._entries, 1.0)
+                yield from self._columns.multiply(h, self._fresh, self._matrix, a_quarter_of_a_pass)
                 self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
             return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
         if self._by_columns is None or not known:

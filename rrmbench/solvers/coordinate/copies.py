@@ -1,14 +1,13 @@
 """The columns of a working set: of sparse data copied by rows; of dense data by columns, or not at all."""
 
-import math
-
 import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
 
-LINES = 32  # of an array, in one product at least: of 7 it takes twice as long
+LINES = 32  # of an array, in one product: of 7 it takes twice as long
+LARGEST = 2**22  # entries of these lines
 
 
 def columns_of(X, counts):
@@ -121,24 +120,26 @@ class ByColumn:
         return lines, squares, weights
 
     def multiply(self, weights, fresh, matrix, most):
-        """As `ByRow.multiply`, by blocks of fresh columns, which may read more."""
+        """As `ByRow.multiply`, by blocks of fresh columns, of which numbers are counted before they are read."""
         if self._has_all and fresh.all():
             lines, at = self.array.T, np.arange(fresh.size)
         else:  # those that joined last are the fresh ones
             at = np.argsort(self._copy())
             lines = self._copies[: self._size]
-        end, is_constant = int(np.count_nonzero(~fresh)), np.ptp(weights) == 0.0
-        while end < fresh.size:
-            begin = end  # with q more lines, q (begin + 1) + q (q + 1)/2 times n numbers are read
-            room = begin + 1.5
-            q = int(math.sqrt(room**2 + 2.0 * most / self.n) - room)
-            end = min(begin + max(q, LINES), fresh.size)
-            block = weights[0] * lines[begin:end] if is_constant else weights * lines[begin:end]
-            found, of_block, known = block @ lines[:end].T, at[begin:end], at[:end]
+        first, step = int(np.count_nonzero(~fresh)), int(np.clip(LARGEST // self.n, 1, LINES))
+        for begin in range(first, fresh.size, step):
+            end = min(begin + step, fresh.size)
+            q = end - begin
+            reads = self.n * (q * (begin + 1) + q * (q + 1) // 2)
+            while reads > most:
+                self.read += int(most)
+                reads -= int(most)
+                yield
+            of_block, known = at[begin:end], at[:end]
+            found = (lines[begin:end] * weights) @ lines[:end].T
             matrix[of_block[:, np.newaxis], known] = found
             matrix[known[:, np.newaxis], of_block] = found.T
-            q = end - begin
-            self.read += self.n * (q * (begin + 1) + q * (q + 1) // 2)
+            self.read += reads
             yield
 
     def outputs(self, v):

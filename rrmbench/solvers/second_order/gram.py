@@ -15,13 +15,12 @@ from rrmbench.numerics.sparse_rows import entries
 DENSE = 0.1  # the part of all pairs from which on dense blocks are multiplied faster than single pairs
 LEAST = 64  # and the size from which on
 BLOCK = 2**22  # entries of a dense block
-LINES = 256  # of an array, in a product of so many features at least: to add a product takes a tenth of its time then
 
 
 def add_gram(X, of_columns, G, samples=None, weights=None):
     """Add X^T diag(weights) X (d, d) if `of_columns`, else X X^T (n, n), to G, which is zero.
 
-    Yields after each part of the work.
+    Yields after each part of the work, at least once a pass.
 
     X : a counting view (`Problem.counted`), whose `passes` grow by what is read
     samples, weights : ascending numbers of rows (m,) and >= 0 (m,), for data with rows: the others are not read. All
@@ -48,6 +47,7 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
     for begin, end in _of_so_many(m.size, max(BLOCK // size, 1)) if dense else _of_a_pass(reads, a_pass):
         part, of_part = samples[begin:end], weights[begin:end]
         if dense:
+            yield from _told_ahead(X, before + float(reads[end]) / a_pass)
             block = np.zeros((end - begin, size))
             scatter(indptr, indices, data, part, np.sqrt(of_part), block)
             G += block.T @ block
@@ -86,11 +86,18 @@ def _of_array(X, of_columns, G, samples, weights):
         lengths, weights = lengths[samples], np.sqrt(weights)[:, np.newaxis]
     reads = np.concatenate(([0], np.cumsum(reads_of(lengths))))
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
-    of_a_pass = int(lengths.size * a_pass / max(reads[-1], 1))
-    for begin, end in _of_so_many(lengths.size, max(min(LINES, len(G)), min(of_a_pass, BLOCK // len(G)))):
+    for begin, end in _of_so_many(lengths.size, max(BLOCK // len(G), 1)):
+        yield from _told_ahead(X, after := before + float(reads[end]) / a_pass)
         block = lines[begin:end] if samples is None else weights[begin:end] * lines[samples[begin:end]]
         G += block.T @ block
-        X.passes = before + float(reads[end]) / a_pass
+        X.passes = after
+        yield
+
+
+def _told_ahead(X, after):
+    """Yield after each of the passes up to `after`, which are counted before they are made, but for the last one."""
+    while X.passes + 1.0 < after:
+        X.passes += 1.0
         yield
 
 
