@@ -430,7 +430,7 @@ print(inside, before)
 def test_a_gap_that_the_rounding_of_p_hides_ends_no_run():
     X = np.random.default_rng(0).normal(size=(40, 3))
     far = Problem(X, 1e8 + X @ [1.0, 2.0, 3.0], "squared", {"name": "l2", "strength": 0.1})
-    for level, ended in (10.0, False), (1e3, True):  # P is 5e15, and its last digit .5
+    for level, ended in (2.0, False), (1e3, True):  # P is 4e15: its last digit is .5, the rounding of sums to it 4
         rows = list(
             trace := Trace(
                 far, registry.build_solver("newton")(far, None, Rng(0)), StopRule(gap=level, passes=60), Schedule()
