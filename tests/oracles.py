@@ -284,6 +284,7 @@ REGULARIZERS = {
 
 L1, L2 = {"name": "l1", "strength": 0.01}, {"name": "l2", "strength": 0.05}
 NET = {"name": "elastic_net", "l1": 0.01, "l2": 0.05}
+GROUPS = {"name": "group_lasso", "strength": 0.01, "groups": 5}  # of 12 coordinates: the last group is shorter
 
 
 def peer(accuracy, *problems):
@@ -328,13 +329,13 @@ SOLVERS = {
     "subgradient": Tested({}, Reaches(0.1, 1000)),
     "svrg": Tested({}, Reaches(0.1)),
     "working_sets": Tested({}, Reaches(1e-9)),
-    "celer": peer(1e-9, ("squared", L1), ("squared", NET)),
+    "celer": peer(1e-9, ("squared", L1), ("squared", NET), ("squared", GROUPS)),
     "clarabel": peer(1e-9, ("hinge", L2), ("absolute", L1), ("ordinal_hinge", L2), ("squared", NET)),
     "cyanure": peer(1e-7, ("squared", L1), ("squared", L2), ("squared_hinge", L2), ("logistic", L1), ("logistic", L2)),
     "highs": peer(1e-9, ("hinge", L1), ("absolute", L1), ("ordinal_hinge", L1)),
     "liblinear": peer(1e-7, ("hinge", L2), ("squared_hinge", L2), ("logistic", L2)),
     "liblinear_newton": peer(1e-9, ("squared_hinge", L2), ("logistic", L2)),
-    "skglm": peer(1e-9, ("squared", L1), ("squared", NET), ("logistic", L1), ("logistic", NET)),
+    "skglm": peer(1e-9, *((loss, psi) for loss in ("squared", "logistic") for psi in (L1, NET, GROUPS))),
     "sklearn_cd": peer(1e-9, ("squared", L1), ("squared", NET)),
     "sklearn_lbfgs": peer(1e-9, ("logistic", L2)),
     "sklearn_lsqr": peer(1e-9, ("squared", L2)),

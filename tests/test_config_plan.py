@@ -128,7 +128,7 @@ def test_skipped_combinations_say_why_and_what_would_help(plan):
             "hinge",
             "l2",
             "none",
-            "celer is for the loss squared with the regularizer elastic_net or l1 only, and",
+            "celer is for the loss squared with the regularizer elastic_net, l1, group_lasso or l21 only, and",
         ),
         ("highs", "logistic", "l1", "none", "highs needs a loss of linear pieces; logistic is not one"),
         ("highs", "hinge", "l2", "none", "highs needs l1, l1inf, linf_norm or bounds, without a square"),

@@ -37,7 +37,7 @@ def needs_library(solver):
 
 def our_solver(traits):
     if "smooth" in traits:
-        return "coordinate_descent"
+        return "working_sets"
     return "prox_sdca" if "strongly_convex" in traits else "pdprox_restarted"
 
 

@@ -241,8 +241,9 @@ def test_conjugate_gradients_end_at_the_minimizer_of_a_quadratic():
     zeros, w, state = np.zeros(6), np.zeros(6), np.zeros(6)
     r, p, active, now = np.empty(6), np.zeros(6), np.arange(6), 0.0
     quadratic_descent.residuals(ByMatrix(H), 0.5, zeros, g, zeros, active, w, state, r)
+    known = ByMatrix(H), quadratic_descent.Square(0.5), np.diag(H) + 0.5
     for _ in range(6):
-        now = quadratic_descent.conjugate_step(ByMatrix(H), 0.5, np.diag(H).copy(), active, r, p, now, w, state)
+        now = quadratic_descent.conjugate_step(*known, active, r, p, now, w, state)
     np.testing.assert_allclose(w, np.linalg.solve(H + 0.5 * np.eye(6), -g), atol=1e-10)
     np.testing.assert_allclose(state, H @ w, atol=1e-10)
 

@@ -18,6 +18,7 @@ _WORDS = {
     "scalar": ("one output per sample", "loss", "such a loss"),
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
     "rows": ("data in rows", "dataset", "of that kind"),
+    "blocks": ("a regularizer that is a sum of norms of blocks", "regularizer", "one"),
     "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
     "euclidean": ("a loss that is smoothed by a square", "loss", "one"),
     "entropic": ("a loss that is smoothed by an entropy", "loss", "one"),
@@ -32,7 +33,7 @@ _WORDS = {
     "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
 }
 # Class of a regularizer -> the names that have it. A loss has the name of its class: SquaredHinge is squared_hinge.
-_REGULARIZERS = {"L1": ("elastic_net", "l1"), "Zero": ("l2", "none")}
+_REGULARIZERS = {"BlockNorm": ("group_lasso", "l21"), "L1": ("elastic_net", "l1"), "Zero": ("l2", "none")}
 
 
 def reason(spec, has, stop):

@@ -51,6 +51,7 @@ _expose("slope_along", lambda self, j, state: self.instance_class.slope_along, f
 _expose("move_along", lambda self, j, step, state: self.instance_class.move_along, forceinline=True)
 _expose("reads_along", lambda self, j: self.instance_class.reads_along)
 _expose("square_of", lambda self, v, state: self.instance_class.square_of)
+_expose("add_bend", lambda self, p, Hp: self.instance_class.add_bend)
 
 # the former names, for the kernels of plug-ins (`rrmbench.former_names`); a field is one under both of its names
 _expose("dual", lambda self, z, y, mu: self.instance_class.dual_point)

@@ -69,6 +69,17 @@ class ByLines(NamedTuple):
         return total
 
 
+class Square(NamedTuple):
+    """The second derivative of (s/2) ||w||^2 and of psi, where every psi_j is affine: s."""
+
+    s: float
+
+    def add_bend(self, p, Hp):
+        """Hp += the product with p."""
+        for k in range(p.shape[0]):
+            Hp[k] += self.s * p[k]
+
+
 class ByMatrix(NamedTuple):
     """H (m, m) itself; the state is H v (m,) for v = w - w0."""
 
@@ -162,23 +173,26 @@ def residuals(H, s, linear, g, tilts, active, w, state, r):
 
 
 @kernel
-def conjugate_step(H, s, curvatures, active, r, p, before, w, state):
-    """A step of conjugate gradients on Q, every psi_j affine; return sum_k r_k^2/(H_jj + s) before it, 0 at the end.
+def conjugate_step(H, bend, diagonal, active, r, p, before, w, state):
+    """A step of conjugate gradients on Q; return sum_k r_k^2/diagonal[k] before it, 0 at the end.
 
     active : (a,) the coordinates that move; r, p : (a,), minus the gradient and the direction, which are made new
+    bend : the second derivative of Q beside H, in the active coordinates; diagonal : (a,), about that of all
     before : what the step before returned, 0 for the first one; w, state : changed along p
     """
     size, now = active.shape[0], 0.0
     for k in range(size):
-        now += r[k] * r[k] / (curvatures[active[k]] + s)
+        now += r[k] * r[k] / diagonal[k]
     beta = now / before if before > 0.0 else 0.0
     u = np.zeros(state.shape[0])
     for k in range(size):
-        p[k] = r[k] / (curvatures[active[k]] + s) + beta * p[k]
+        p[k] = r[k] / diagonal[k] + beta * p[k]
         H.move_along(active[k], p[k], u)
     Hp, curvature = np.empty(size), 0.0
     for k in range(size):
-        Hp[k] = H.slope_along(active[k], u) + s * p[k]
+        Hp[k] = H.slope_along(active[k], u)
+    bend.add_bend(p, Hp)
+    for k in range(size):
         curvature += p[k] * Hp[k]
     if not curvature > 0.0:
         return 0.0
@@ -192,13 +206,13 @@ def conjugate_step(H, s, curvatures, active, r, p, before, w, state):
 
 
 @kernel
-def conjugate_steps(times, enough, H, s, curvatures, active, r, p, first, before, w, state):
+def conjugate_steps(times, enough, H, bend, diagonal, active, r, p, first, before, w, state):
     """At most so many times `conjugate_step`, until it returns at most `enough` times what the first one returned.
 
     first : that, 0 before there was any. Return (what the first one and the last one returned, the number of steps)
     """
     for k in range(times):
-        before = conjugate_step(H, s, curvatures, active, r, p, before, w, state)
+        before = conjugate_step(H, bend, diagonal, active, r, p, before, w, state)
         first = first if first > 0.0 else before
         if before <= enough * first:
             return first, before, k + 1

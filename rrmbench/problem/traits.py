@@ -83,8 +83,9 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     model), and its class name ("Hinge") where it is not smoothed, for methods that know certain formulas only;
     "separable" (a sum over samples) unless a minimized bias couples them. Of the regularizer: "strongly_convex",
     "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "polyhedral" (it knows the pieces of
-    psi*, and Psi has no square), "conic" (it knows these, or the balls in which psi* is 0), "entropy" (a step with an
-    entropy for prox-function, on all of the model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if
+    psi*, and Psi has no square), "blocks" (it is a sum of norms of blocks, and knows the balls in which psi* is 0),
+    "conic" (it knows these pieces, or these balls), "entropy" (a step with an entropy for prox-function, on all of the
+    model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if
     the model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
@@ -121,6 +122,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "isotropic": regularization.isotropic,
         "polyhedral": hasattr(regularizer, "conjugate_pieces") and l2 + kappa == 0.0,
         "conic": hasattr(regularizer, "conjugate_pieces") or hasattr(regularizer, "dual_balls"),
+        "blocks": hasattr(regularizer, "dual_balls") and "free_bias" not in data,
         "entropy": regularization.entropic and square == 0.0 and "free_bias" not in data,
     }
     own = {"rows"} if hasattr(loss, "operator") else set()  # an operator of the loss has no rows for kernels

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.numerics import quadratic_descent
+from rrmbench.numerics import block_descent, quadratic_descent
 
 SWEEPS = 5  # over the coordinates that move, before conjugate gradients go on from there
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
@@ -18,26 +18,26 @@ class Quadratic:
 
     H : `quadratic_descent.ByColumns`, `ByLines` or `ByMatrix`; `state` is what these know of w - w0, zeros at first
     curvatures : (m,) H_jj > 0; linear, g, w0 : (m,); w : (m,), the present point
+    units : what a sweep takes one after the other: here the coordinates
     read : the numbers read so far of the columns, or of the matrix
     between : the numbers that may be read between two yields; a sweep may read more
-    moved : (m,), moved[k] says whether the k-th coordinate of the last sweep moved
+    moved : moved[k] says whether the k-th unit of the last sweep moved
     """
 
     def __init__(self, H, curvatures, state, regularizer, s, linear, g, w0, between=0.0):
         self.H, self.curvatures, self.state = H, curvatures, state
         self.regularizer, self.s, self.linear, self.g, self.w0, self.w = regularizer, s, linear, g, w0, w0.copy()
-        self.read, self.between = 0, between
+        self.units, self.read, self.between = np.arange(w0.size), 0, between
         self._length = 2 * SHORTEST
         self._tilts, self.moved = np.zeros(w0.size), np.zeros(w0.size, dtype=np.bool_)
 
     def descend(self, tolerance):
         """A generator that lowers Q until no step has a greater potential than `tolerance`, and yields now and then.
 
-        A sweep over all coordinates is followed by sweeps over those that moved in it, and by conjugate gradients.
+        A sweep over all units is followed by sweeps over those that moved in it, and by conjugate gradients.
         """
-        every = np.arange(self.w.size)
         for _ in range(ROUNDS):
-            potential = self.sweep(every)
+            potential = self.sweep(self.units)
             yield
             if potential <= tolerance:
                 return
@@ -53,7 +53,11 @@ class Quadratic:
 
     def _at_once(self, active, most):
         """How many sweeps over `active` may be between two yields, at least 1, at most so many."""
-        return int(min(max(self.between / max(quadratic_descent.reads(self.H, active), 1), 1), most))
+        return int(min(max(self.between / max(self.reads(active), 1), 1), most))
+
+    def reads(self, units):
+        """The numbers that a sweep over these units reads."""
+        return quadratic_descent.reads(self.H, units)
 
     def sweep(self, which, times=1):
         """Minimize Q over each coordinate of `which` in turn, so many times; returns the last greatest potential."""
@@ -75,17 +79,18 @@ class Quadratic:
         return potential
 
     def extrapolate(self, active):
-        """A generator: conjugate gradients on `active` (a,) after a sweep, as if every psi_j were affine, if Q falls.
+        """A generator: conjugate gradients on the units `active` after a sweep, as if Psi were smooth, if Q falls.
 
-        There are more steps the next time if they went all the way, fewer if a kink of some psi_j was in between.
+        There are more steps the next time if they went all the way, fewer if a kink of Psi was in between.
         """
         w, state = self.w.copy(), self.state.copy()
-        r, p = self.residuals(active), np.zeros(active.size)
-        reads = quadratic_descent.reads(self.H, active)
+        active, bend, diagonal, r = self.tangent(active)
+        reads, p = quadratic_descent.reads(self.H, active), np.zeros(active.size)
         self.read += reads // 2
         yield
-        now, first, left, times = 0.0, 0.0, self._length, self._at_once(active, self._length)
-        known = ENOUGH, self.H, self.s, self.curvatures, active, r, p
+        now, first, left = 0.0, 0.0, self._length
+        times = int(min(max(self.between / max(reads, 1), 1), left))
+        known = ENOUGH, self.H, bend, diagonal, active, r, p
         while left:
             first, now, steps = quadratic_descent.conjugate_steps(min(times, left), *known, first, now, w, state)
             self.read += steps * reads
@@ -101,6 +106,13 @@ class Quadratic:
             self.w[:], self.state[:] = w, state
         self._length = max(SHORTEST, self._length // 2) if halvings else min(LONGEST, 2 * self._length)
 
+    def tangent(self, active):
+        """(Coordinates, the second derivative of Q beside H, its diagonal with H, minus the gradient) after a sweep.
+
+        The coordinates are those of the units `active` in which Psi is smooth, here as if every psi_j were affine.
+        """
+        return active, quadratic_descent.Square(self.s), self.curvatures[active] + self.s, self.residuals(active)
+
     def residuals(self, active):
         """Minus the derivatives of Q by the coordinates `active` (a,), as if every psi_j were affine, after a sweep."""
         r = np.empty(active.size)
@@ -110,3 +122,52 @@ class Quadratic:
     def value(self, w, state):
         """Q(w) for the `state` of w."""
         return quadratic_descent.value(self.H, self.regularizer, self.s, self.linear, self.g, self.w0, w, state)
+
+
+class BlockQuadratic(Quadratic):
+    """As `Quadratic`, with a sum of norms of blocks for the sum of all psi(w_j); its units are the blocks.
+
+    blocks : `block_descent.Blocks` of the m coordinates, in place of a regularizer
+    bends : `block_descent.Curvatures` of H
+    """
+
+    def __init__(self, H, curvatures, state, blocks, bends, s, linear, g, w0, between=0.0):
+        super().__init__(H, curvatures, state, blocks, s, linear, g, w0, between)
+        self.bends, self.units = bends, np.arange(blocks.radii.size)
+        self.moved = np.zeros(self.units.size, dtype=np.bool_)
+
+    def reads(self, units):
+        return block_descent.reads(self.H, self.regularizer, units)
+
+    def sweep(self, which, times=1):
+        """Lower Q over each block of `which` in turn, so many times; returns the last greatest potential."""
+        potential, read = block_descent.sweeps(
+            times,
+            self.H,
+            self.regularizer,
+            self.bends,
+            self.s,
+            self.linear,
+            self.g,
+            which,
+            self.w,
+            self.state,
+            self.moved,
+        )
+        self.read += read
+        return potential
+
+    def tangent(self, active):
+        blocks = self.regularizer
+        active = active[np.add.reduceat(self.w[blocks.members] ** 2, blocks.starts[:-1])[active] > 0.0]
+        rho, cuts = np.empty(active.size), np.empty(active.size + 1, dtype=np.int64)
+        size = int(np.sum(np.diff(blocks.starts)[active]))
+        coordinates, units = np.empty(size, dtype=np.int64), np.empty(size)
+        block_descent.bend_at(blocks, active, self.w, cuts, coordinates, rho, units)
+        rho_of, radii = np.repeat(rho, np.diff(cuts)), np.repeat(blocks.radii[active], np.diff(cuts))
+        self._tilts[coordinates] = radii * units
+        diagonal = self.curvatures[coordinates] + self.s + rho_of * (1.0 - units**2)
+        return coordinates, block_descent.Bend(self.s, cuts, rho, units), diagonal, self.residuals(coordinates)
+
+    def value(self, w, state):
+        return block_descent.value(self.H, self.regularizer, self.s, self.linear, self.g, self.w0, w, state)

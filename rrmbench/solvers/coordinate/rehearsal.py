@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.problem.operators import CSR
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.quadratic import Quadratic
+from rrmbench.solvers.coordinate.units import Blocks, Coordinates
 
 
 def rehearse(problem):
@@ -15,14 +15,17 @@ def rehearse(problem):
         indptr = np.array([0, 2, 4], dtype=problem.X.rows.indptr.dtype)
         indices = np.array([0, 1, 0, 1], dtype=np.uint32)
         X = CSR(np.array([1.0, 2.0, 3.0, 5.0]), indices, indptr, (2, d))
-        chosen = Chosen(X, np.bincount(indices, minlength=d))
+        chosen, zeros, ones = Chosen(X, np.bincount(indices, minlength=d)), np.zeros(d), np.ones(d)
+        if "coordinate" in problem.traits:
+            units = Coordinates(problem.regularizer, 1.0, zeros, ones)
+        else:
+            units = Blocks((np.arange(d), 0.1 * ones), 1.0, zeros, ones)
         for numbers in np.arange(1), np.arange(2):
             chosen.grow(numbers)
             if not is_cheap:
                 chosen.make_dear()
-            H, curvatures, state = outcome(chosen.form(np.ones(2), True))
-            zeros = np.zeros(numbers.size)
-            model = Quadratic(H, curvatures, state, problem.regularizer, 1.0, zeros, zeros - 1.0, zeros)
+            form = outcome(chosen.form(np.ones(2), True))
+            model = outcome(units.model(form, numbers, units.columns(numbers), zeros, -ones, True, 1.0))
             for _ in model.descend(0.0):
                 pass
             for _ in model.extrapolate(numbers):

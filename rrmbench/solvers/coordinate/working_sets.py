@@ -9,13 +9,13 @@ from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.coordinate_descent import positive
-from rrmbench.solvers.coordinate.quadratic import ROUNDING, Quadratic
+from rrmbench.solvers.coordinate.quadratic import ROUNDING
 from rrmbench.solvers.coordinate.rehearsal import rehearse
+from rrmbench.solvers.coordinate.units import units_of
 
 FEW = 300  # coordinates, which all join the working set at once
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
-ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all coordinates before
+ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound
 HALVINGS = 30  # of a step, at most
@@ -26,19 +26,21 @@ MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
 
-@solver(needs={"smooth", "scalar", "coordinate", "rows"}, deterministic=True)
+@solver(needs={"smooth", "scalar", "coordinate or blocks", "rows"}, deterministic=True)
 def working_sets(problem, start, rng):
     """Coordinate descent on those coordinates that can move, with conjugate gradients between the sweeps.
 
     As in celer and skglm [Massias, Gramfort and Salmon 2018; Bertrand et al. 2022], for every smooth loss and sum over
-    coordinates. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j = prox(w_j - grad_j/(L_j + s)): a step on
-    j lowers P by half of it or more. Those of greatest potential join the working set, as many as it has, and all where
-    there are no more than 300; the rest stay where they are. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i
-    (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness of phi, as of the squared
-    loss, the model bounds P from above, and its minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to
-    its minimizer does. Sweeps are by columns, or by the matrix of their inner products (the covariance updates of
-    [Friedman, Hastie and Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients go on as if
-    psi were affine, as far as the model falls.
+    coordinates, or over the norms of blocks of them. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j =
+    prox(w_j - grad_j/(L_j + s)): a step on j lowers P by half of it or more; likewise that of a block, L_j the trace of
+    its part of (1/n) X^T X times the smoothness. Those of greatest potential join the working set, as many as it has,
+    and all where there are no more than 300 coordinates; the rest stay where they are. On the set, P is modelled by
+    g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness
+    of phi, as of the squared loss, the model bounds P from above, and its minimization lowers P; else the best of the
+    steps 1, 1/2, 1/4 ... to its minimizer does. Sweeps take one coordinate after the other to its minimizer, or one
+    block, by columns or by the matrix of their inner products (the covariance updates of [Friedman, Hastie and
+    Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients go on as if psi were affine, and
+    the norms of blocks quadratic, as far as the model falls.
 
     P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
     is every product of two entries in an inner product; matrices of inner products cost nothing once they are made.
@@ -53,7 +55,8 @@ def working_sets(problem, start, rng):
     while True:
         yield from state.grow()
         model, is_bound = yield from state.model()
-        at, read, most = state.passes, 0, MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * problem.X.nnz)
+        at, read = state.passes, model.read
+        most = read + MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * problem.X.nnz)
         for _ in model.descend(max(ACCURACY * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
@@ -70,21 +73,19 @@ def working_sets(problem, start, rng):
 class State:
     """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
 
-    greatest : the greatest potential of all coordinates
+    greatest : the greatest potential of all units
     """
 
     def __init__(self, problem, w):
         self.problem, self.w, self.z = problem, w, problem.outputs(w)
-        self.b, d, rows = problem.loss_dual(self.z), problem.shape[0], problem.X.rows
-        self.linear = problem.center_term()
+        self.b, d = problem.loss_dual(self.z), w.size
         self.g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
-        restricted.gradient_and_sqnorms(rows, self.b, self.g, sqnorms, counts)
+        restricted.gradient_and_sqnorms(problem.X.rows, self.b, self.g, sqnorms, counts)
         self.g /= problem.n
         problem.X.passes += 0.5
         self.chosen = Chosen(problem.X, counts)
-        curvatures = positive(sqnorms * (problem.smoothness / problem.n))
-        self._total = curvatures + problem.strong_convexity
-        self._curvatures, self._cautious, self._change = curvatures, False, np.zeros(problem.n)
+        self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
+        self._cautious, self._change = False, np.zeros(problem.n)
         self.P, self._nnz = problem.primal(w, self.z), max(problem.X.nnz, 1)
 
     @property
@@ -100,23 +101,23 @@ class State:
         return self.chosen.nnz / self._nnz
 
     def grow(self):
-        """A generator of iterates: add coordinates to the working set, and know the greatest potential."""
-        present, d = self.chosen.numbers, self.w.size
-        u = np.empty(d)
-        x = (self._curvatures * self.w - self.g + self.linear) / self._total
-        restricted.proximal_steps(self.problem.regularizer, x, 1.0 / self._total, u)
-        potential = self._total * (u - self.w) ** 2
+        """A generator of iterates: add units to the working set, and know the greatest potential."""
+        present, d, sizes = self._in_set, self.w.size, self.units.sizes
+        potential = self.units.potentials(self.w, self.g)
         self.greatest = potential.max(initial=0.0)
         potential[present] = 0.0
         more = np.flatnonzero(potential > ACCURACY * self.greatest)
         if not more.size:
             return
-        room = max(SMALLEST, present.size)
-        if d <= FEW or (self.problem.X.array is None and present.size + min(more.size, room) > d // 2):
-            more = np.flatnonzero(np.isin(np.arange(d), present, invert=True))
-        elif more.size > room:
-            more = more[np.argpartition(potential[more], -room)[-room:]]
-        self.chosen.grow(np.sort(np.concatenate([present, more])))
+        size, room = int(sizes[present].sum()), max(SMALLEST, int(sizes[present].sum()))
+        if d <= FEW or (self.problem.X.array is None and size + min(int(sizes[more].sum()), room) > d // 2):
+            more = np.flatnonzero(np.isin(np.arange(sizes.size), present, invert=True))
+        elif sizes[more].sum() > room:
+            more = more[np.argpartition(potential[more], -min(room, more.size))[-room:]]
+            more = more[np.argsort(-potential[more])]
+            more = more[: max(1, int(np.searchsorted(np.cumsum(sizes[more]), room, side="right")))]
+        self._in_set = np.sort(np.concatenate([present, more]))
+        self.chosen.grow(self.units.columns(self._in_set))
         yield self.iterate()
 
     def model(self):
@@ -126,20 +127,29 @@ class State:
         h = self._slopes()
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
         h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
-        form, at = self.chosen.form(h, is_bound), self.passes
+        form = yield from self._told(self.chosen.form(h, is_bound))
+        between = BETWEEN * 2 * self._nnz
+        making = self.units.model(form, self._in_set, W, self.w, self.g, is_bound, between)
+        return (yield from self._told(making)), is_bound
+
+    def _told(self, making):
+        """A generator of iterates: what `making`, which yields while it reads, returns."""
+        at, read = self.passes, 0
         while True:
             try:
-                next(form)
-            except StopIteration as ready:
-                H, curvatures, state = ready.value
+                model = next(making)
+            except StopIteration as end:
+                made = end.value
                 break
+            if model is not None:
+                self.chosen.spent(model.H, model.read - read)
+                read = model.read
             if self.passes - at >= OFTEN:
                 yield self.iterate()
                 at = self.passes
         if self.passes > at:
             yield self.iterate()
-        rest = (problem.regularizer, problem.strong_convexity, self.linear[W], self.g[W], self.w[W])
-        return Quadratic(H, positive(curvatures), state, *rest, between=BETWEEN * 2 * self._nnz), is_bound
+        return made
 
     def _slopes(self):
         """Slopes of phi' (n,): the greatest of that at z_i and of those from z_i to z_i + o_i and z_i - o_i.

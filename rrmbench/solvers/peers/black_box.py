@@ -119,3 +119,15 @@ def elastic_net(problem):
     if l1 + l2 == 0.0:
         raise RrmbenchError("found a regularizer that is 0, needed by this library is one with a strength above 0")
     return {"alpha": l1 + l2, "l1_ratio": l1 / (l1 + l2)}
+
+
+def group_lasso(problem):
+    """groups, alpha and weights with Psi(w) = alpha sum_g weights_g ||w_g||, groups being the sizes of the blocks.
+
+    Raises RrmbenchError where Psi = 0, or has a square.
+    """
+    psi = problem.regularizer
+    if problem.strong_convexity > 0.0 or psi.strength == 0.0:
+        raise RrmbenchError("this library knows sums of norms with a strength above 0, and without a square")
+    sizes = [int(size) for size in psi.blocks.sizes(problem.shape)]
+    return {"groups": sizes, "alpha": psi.strength, "weights": psi.weights(problem.shape)}

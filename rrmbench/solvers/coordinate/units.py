@@ -1,0 +1,140 @@
+"""What joins a working set at a time: coordinates of w, or blocks of them where Psi is a sum of norms of blocks.
+
+A unit u has a curvature L_u, at least the greatest eigenvalue of the second derivative of the mean loss in it. Half of
+its potential (L_u + s) ||x_u - w_u||^2, x_u = prox(w_u - grad_u/(L_u + s)), is what a step on it lowers P by, or less.
+"""
+
+import numpy as np
+
+from rrmbench.numerics import block_descent, restricted
+from rrmbench.numerics.quadratic_descent import ByMatrix
+from rrmbench.solvers.coordinate.coordinate_descent import positive
+from rrmbench.solvers.coordinate.quadratic import BlockQuadratic, Quadratic
+
+KNOWN = 16  # coordinates of a block whose part of H each model knows, which takes as long as 5 sweeps over the block
+KNOWN_ONCE = 64  # where weights stay; this takes as long as 17
+
+
+def units_of(problem, sqnorms):
+    """`Coordinates`, or `Blocks`; sqnorms (d,) are those of the columns."""
+    square = problem.strong_convexity, problem.center_term()
+    curvatures = problem.smoothness / problem.n * sqnorms
+    if "coordinate" in problem.traits:
+        return Coordinates(problem.regularizer, *square, curvatures)
+    return Blocks(problem.regularizer.dual_balls(problem.shape), *square, curvatures)
+
+
+class Coordinates:
+    """Every coordinate is a unit; chosen ones are their numbers, ascending.
+
+    s, linear : (s/2) ||w||^2 - linear.w is in P; curvatures : (d,)
+    sizes : (units,), the numbers of their coordinates
+    """
+
+    def __init__(self, regularizer, s, linear, curvatures):
+        self.regularizer, self.s, self.linear = regularizer, s, linear
+        self._curvatures, self.sizes = positive(curvatures), np.ones(curvatures.size, dtype=np.int64)
+
+    def potentials(self, w, g):
+        """The potentials of all units, for the gradient g of the mean loss at w."""
+        totals, u = self._curvatures + self.s, np.empty(w.size)
+        x = (self._curvatures * w - g + self.linear) / totals
+        restricted.proximal_steps(self.regularizer, x, 1.0 / totals, u)
+        return totals * (u - w) ** 2
+
+    def columns(self, chosen):
+        """The coordinates of the chosen units, ascending."""
+        return chosen
+
+    def model(self, form, chosen, columns, w, g, is_constant, between):
+        """A generator that yields while it reads; returns the `Quadratic` of P on the chosen units, whose w are these.
+
+        form : what `Chosen.form` returned; is_constant : as there
+        """
+        H, curvatures, state = form
+        yield from ()
+        rest = (self.regularizer, self.s, self.linear[columns], g[columns], w[columns])
+        return Quadratic(H, positive(curvatures), state, *rest, between=between)
+
+
+class Blocks(Coordinates):
+    """Every block is a unit. balls : (the block of each coordinate, the factors of the norms of the blocks)"""
+
+    def __init__(self, balls, s, linear, curvatures):
+        of_entries, radii = balls
+        self.s, self.linear = s, linear
+        self._members = np.argsort(of_entries, kind="stable")
+        self.sizes = np.bincount(of_entries, minlength=radii.size)
+        starts = np.append(0, np.cumsum(self.sizes))
+        self._blocks = block_descent.Blocks(self._members, starts, np.asarray(radii, dtype=np.float64))
+        self._curvatures = positive(np.bincount(of_entries, curvatures, radii.size))  # the traces bound them
+        self._place = np.empty(curvatures.size, dtype=np.int64)
+        self._last = np.zeros(0, dtype=np.int64), None  # blocks and their bends, if these may be of use again
+
+    def potentials(self, w, g):
+        totals, u = self._curvatures + self.s, np.empty(w.size)
+        of_each = np.empty(w.size)
+        of_each[self._members] = np.repeat(totals, self.sizes)
+        x = w - (g - self.linear + self.s * w) / of_each
+        block_descent.proximal_steps(self._blocks, x, totals, u)
+        return np.add.reduceat((of_each * (u - w) ** 2)[self._members], self._blocks.starts[:-1])
+
+    def columns(self, chosen):
+        return np.sort(self._members[_ranges(self._blocks.starts[chosen], self.sizes[chosen])])
+
+    def model(self, form, chosen, columns, w, g, is_constant, between):
+        H, curvatures, state = form
+        blocks = self._within(chosen, columns)
+        whole = KNOWN_ONCE if is_constant else KNOWN
+        bends, fresh = self._bends(chosen, whole, is_constant)
+        rest = (self.s, self.linear[columns], g[columns], w[columns])
+        model = BlockQuadratic(H, positive(curvatures), state, blocks, bends, *rest, between=between)
+        if isinstance(H, ByMatrix):
+            block_descent.curvatures_of(H, blocks, fresh, whole, state.size, bends)
+        else:
+            yield from self._read(model, fresh, whole, max(between, 1))
+        bends.bounds[:] = positive(bends.bounds)
+        return model
+
+    def _within(self, chosen, columns):
+        """The chosen blocks among the chosen columns."""
+        self._place[columns] = np.arange(columns.size)
+        members = self._place[self._members[_ranges(self._blocks.starts[chosen], self.sizes[chosen])]]
+        starts = np.append(0, np.cumsum(self.sizes[chosen]))
+        return block_descent.Blocks(members, starts, self._blocks.radii[chosen])
+
+    def _bends(self, chosen, whole, is_constant):
+        """(`Curvatures` of the chosen blocks, of which those of the last model are known if these stay, the others)."""
+        sizes = self.sizes[chosen]
+        known_sizes = np.where(sizes <= whole, sizes**2, 0)
+        places = np.append(0, np.cumsum(known_sizes))
+        bends = block_descent.Curvatures(np.empty(chosen.size), np.empty(places[-1]), places)
+        before, old = self._last
+        is_new = np.ones(chosen.size, dtype=np.bool_)
+        if is_constant and old is not None:
+            kept = np.searchsorted(chosen, before)
+            is_new[kept] = False
+            bends.bounds[kept] = old.bounds
+            bends.parts[_ranges(places[kept], known_sizes[kept])] = old.parts
+        self._last = (chosen, bends) if is_constant else (chosen, None)
+        return bends, np.flatnonzero(is_new)
+
+    def _read(self, model, fresh, whole, most):
+        """A generator: know the bends of the fresh blocks; at most so many numbers are counted from yield to yield."""
+        blocks, costs = model.regularizer, np.empty(fresh.size, dtype=np.int64)
+        block_descent.reads_of_parts(model.H, blocks, fresh, whole, costs)
+        parts = np.cumsum(costs) // int(most)
+        for part in np.unique(parts):
+            left = int(costs[parts == part].sum())
+            while left > most:  # counted before they are read, so that a run that a budget ends counts none too few
+                model.read += int(most)
+                left -= int(most)
+                yield model
+            block_descent.curvatures_of(model.H, blocks, fresh[parts == part], whole, model.state.size, model.bends)
+            model.read += left
+            yield model
+
+
+def _ranges(starts, sizes):
+    """The numbers starts[k], ..., starts[k] + sizes[k] - 1 for all k."""
+    return np.repeat(starts - np.cumsum(sizes) + sizes, sizes) + np.arange(np.sum(sizes))
