@@ -398,3 +398,8 @@ def test_several_faults_of_one_part_are_all_told(message):
         "config.yaml:5: stop.passes: found -1, allowed is a number greater than 0",
         "config.yaml:5: stop.gap: found 'x', allowed is a number greater than 0",
     ]
+
+
+def test_a_loss_that_cannot_be_built_is_told_at_its_line(message):
+    text = "dataset: {path: tiny.txt}\nloss: {name: ordinal_hinge, theta_1: 5}\nregularizer: none\nsolver: agd\n"
+    assert message(f"{text}stop: {{passes: 5}}\n").split(": ")[0].endswith(":2")

@@ -159,6 +159,14 @@ def test_the_place_of_an_override_is_that_of_the_newest(message):
     assert message(text, "solver.step_scale=3", "solver=[a]").startswith("--set solver=[a]: ")
 
 
+def test_a_parameter_that_a_bare_name_keeps_is_told_to_be_kept(message, plan):
+    text = f"{BASE}reduction: [auto, {{name: smooth, mu: 0.1}}]\n"
+    line = text.count("\n")
+    said = message(text, "reduction=auto")
+    assert said.startswith("--set reduction=auto, which keeps the mu of ") and f":{line}: reduction[1].mu: " in said
+    assert plan(text, "reduction=[auto]")
+
+
 def test_the_same_key_is_not_set_twice(message, plan):
     said = message(BASE, "stop.passes=5", "stop.passes = 6")
     assert said == "--set stop.passes = 6: stop.passes is set already, by stop.passes=5"

@@ -92,6 +92,19 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
         prepare.load({"path": "four.svm", "positive": "no"})
 
 
+def test_messages_name_labels_that_are_texts(folder):
+    for rows, keys, message in (
+        ("1,red\n2,green\n3,blue\n", {}, r"two label values, found blue, green, red; 'positive"),
+        ("1,red\n2,red\n", {}, "two label values, found red;"),
+        ("1,red\n2,red\n", {"positive": "red"}, r"every row has the label red \(positive\); found red"),
+    ):
+        (folder / "colours.csv").write_text(f"a,y\n{rows}")
+        with pytest.raises(RrmbenchError, match=message):
+            prepare.load({"path": "colours.csv", **keys}, "binary")
+    with pytest.raises(RrmbenchError, match="two classes at least, found red"):
+        prepare.load({"path": "colours.csv"}, "classes")
+
+
 def test_labels_of_a_regression_are_no_classes(folder):
     (folder / "prices.svm").write_text("100.5 1:1\n90 1:2\n95.25 1:3\n")
     for mode in ("classes", "targets"):

@@ -345,15 +345,16 @@ def test_a_2d_y_of_another_shape_in_the_cache_is_noticed(folder):
         ("1 1:1\n1 2:1\n", {}, "needs two classes at least, found 1"),
         ("1 1:1\n2 2:1\n", {"flip": 0.5}, "'flip' flips two labels"),
         ("1,-1 1:1\n-1,1 2:1\n", {"flip": 0.5}, "'flip' flips two labels"),
-        ("1 1:1\n2 2:1\n", {"test": "tasks.svm"}, "found the labels 1, 2, 5, in training only 1, 2"),
-        ("1 1:1\n2 2:1\n", {"test": "lists.svm"}, "found the labels 1, 2, 3, in training only 1, 2"),
+        ("1 1:1\n2 2:1\n", {"test": "tasks.svm"}, "found the label 5, in training only 1, 2"),
+        ("1 1:1\n2 2:1\n", {"test": "lists.svm"}, "found lists of labels 1, 2, 3, in training only 1, 2"),
         ("1,2 1:1\n2,1 2:1\n", {"test": "lists.svm"}, "needs 2 in every row, as in the first one; row 2 has 1"),
     ],
 )
 def test_labels_that_are_no_targets_are_refused(folder, text, keys, message):
     (folder / "labels.svm").write_text(text)
     (folder / "lists.svm").write_text("1,2 1:1\n3 1:1\n")
-    with pytest.raises(RrmbenchError, match=rf"labels\.svm: .*{message}"):
+    where = keys.get("test", "labels.svm")  # the file with the labels
+    with pytest.raises(RrmbenchError, match=rf"/{where}: .*{message}"):
         load("targets", "labels.svm", **keys)
 
 

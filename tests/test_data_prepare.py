@@ -148,7 +148,7 @@ def test_the_index_base_of_a_test_file_comes_from_the_training_file(folder):
 
 def test_a_test_label_that_training_has_not_is_refused(folder):
     (folder / "test.svm").write_text("5 1:6\n")
-    with pytest.raises(RrmbenchError, match="found the labels 5, allowed are 1, 2"):
+    with pytest.raises(RrmbenchError, match=r"/test\.svm: found the label 5, allowed are 1, 2"):
         load(test="test.svm")
 
 

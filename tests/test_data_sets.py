@@ -68,6 +68,10 @@ def test_add_describes_a_private_file(folder):
     assert prepare.load({"name": "my_four"}).y.tolist() == [-1, 1, -1, 1]
     facts = commands.info("my_four")
     assert (facts["n"], facts["d"], facts["nonzeros"], facts["labels"]) == (4, 3, 5, "1, 2")
+    assert "stored zeros" not in facts
+    (folder / "zeros.svm").write_text("1 1:0 2:0 3:1\n-1 1:0 2:3\n")
+    zeros = commands.info("zeros.svm")
+    assert (zeros["nonzeros"], zeros["stored zeros"], zeros["density"]) == (2, 3, pytest.approx(2 / 6))
     assert facts["mean row norm"] == pytest.approx((5 + 2 + 1 + 8) / 4)
     assert facts["checksum"] == "as the registry entry says"
     with pytest.raises(RrmbenchError, match="registered data set already"):

@@ -109,6 +109,10 @@ def test_deterministic_runs_are_made_once_and_said_to_be(lab):
     assert "seed 3" in shown and "seed 4" in shown
     found = {(r.spec["solver"]["name"], r.spec["seed"], r.info.get("deterministic", False)) for r in lab.results()}
     assert found == {("agd", 0, True), ("prox_sdca", 3, False), ("prox_sdca", 4, False)}
+    drawn = lab.cli("plot", lab.out, "--format", "svg")
+    assert drawn.code == 0, drawn.err
+    (figure,) = lab.out.rglob("*.svg")
+    assert "medians over 2 seeds" in figure.read_text()
     again = lab.run(config, "--set", "seed=[4, 5]")
     assert "2 of 3 runs were done before" in again.out  # agd, and one seed
 

@@ -395,3 +395,13 @@ def test_a_letter_that_the_font_has_not_is_one_line(lab):
     ran = lab.cli("plot", lab.out, "--format", "png,svg")
     assert ran.code == 0
     assert ran.err.strip() == "rrmbench: boxes in place of \u6f22, which the font of the figures has not"
+
+
+def test_the_file_of_a_figure_names_greek_parameters(tmp_path):
+    runs = [stored.result(stored.spec(strength=strength)) for strength in (0.1, 0.01)]
+    stored.experiment(tmp_path / "e", runs, {"figure": "regularizer.strength"})
+    written = plot(tmp_path, formats=["svg"])
+    assert sorted(file.name.partition("_")[2] for file in written) == [
+        "lambda=0.1_suboptimality_over_passes.svg",
+        "lambda=1e-2_suboptimality_over_passes.svg",
+    ]

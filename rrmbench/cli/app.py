@@ -36,7 +36,8 @@ def common(
 
 Results = Annotated[Path, typer.Argument(metavar="RESULTS", help="an experiment's folder, or a folder of those")]
 Configs = Annotated[list[Path], typer.Argument(metavar="CONFIG", help="YAML files, or names of shipped configurations")]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="override a key of the file")]
+_SET = "override a key of the file; solver=NAME keeps the parameters that are there, solver=[NAME] does not"
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET)]
 Only = Annotated[
     list[str] | None,
     typer.Option("--only", metavar="KEY=VALUE", help="keep the runs that match (same key: or; different keys: and)"),

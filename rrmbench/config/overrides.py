@@ -77,9 +77,16 @@ class _Setting:
         return self.value
 
     def _renamed(self, old, path):
-        """A bare name takes the place of the name or path of every entry, whose parameters stay."""
+        """A bare name takes the place of the name or path of every entry, whose parameters stay.
+
+        Messages on a parameter that the new component has not say why it is there.
+        """
         if isinstance(old, list):
             return [self._renamed(entry, (*path, i)) for i, entry in enumerate(old)]
         name = entries.named(self.keys[0], self.value, self.folder, f"{self.place}: {dotted(path)}")
         self.places.replace((*path, *name), self.place)
-        return name | {key: value for key, value in old.items() if key not in ("name", "path")}
+        kept = {key: value for key, value in old.items() if key not in ("name", "path")}
+        for key in kept:
+            where = self.places.place((*path, key))
+            self.places.replace((*path, key), f"{self.place}, which keeps the {key} of {where}")
+        return name | kept

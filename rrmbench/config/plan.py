@@ -142,7 +142,7 @@ class _Room:
 def _combinations(block, at, raw, tuner, room):
     """Yield (spec, reason or None, tuned keys) for the product of one block, `COMPONENTS` before seeds."""
     from rrmbench import data
-    from rrmbench.problem.traits import traits
+    from rrmbench.problem.traits import build_loss, traits
 
     places = raw.places
     seeds = _seeds(block["seed"], at["seed"], places)
@@ -162,7 +162,9 @@ def _combinations(block, at, raw, tuner, room):
     trace = schema.check(schema.TraceSection, block["trace"], at["trace"], places).model_dump()
     for problem in product(*axes[:3]):
         dataset, loss, regularizer = (mapping for mapping, _ in problem)
-        with places.located(at["regularizer"]):  # a bad pair of parameters shows when the thing is built
+        with places.located(at["loss"]):  # a bad pair of parameters shows when the thing is built
+            build_loss(loss)
+        with places.located(at["regularizer"]):
             has = traits(loss, regularizer, data.traits_of(dataset))
         for method in product(*axes[3:]):
             parts = (*problem, *method)

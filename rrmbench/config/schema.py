@@ -55,7 +55,11 @@ class _Part(BaseModel):
 
 
 class StopSection(_Part):
-    """When a run is done: whichever comes first."""
+    """When a run is done: whichever comes first.
+
+    `gap` is the certified gap P(w) - D(b), `relative_gap` the same over |P| at the start; `passes` and `seconds` are
+    those of the solver.
+    """
 
     passes: Number | None = Field(None, description=POSITIVE)
     gap: Number | None = Field(None, description=POSITIVE)

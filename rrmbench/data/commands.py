@@ -159,13 +159,14 @@ def _state(entry, path):
 def _sizes(parsed, entry):
     X = parsed.X
     n, d = X.shape[0], max(X.shape[1], entry.d if entry else 0)
-    norms = transform.row_norms(X)
+    norms, nonzeros = transform.row_norms(X), int(np.count_nonzero(X.data))
     return {
         "n": n,
         "d": d,
         "columns in the file": X.shape[1],
-        "nonzeros": X.nnz,
-        "density": X.nnz / (n * d),
+        "nonzeros": nonzeros,
+        **({"stored zeros": X.nnz - nonzeros} if nonzeros < X.nnz else {}),
+        "density": nonzeros / (n * d),
         **({} if parsed.zero_based is None else {"indices from": 0 if parsed.zero_based else 1}),
         "task": entry.task if entry else _task(parsed),
         "labels": _labels_found(parsed),

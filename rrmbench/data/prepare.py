@@ -118,19 +118,20 @@ def _prepared(train, test, folds, steps, mode):
     parts = _parts(table, steps, folds, train.where, *numbers[:1])
     found = parts[0].labels
     if mode in ("binary", "classes") and steps["subset"] and steps["subset_seed"] is None and _is_constant(found):
+        only = labels.values_found(found, table.names)
         raise RrmbenchError(
-            f"{train.where}: its first {steps['subset']} rows have one label value, {labels.values_found(found)}; "
+            f"{train.where}: its first {steps['subset']} rows have one label value, {only}; "
             "'subset_seed: 0' takes random ones in place of the first"
         )
     positive = _positive(steps["positive"], train.entry or table, table.names, train.where)
-    convert, meaning = labels.rule(found, train.entry or table, positive, mode, train.where)
+    convert, meaning = labels.rule(found, train.entry or table, positive, mode, train.where, table.names)
     if table.names is not None and meaning == labels.AS_THEY_ARE:
         texts = listed(map(printable, table.names), 5)
         raise RrmbenchError(
             f"{train.where}: found labels that are texts ({texts}), the loss needs numbers; 'positive: LABEL' takes "
             "one against the rest, as 1 and -1"
         )
-    y = [convert(part.labels) for part in parts]
+    y = [convert(part.labels, (test or train).where if k else train.where) for k, part in enumerate(parts)]
     if mode == "sequences":
         numbers = [labels.numbered_sequences(part.qid, train.where) for part in parts]
         y = [np.column_stack(columns) for columns in zip(y, numbers, strict=True)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, listed, printable
 
 AS_THEY_ARE = "as in the file"  # the description of labels that stay what they are
 EXACT = 2.0**53  # from where on two whole numbers may be one float
@@ -13,8 +13,10 @@ def mode_of(needs):
     return next((mode for mode in ("binary", "classes", "sequences", "targets") if mode in needs), "any")
 
 
-def rule(labels, entry, positive, mode, where):
-    """Return (convert, description) for the training labels; `convert` turns labels of either part into y.
+def rule(labels, entry, positive, mode, where, names=None):
+    """Return (convert, description) for the training labels; convert(labels, where) turns those of any part into y.
+
+    where : of the labels, for messages; names : those of labels that are texts, numbered in their order
 
     entry : what is known of the data: `task`, `labels`, `positive`, each may be None; or None
 
@@ -25,28 +27,28 @@ def rule(labels, entry, positive, mode, where):
     rule does not fit.
     """
     if mode in ("classes", "sequences"):
-        return _classes(labels, positive, where)
+        return _classes(labels, positive, where, names)
     if mode == "targets":
-        return _targets(labels, positive, where)
+        return _targets(labels, positive, where, names)
     if positive is None and entry is not None:
         positive = entry.positive
     if positive is not None:
-        return _one_against_rest(labels, positive, where)
+        return _one_against_rest(labels, positive, where, names)
     if isinstance(labels, list):
         raise RrmbenchError(
             f"{where}: the rows have lists of labels ({values_found(labels)}); say which one is wanted with 'positive:'"
         )
     if entry is not None and entry.labels:
-        return _two_values(labels, {float(k): float(v) for k, v in entry.labels.items()}, where)
+        return _two_values(labels, {float(k): float(v) for k, v in entry.labels.items()}, where, names)
     if mode == "binary" or (entry is not None and entry.task == "binary"):
         values = _distinct(labels, where)
         if len(values) != 2:
             raise RrmbenchError(
-                f"{where}: a binary loss needs two label values, found {values_found(labels)}; "
+                f"{where}: a binary loss needs two label values, found {values_found(labels, names)}; "
                 "'positive: LABEL' takes one class against the rest"
             )
-        return _two_values(labels, {float(values[0]): -1.0, float(values[1]): 1.0}, where)
-    return (lambda given: np.array(given, dtype=np.float64)), AS_THEY_ARE
+        return _two_values(labels, {float(values[0]): -1.0, float(values[1]): 1.0}, where, names)
+    return (lambda given, where: np.array(given, dtype=np.float64)), AS_THEY_ARE
 
 
 def sizes(labels, y, mode):
@@ -79,9 +81,11 @@ def numbered_sequences(ids, where, name="qid"):
     return np.cumsum(is_first) - 1.0
 
 
-def values_found(labels):
-    """The distinct label values, as text."""
+def values_found(labels, names=None):
+    """The distinct label values, as text; of labels that are texts, these are their names."""
     values = np.unique(flat(labels))
+    if names is not None:
+        return listed([printable(names[int(value)]) for value in values], 10)
     shown = ", ".join(map(_text, values[:10]))
     return shown if len(values) <= 10 else f"{shown}, ... ({len(values)} values)"
 
@@ -109,35 +113,41 @@ def _distinct(labels, where):
     return values
 
 
-def _classes(labels, positive, where):
+def _classes(labels, positive, where, names):
     if positive is not None or isinstance(labels, list):
         found = f"'positive: {positive}'" if positive is not None else f"lists of labels ({values_found(labels)})"
         raise RrmbenchError(f"{where}: a multiclass loss needs one class per row, found {found}")
-    values = _distinct(labels, where)
+    values, found = _distinct(labels, where), values_found(labels, names)
     if len(values) < 2:
-        raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {values_found(labels)}")
+        raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {found}")
     if not (values == np.round(values)).all():  # a regression's, each of which would be a class of its own
-        raise RrmbenchError(f"{where}: labels of classes are whole numbers or texts, found {values_found(labels)}")
+        raise RrmbenchError(f"{where}: labels of classes are whole numbers or texts, found {found}")
 
-    def convert(given):
-        if isinstance(given, list) or not np.isin(given, values).all():
-            raise RrmbenchError(
-                f"{where}: found the labels {values_found(given)}, in training only {values_found(labels)}"
-            )
+    def convert(given, where):
+        if wrong := _others(given, values, names):
+            raise RrmbenchError(f"{where}: found {wrong}, in training only {found}")
         return np.searchsorted(values, given).astype(np.float64)
 
     return convert, f"{len(values)} classes, numbered from 0"
 
 
-def _targets(labels, positive, where):
+def _others(given, known, names):
+    """What to say of the labels that are not among the known ones, or None."""
+    if isinstance(given, list):
+        return f"lists of labels {values_found(given)}"
+    others = np.unique(given[~np.isin(given, known)])
+    return f"the label{'s' if others.size > 1 else ''} {values_found(others, names)}" if others.size else None
+
+
+def _targets(labels, positive, where, names):
     if positive is not None:
         raise RrmbenchError(f"{where}: a loss on several outputs needs all labels, found 'positive: {positive}'")
     if isinstance(labels, list):
         k = len(labels[0])
-        return (lambda given: _numbers(given, k, where)), f"{k} numbers a row"
-    number, meaning = _classes(labels, None, where)
+        return (lambda given, where: _numbers(given, k, where)), f"{k} numbers a row"
+    number, meaning = _classes(labels, None, where, names)
     units = np.eye(len(np.unique(labels)))
-    return (lambda given: units[number(given).astype(int)]), f"{meaning}, as unit vectors"
+    return (lambda given, where: units[number(given, where).astype(int)]), f"{meaning}, as unit vectors"
 
 
 def _numbers(given, k, where):
@@ -149,28 +159,30 @@ def _numbers(given, k, where):
     return np.array(rows, dtype=np.float64)
 
 
-def _one_against_rest(labels, positive, where):
+def _one_against_rest(labels, positive, where, names):
     _distinct(labels, where)
 
-    def convert(given):
+    def convert(given, where):
         if isinstance(given, list):
             return np.array([1.0 if positive in row else -1.0 for row in given])
         return np.where(given == positive, 1.0, -1.0)
 
-    if len(np.unique(convert(labels))) < 2:
-        share = "every row" if (convert(labels) > 0).all() else "no row"
-        raise RrmbenchError(f"{where}: {share} has the label {positive} (positive); found {values_found(labels)}")
+    signs = convert(labels, where)
+    if len(np.unique(signs)) < 2:
+        share = "every row" if (signs > 0).all() else "no row"
+        name = positive if names is None else printable(names[positive])
+        raise RrmbenchError(f"{where}: {share} has the label {name} (positive); found {values_found(labels, names)}")
     return convert, f"{positive} -> 1, others -> -1"
 
 
-def _two_values(labels, signs, where):
-    def convert(given):
-        wrong = isinstance(given, list) or not np.isin(given, list(signs)).all()
-        if wrong:
-            allowed = ", ".join(map(_text, signs))
-            raise RrmbenchError(f"{where}: found the labels {values_found(given)}, allowed are {allowed}")
+def _two_values(labels, signs, where, names):
+    def convert(given, where):
+        if wrong := _others(given, list(signs), names):
+            allowed = values_found(np.array(list(signs)), names)
+            raise RrmbenchError(f"{where}: found {wrong}, allowed are {allowed}")
         return np.where(given == next(iter(signs)), *signs.values())
 
-    if len(np.unique(convert(labels))) < 2:
-        raise RrmbenchError(f"{where}: all rows have the same label {values_found(labels)}; a binary loss needs two")
+    if len(np.unique(convert(labels, where))) < 2:
+        found = values_found(labels, names)
+        raise RrmbenchError(f"{where}: all rows have the same label {found}; a binary loss needs two")
     return convert, ", ".join(f"{_text(k)} -> {v:.0f}" for k, v in signs.items())

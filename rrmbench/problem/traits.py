@@ -46,10 +46,10 @@ def given_labels(y, needs):
         raise RrmbenchError(f"y: found {y[~np.isfinite(y)][0]}, needed are finite numbers")
     if mode == "sequences":
         convert, _ = labels.rule(y[:, 0], None, None, mode, "y")
-        y = np.column_stack([convert(y[:, 0]), labels.numbered_sequences(y[:, 1], "y", "sequence number")])
+        y = np.column_stack([convert(y[:, 0], "y"), labels.numbered_sequences(y[:, 1], "y", "sequence number")])
     elif not (y.ndim == 2 or (mode == "binary" and np.all(np.abs(y) == 1.0))):
         convert, _ = labels.rule(y, None, None, mode, "y")
-        y = convert(y)
+        y = convert(y, "y")
     y.flags.writeable = False
     return y, classes
 

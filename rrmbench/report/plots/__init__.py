@@ -5,6 +5,7 @@ runs -> layout (which panel) -> curves (which line) -> frame (which range) -> dr
 
 import hashlib
 import re
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -227,9 +228,15 @@ def title_of(name, runs, where, placed):
     return ", ".join(part for part in (name, where, *(runs[0].keys[kind] for kind in kinds)) if part)
 
 
+def _in_letters(text):
+    """The text with the names of Greek letters in their place: sigma, lambda."""
+    names = {letter: unicodedata.name(letter).rpartition(" ")[2].lower() for letter in re.findall("[α-ω]", text)}
+    return re.sub("[α-ω]", lambda letter: names[letter[0]].replace("lamda", "lambda"), text)
+
+
 def _stem(name, where, axes, folder, taken):
     """Return a file name without suffix that no other figure in the folder has."""
-    slug = re.sub(r"[^a-zA-Z0-9.=_-]+", "-", where.replace(" = ", "=")).strip("-")
+    slug = re.sub(r"[^a-zA-Z0-9.=_-]+", "-", _in_letters(where.replace(" = ", "="))).strip("-")
     stem = "_".join(part for part in (name, slug, axes.y, "over", axes.x) if part)
     if (folder, stem) in taken:
         stem = f"{stem}_{hashlib.sha256(where.encode()).hexdigest()[:6]}"

@@ -60,12 +60,13 @@ class Series:
 
 @dataclass(frozen=True)
 class Curve:
-    """The median over seeds at x, with the quartiles (None for a single seed). Arrays (points,)."""
+    """The median over so many seeds at x, with the quartiles (None for a single seed). Arrays (points,)."""
 
     x: np.ndarray
     y: np.ndarray
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+    seeds: int = 1
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def curve_of(runs, axes):
     to, back = (np.log, np.exp) if axes.logarithmic else (np.asarray, np.asarray)
     values = [np.interp(grid, x, to(y)) for x, y in points]
     low, middle, high = back(np.percentile(values, [25, 50, 75], axis=0))
-    return Curve(grid, middle, low, high)
+    return Curve(grid, middle, low, high, len(points))
 
 
 def _points(run, axes):

@@ -21,7 +21,7 @@ def notes(runs, tuned, views, empty, names, axes, about):
     not; `names` the labels of the series; `about` are lines about the experiment.
     """
     panels = [panel for panel, _ in views]
-    lines = [*_aggregation(runs, panels), *_theory(panels, views), *_tuning(tuned), *timing(runs, axes)]
+    lines = [*_aggregation(panels), *_theory(panels, views), *_tuning(tuned), *timing(runs, axes)]
     lines += [
         *_floor(views),
         *_beyond(views, names),
@@ -43,12 +43,13 @@ def _first(lines, more=""):
     return lines[:LONGEST] + rest
 
 
-def _aggregation(runs, panels):
-    seeds = len({run.keys["seed"] for run in runs})
+def _aggregation(panels):
+    seeds = {curve.seeds for panel in panels for curve in panel.curves.values() if curve.low is not None}
     banded = [len(panel.curves) for panel in panels if any(curve.low is not None for curve in panel.curves.values())]
     if banded:
         without = "" if min(banded) <= MOST_BANDS else f", not drawn for more than {MOST_BANDS} curves"
-        yield f"lines: medians over {seeds} seeds, bands: quartiles{without}"
+        many = f"{min(seeds)}" if len(seeds) == 1 else f"{min(seeds)} to {max(seeds)}"
+        yield f"lines: medians over {many} seeds, bands: quartiles{without}"
 
 
 def _theory(panels, views):
