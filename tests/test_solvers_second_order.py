@@ -299,9 +299,12 @@ def test_rows_without_curvature_are_not_read():
     np.testing.assert_allclose(outputs, p.X.forward(q), atol=1e-13)
 
 
+GROUPS = {"group_lasso": {"groups": 3}}
+
+
 def spec(loss="logistic", regularizer="l2", **data):
     return {"dataset": {"name": "a9a", **data}, "loss": {"name": loss},
-            "regularizer": {"name": regularizer, "strength": 0.1}}  # fmt: skip
+            "regularizer": {"name": regularizer, "strength": 0.1, **GROUPS.get(regularizer, {})}}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -314,6 +317,8 @@ def spec(loss="logistic", regularizer="l2", **data):
         (spec("squared"), (3001, 3001), "newton_cg"),
         (spec("squared"), None, "newton_cg"),
         (spec("squared", "l1"), (9, 9), "working_sets"),
+        (spec("logistic", "group_lasso"), (9, 9), "working_sets"),
+        (spec("logistic", "l2_norm"), (9, 9), "pdprox_restarted"),
         (spec("hinge"), (10**6, 1000), "ssnal"),
         (spec("hinge"), (9, 10), "apcg_shrinking"),
         (spec("hinge"), None, "apcg_shrinking"),

@@ -57,7 +57,7 @@ def _method(has, shape):
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
         scalar = "apcg" if "smooth" in has else "ssnal" if _is_for_ssnal(has, shape) else "apcg_shrinking"
         solver = scalar if "scalar" in has else "prox_sdca_shrinking"
-    elif {"rows", "coordinate", "scalar", "smooth"} <= has:
+    elif {"rows", "scalar", "smooth"} <= has and has & {"coordinate", "BlockNorm"}:
         solver = "working_sets"
     elif _is_for_apcg_bias(has):
         solver, reduction = "apcg_bias", "none"

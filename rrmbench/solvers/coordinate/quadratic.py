@@ -22,7 +22,10 @@ class Quadratic:
     read : the numbers read so far of the columns, or of the matrix
     between : the numbers that may be read between two yields; a sweep may read more
     moved : moved[k] says whether the k-th unit of the last sweep moved
+    alone : the part of a potential that is small enough at which sweeps do without conjugate gradients
     """
+
+    alone = 1.0
 
     def __init__(self, H, curvatures, state, regularizer, s, linear, g, w0, between=0.0):
         self.H, self.curvatures, self.state = H, curvatures, state
@@ -47,9 +50,11 @@ class Quadratic:
                 for done in range(0, SWEEPS, times):
                     potential = self.sweep(active, min(times, SWEEPS - done))
                     yield
-                if potential <= enough:
+                if potential <= max(tolerance, self.alone * enough):
                     break
                 yield from self.extrapolate(active)
+                if potential <= enough:
+                    break
 
     def _at_once(self, active, most):
         """How many sweeps over `active` may be between two yields, at least 1, at most so many."""
@@ -130,6 +135,8 @@ class BlockQuadratic(Quadratic):
     blocks : `block_descent.Blocks` of the m coordinates, in place of a regularizer
     bends : `block_descent.Curvatures` of H
     """
+
+    alone = 0.03  # steps on blocks whose columns are alike get slow before their potential says so
 
     def __init__(self, H, curvatures, state, blocks, bends, s, linear, g, w0, between=0.0):
         super().__init__(H, curvatures, state, blocks, s, linear, g, w0, between)

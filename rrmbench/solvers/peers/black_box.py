@@ -23,17 +23,20 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import DENSE
 from rrmbench.registry import lacking, lookup
 
+LARGEST = 2**27  # entries of an array, 1 GB
 
-def restarts(problem, needs, build, budgets, per_iteration=nan):
+
+def restarts(problem, needs, build, budgets, per_iteration=nan, is_for_arrays=False):
     """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
     budgets : growing numbers of iterations (int), or falling tolerances (float)
     per_iteration : passes over the data in one of the library's iterations, NaN where nobody counts them
+    is_for_arrays : whether the library takes no sparse matrix; RrmbenchError where an array has more than LARGEST
     """
     check(problem, needs)
-    X = _layout(problem.X)
+    X = _layout(problem.X, is_for_arrays)
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
     for budget in budgets:
         fitted = _fitted(build(budget), X, problem)
@@ -66,13 +69,18 @@ def check_traits(problem, needs, more=frozenset()):
         )
 
 
-def _layout(X):
+def _layout(X, is_for_arrays):
     """The rows as a library gets them."""
     from scipy.sparse import csr_matrix
 
+    if is_for_arrays and X.shape[0] * X.shape[1] > LARGEST:
+        raise RrmbenchError(
+            f"this method of the library takes no sparse matrix, and X, {X.shape[0]} x {X.shape[1]}, as an array would "
+            f"have more than {LARGEST} entries"
+        )
     rows = csr_matrix((X.rows.data, X.rows.indices.view(np.int32), X.rows.indptr), shape=X.shape, copy=False)
     n, d = X.shape
-    return rows.toarray(order="F") if rows.nnz >= DENSE * n * d else rows
+    return rows.toarray(order="F") if is_for_arrays or rows.nnz >= DENSE * n * d else rows
 
 
 def _fitted(estimator, X, problem):

@@ -11,8 +11,8 @@ NEEDS = {"Squared or Logistic", "L1 or BlockNorm", "rows"}
 @solver(needs=NEEDS, counts_passes=False, deterministic=True, library="skglm")
 def skglm(problem, start, rng):
     """skglm's working sets for the lasso, elastic net, group lasso and their logistic forms, with falling tolerances"""
-    is_squared = "Squared" in problem.traits
-    if "BlockNorm" in problem.traits:
+    is_squared, has_groups = "Squared" in problem.traits, "BlockNorm" in problem.traits
+    if has_groups:
         model, penalty = _groups if is_squared else _logistic_groups, group_lasso(problem)
     else:
         model = getattr(imported("skglm"), "ElasticNet" if is_squared else "SparseLogisticRegression")
@@ -21,7 +21,7 @@ def skglm(problem, start, rng):
     def build(tol):
         return model(**penalty, fit_intercept=False, tol=tol)
 
-    return restarts(problem, known("skglm"), build, tolerances())
+    return restarts(problem, known("skglm"), build, tolerances(), is_for_arrays=has_groups and not is_squared)
 
 
 def _groups(**settings):
