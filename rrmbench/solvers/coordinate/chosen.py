@@ -77,8 +77,8 @@ class Chosen:
                 self._matrix = np.zeros((self.numbers.size, self.numbers.size))
                 self._fresh = np.ones(self.numbers.size, dtype=np.bool_)
             if self._fresh.any():
-                a_quarter_of_a_pass = max(0.5 * self._entries, 1.0)
-                yield from self._columns.multiply(h, self._fresh, self._matrix, a_quarter_of_a_pass)
+                half_a_pass = max(self._entries, 1)
+                yield from self._columns.multiply(h, self._fresh, self._matrix, half_a_pass)
                 self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
             return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
         if self._by_columns is None or not known:

@@ -126,6 +126,7 @@ class ByColumn:
         else:  # those that joined last are the fresh ones
             at = np.argsort(self._copy())
             lines = self._copies[: self._size]
+            yield
         first, step = int(np.count_nonzero(~fresh)), int(np.clip(LARGEST // self.n, 1, LINES))
         for begin in range(first, fresh.size, step):
             end = min(begin + step, fresh.size)

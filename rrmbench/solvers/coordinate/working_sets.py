@@ -6,6 +6,7 @@ import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.jit import WARM_UP_ROWS
+from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
@@ -16,6 +17,7 @@ from rrmbench.solvers.coordinate.units import units_of
 FEW = 300  # coordinates, which all join the working set at once
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
+LOOSE = 0.1  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound
 HALVINGS = 30  # of a step, at most
@@ -57,7 +59,8 @@ def working_sets(problem, start, rng):
         model, is_bound = yield from state.model()
         at, read = state.passes, model.read
         most = read + MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * problem.X.nnz)
-        for _ in model.descend(max(ACCURACY * state.greatest, ROUNDING * abs(state.P))):
+        accuracy = ACCURACY if is_bound or isinstance(model.H, ByMatrix) else LOOSE
+        for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
             # one more sweep may not make it more than a pass; sweeps by a matrix are none
