@@ -27,7 +27,9 @@ def problem_for(solver):
         oracles.words("m3n", REGULARIZERS["l2"]),
     )
     needs = registry.lookup("solver", solver).needs
-    return next((p for p in some if needs <= p.traits), oracles.problem("hinge", REGULARIZERS["l2"], n=500))
+    return next(
+        (p for p in some if not registry.lacking(needs, p.traits)), oracles.problem("hinge", REGULARIZERS["l2"], n=500)
+    )
 
 
 def bits(mapping, p, seed, count):

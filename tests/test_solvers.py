@@ -30,7 +30,7 @@ def valid_pairs():
 
 
 def takes(solver, p):
-    return registry.lookup("solver", solver).needs <= p.traits
+    return not registry.lacking(registry.lookup("solver", solver).needs, p.traits)
 
 
 def easy(solver):

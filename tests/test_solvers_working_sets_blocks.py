@@ -223,7 +223,7 @@ def test_conjugate_gradients_follow_the_derivatives_of_the_norms():
 
 def test_bends_of_the_last_working_set_are_kept_where_weights_stay():
     data = CSR.of(X["sparse"])
-    grown = units.Blocks((np.arange(D) // 7, np.full(58, 0.1)), 0.1, np.zeros(D), np.ones(D))
+    grown = units.BlockUnits((np.arange(D) // 7, np.full(58, 0.1)), 0.1, np.zeros(D), np.ones(D))
     chosen, w, g = Chosen(data, np.diff(data.columns().indptr)), np.zeros(D), np.ones(D)
     dense = data._matrix.toarray()
     for blocks in np.array([3, 9]), np.array([3, 5, 9, 57]), np.array([0, 3, 5, 9, 57]):

@@ -19,10 +19,11 @@ class Chosen:
     columns have taken as long as it takes, or at once where it takes no longer than CHEAP sweeps.
 
     X : a data operator with rows; counts : (d,) the numbers of entries of the columns
+    entries : those of X, half of what a pass reads; of an array all of them, zeros too
     """
 
     def __init__(self, X, counts):
-        self.n, self._entries = X.shape[0], X.nnz
+        self.n, self.entries = X.shape[0], max(X.nnz if X.array is None else X.array.size, 1)
         self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
         self._columns, self._swept = columns_of(X, counts), 0
         self._price = self._paid = 0
@@ -77,8 +78,7 @@ class Chosen:
                 self._matrix = np.zeros((self.numbers.size, self.numbers.size))
                 self._fresh = np.ones(self.numbers.size, dtype=np.bool_)
             if self._fresh.any():
-                half_a_pass = max(self._entries, 1)
-                yield from self._columns.multiply(h, self._fresh, self._matrix, half_a_pass)
+                yield from self._columns.multiply(h, self._fresh, self._matrix, most=self.entries)  # half a pass
                 self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
             return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
         if self._by_columns is None or not known:

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.problem.operators import CSR
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.units import Blocks, Coordinates
+from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
 
 
 def rehearse(problem):
@@ -17,9 +17,9 @@ def rehearse(problem):
         X = CSR(np.array([1.0, 2.0, 3.0, 5.0]), indices, indptr, (2, d))
         chosen, zeros, ones = Chosen(X, np.bincount(indices, minlength=d)), np.zeros(d), np.ones(d)
         if "coordinate" in problem.traits:
-            units = Coordinates(problem.regularizer, 1.0, zeros, ones)
+            units = CoordinateUnits(problem.regularizer, 1.0, zeros, ones)
         else:
-            units = Blocks((np.arange(d), 0.1 * ones), 1.0, zeros, ones)
+            units = BlockUnits((np.arange(d), 0.1 * ones), 1.0, zeros, ones)
         for numbers in np.arange(1), np.arange(2):
             chosen.grow(numbers)
             if not is_cheap:

@@ -16,15 +16,15 @@ KNOWN_ONCE = 64  # where weights stay; this takes as long as 17
 
 
 def units_of(problem, sqnorms):
-    """`Coordinates`, or `Blocks`; sqnorms (d,) are those of the columns."""
+    """`CoordinateUnits`, or `BlockUnits`; sqnorms (d,) are those of the columns."""
     square = problem.strong_convexity, problem.center_term()
     curvatures = problem.smoothness / problem.n * sqnorms
     if "coordinate" in problem.traits:
-        return Coordinates(problem.regularizer, *square, curvatures)
-    return Blocks(problem.regularizer.dual_balls(problem.shape), *square, curvatures)
+        return CoordinateUnits(problem.regularizer, *square, curvatures)
+    return BlockUnits(problem.regularizer.dual_balls(problem.shape), *square, curvatures)
 
 
-class Coordinates:
+class CoordinateUnits:
     """Every coordinate is a unit; chosen ones are their numbers, ascending.
 
     s, linear : (s/2) ||w||^2 - linear.w is in P; curvatures : (d,)
@@ -57,8 +57,11 @@ class Coordinates:
         return Quadratic(H, positive(curvatures), state, *rest, between=between)
 
 
-class Blocks(Coordinates):
-    """Every block is a unit. balls : (the block of each coordinate, the factors of the norms of the blocks)"""
+class BlockUnits:
+    """Every block is a unit; its methods are those of `CoordinateUnits`.
+
+    balls : (the block of each coordinate, the factors of the norms of the blocks)
+    """
 
     def __init__(self, balls, s, linear, curvatures):
         of_entries, radii = balls

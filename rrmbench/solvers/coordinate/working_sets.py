@@ -45,7 +45,8 @@ def working_sets(problem, start, rng):
     the norms of blocks quadratic, as far as the model falls.
 
     P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
-    is every product of two entries in an inner product; matrices of inner products cost nothing once they are made.
+    is every product of two entries in an inner product; matrices of inner products cost nothing once they are made. Of
+    dense data all entries count, those that are 0 too, and a pass is 2 n d of them.
     """
     problem = problem.counted()
     w = problem.start(start)
@@ -58,7 +59,7 @@ def working_sets(problem, start, rng):
         yield from state.grow()
         model, is_bound = yield from state.model()
         at, read = state.passes, model.read
-        most = read + MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * problem.X.nnz)
+        most = read + MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         accuracy = ACCURACY if is_bound or isinstance(model.H, ByMatrix) else LOOSE
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
@@ -89,11 +90,11 @@ class State:
         self.chosen = Chosen(problem.X, counts)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._cautious, self._change = False, np.zeros(problem.n)
-        self.P, self._nnz = problem.primal(w, self.z), max(problem.X.nnz, 1)
+        self.P = problem.primal(w, self.z)
 
     @property
     def passes(self):
-        return self.problem.X.passes + self.chosen.read / (2 * self._nnz)
+        return self.problem.X.passes + self.chosen.read / (2 * self.chosen.entries)
 
     def iterate(self):
         return Iterate(self.w, self.b, self.passes)
@@ -101,7 +102,7 @@ class State:
     @property
     def share(self):
         """The passes of a sweep over the working set."""
-        return self.chosen.nnz / self._nnz
+        return self.chosen.nnz / self.chosen.entries
 
     def grow(self):
         """A generator of iterates: add units to the working set, and know the greatest potential."""
@@ -131,7 +132,7 @@ class State:
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
         h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
         form = yield from self._told(self.chosen.form(h, is_bound))
-        between = BETWEEN * 2 * self._nnz
+        between = BETWEEN * 2 * self.chosen.entries
         making = self.units.model(form, self._in_set, W, self.w, self.g, is_bound, between)
         return (yield from self._told(making)), is_bound
 
