@@ -23,6 +23,14 @@ def iterates(solver, p, count, start=None, seed=0):
     return found
 
 
+def until(solver, p, passes, start=None):
+    """Its iterates, as it yields them, to the first one beyond so many passes; at most 3,000."""
+    for it in islice(registry.build_solver(solver)(p, start, Rng(0)), 3000):
+        yield it
+        if it.passes > passes:
+            return
+
+
 def after(solver, p, passes, start=None, seed=0):
     """The first iterate at or after `passes`."""
     for it in registry.build_solver(solver)(p, start, Rng(seed)):

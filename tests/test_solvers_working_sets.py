@@ -1,5 +1,6 @@
 """Working sets: the optimum, what is read, P that never rises, warm starts, and the kernels of the quadratic model."""
 
+from functools import partial
 from itertools import islice, pairwise
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
+from runs import until
 from scipy.sparse import random_array
 
 from rrmbench import Problem, solve
@@ -65,11 +67,7 @@ def wide(loss="squared", regularizer=LASSO):
     return Problem(WIDE, VALUES if loss == "squared" else np.where(VALUES > 0.0, 1.0, -1.0), loss, regularizer)
 
 
-def iterates(p, passes, start=None):
-    for it in islice(build_solver("working_sets")(p, start, Rng(0)), 2000):
-        yield it
-        if it.passes > passes:
-            return
+iterates = partial(until, "working_sets")
 
 
 @pytest.mark.core(2)

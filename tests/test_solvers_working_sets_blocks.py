@@ -1,12 +1,14 @@
 """Working sets of blocks: the optimum for sums of norms, and the kernels of the quadratic model on blocks."""
 
-from itertools import islice, pairwise
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
+from runs import until
 from scipy.sparse import random_array
 
 from rrmbench import Problem, solve
@@ -14,10 +16,8 @@ from rrmbench.extending.touched import Entries, kernels_in_memory
 from rrmbench.numerics import block_descent
 from rrmbench.numerics.block_descent import Bend, Blocks, Curvatures
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, ByMatrix
-from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
-from rrmbench.registry import build_solver
 from rrmbench.solvers.coordinate import units
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.quadratic import BlockQuadratic
@@ -39,11 +39,7 @@ def problem(kind="sparse", loss="squared", regularizer=GROUPS, **keys):
     return Problem(X[kind], y, loss, regularizer, **keys)
 
 
-def iterates(p, passes, start=None):
-    for it in islice(build_solver("working_sets")(p, start, Rng(0)), 3000):
-        yield it
-        if it.passes > passes:
-            return
+iterates = partial(until, "working_sets")
 
 
 @pytest.mark.core(2)

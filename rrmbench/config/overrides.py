@@ -79,7 +79,7 @@ class _Setting:
     def _renamed(self, old, path):
         """A bare name takes the place of the name or path of every entry, whose parameters stay.
 
-        Messages on a parameter that the new component has not say why it is there.
+        The place of such a parameter says that it was kept: the new component may not have it.
         """
         if isinstance(old, list):
             return [self._renamed(entry, (*path, i)) for i, entry in enumerate(old)]

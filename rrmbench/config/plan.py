@@ -160,10 +160,11 @@ def _combinations(block, at, raw, tuner, room):
     axes = [[tuned for mapping in checked[kind] for tuned in tuner.expand(kind, mapping)] for kind in checked]
     stop = schema.check(schema.StopSection, block["stop"], at["stop"], places).model_dump(exclude_none=True)
     trace = schema.check(schema.TraceSection, block["trace"], at["trace"], places).model_dump()
+    with places.located(at["loss"]):  # a bad pair of parameters shows when the thing is built
+        for loss, _ in axes[1]:
+            build_loss(loss)
     for problem in product(*axes[:3]):
         dataset, loss, regularizer = (mapping for mapping, _ in problem)
-        with places.located(at["loss"]):  # a bad pair of parameters shows when the thing is built
-            build_loss(loss)
         with places.located(at["regularizer"]):
             has = traits(loss, regularizer, data.traits_of(dataset))
         for method in product(*axes[3:]):

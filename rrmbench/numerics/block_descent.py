@@ -67,6 +67,12 @@ def norm_of(blocks, b, w):
 
 
 @kernel
+def kept_of(radius, length):
+    """max(0, 1 - radius/length), by which a proximal step shortens a vector, `length` that of `total` times it."""
+    return 1.0 - radius / length if length > radius else 0.0
+
+
+@kernel
 def curvatures_of(H, blocks, which, whole, size, curvatures):
     """Write what `curvatures` has of the blocks `which`, for a state of H of this size.
 
@@ -145,7 +151,7 @@ def sweep(H, blocks, curvatures, s, linear, g, which, w, state, moved):
     largest = 0
     for b in which:
         largest = max(largest, blocks.starts[b + 1] - blocks.starts[b])
-    slope, v, next = np.empty(largest), np.empty(largest), np.empty(largest)
+    slope, v, point = np.empty(largest), np.empty(largest), np.empty(largest)
     greatest, read = 0.0, 0
     for k in range(which.shape[0]):
         b = which[k]
@@ -168,13 +174,13 @@ def sweep(H, blocks, curvatures, s, linear, g, which, w, state, moved):
                 if time:
                     for e in range(size):
                         gradient += curvatures.parts[place + c * size + e] * v[e]
-                next[c] = w[blocks.members[begin + c]] + v[c] - gradient / total
-                norm += next[c] * next[c]
+                point[c] = w[blocks.members[begin + c]] + v[c] - gradient / total
+                norm += point[c] * point[c]
             norm = math.sqrt(norm)
-            kept = 1.0 - blocks.radii[b] / (total * norm) if total * norm > blocks.radii[b] else 0.0
+            kept = kept_of(blocks.radii[b], total * norm)
             change = 0.0
             for c in range(size):
-                new = kept * next[c] - w[blocks.members[begin + c]]
+                new = kept * point[c] - w[blocks.members[begin + c]]
                 change += (new - v[c]) ** 2
                 v[c] = new
             first = first if time else change
@@ -240,7 +246,6 @@ def bend_at(blocks, which, w, cuts, active, rho, units):
 def proximal_steps(blocks, x, totals, u):
     """u_b = argmin_u radii[b] ||u|| + (totals[b]/2) ||u - x_b||^2 for all blocks; x and u have the shape (m,)."""
     for b in range(totals.shape[0]):
-        norm = norm_of(blocks, b, x)
-        kept = 1.0 - blocks.radii[b] / (totals[b] * norm) if totals[b] * norm > blocks.radii[b] else 0.0
+        kept = kept_of(blocks.radii[b], totals[b] * norm_of(blocks, b, x))
         for e in range(blocks.starts[b], blocks.starts[b + 1]):
             u[blocks.members[e]] = kept * x[blocks.members[e]]

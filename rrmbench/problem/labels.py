@@ -17,7 +17,6 @@ def rule(labels, entry, positive, mode, where, names=None):
     """Return (convert, description) for the training labels; convert(labels, where) turns those of any part into y.
 
     where : of the labels, for messages; names : those of labels that are texts, numbered in their order
-
     entry : what is known of the data: `task`, `labels`, `positive`, each may be None; or None
 
     mode 'binary': y in {-1, 1}. mode 'any': also there if the registry says binary or `positive` is given,

@@ -85,8 +85,7 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "polyhedral" (it knows the pieces of
     psi*, and Psi has no square), "blocks" (it is a sum of norms of blocks, and knows the balls in which psi* is 0),
     "conic" (it knows these pieces, or these balls), "entropy" (a step with an entropy for prox-function, on all of the
-    model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if
-    the model is one.
+    model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
     return traits_of(phi, mu, psi, l2, 0.0, data)

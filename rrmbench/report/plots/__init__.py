@@ -230,8 +230,11 @@ def title_of(name, runs, where, placed):
 
 def _in_letters(text):
     """The text with the names of Greek letters in their place: sigma, lambda."""
-    names = {letter: unicodedata.name(letter).rpartition(" ")[2].lower() for letter in re.findall("[α-ω]", text)}
-    return re.sub("[α-ω]", lambda letter: names[letter[0]].replace("lamda", "lambda"), text)
+
+    def name(letter):
+        return unicodedata.name(letter[0]).rpartition(" ")[2].lower().replace("lamda", "lambda")
+
+    return re.sub("[α-ω]", name, text)
 
 
 def _stem(name, where, axes, folder, taken):

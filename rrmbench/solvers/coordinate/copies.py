@@ -131,16 +131,15 @@ class ByColumn:
         for begin in range(first, fresh.size, step):
             end = min(begin + step, fresh.size)
             q = end - begin
-            reads = self.n * (q * (begin + 1) + q * (q + 1) // 2)
-            while reads > most:
-                self.read += int(most)
-                reads -= int(most)
+            *ahead, last = in_parts(self.n * (q * (begin + 1) + q * (q + 1) // 2), most)
+            for part in ahead:
+                self.read += part
                 yield
             of_block, known = at[begin:end], at[:end]
             found = (lines[begin:end] * weights) @ lines[:end].T
             matrix[of_block[:, np.newaxis], known] = found
             matrix[known[:, np.newaxis], of_block] = found.T
-            self.read += reads
+            self.read += last
             yield
 
     def outputs(self, v):
@@ -151,6 +150,15 @@ class ByColumn:
         of_copies = np.zeros(self._size)
         of_copies[self._copy()] = v
         return of_copies @ self._copies[: self._size]
+
+
+def in_parts(reads, most):
+    """The numbers that sum up to so many reads, each `most` but for the last one, which is not more.
+
+    Where work cannot be divided, all but the last are counted before it: a run that a budget ends counts none too few.
+    """
+    full = max(-(-reads // most) - 1, 0)
+    return [most] * full + [reads - most * full]
 
 
 def _frozen(part):

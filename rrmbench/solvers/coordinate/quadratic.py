@@ -65,8 +65,14 @@ class Quadratic:
         return quadratic_descent.reads(self.H, units)
 
     def sweep(self, which, times=1):
-        """Minimize Q over each coordinate of `which` in turn, so many times; returns the last greatest potential."""
-        potential, read = quadratic_descent.sweeps(
+        """Lower Q in each unit of `which` in turn, so many times; returns the last greatest potential."""
+        potential, read = self._sweeps(which, times)
+        self.read += read
+        return potential
+
+    def _sweeps(self, which, times):
+        """(The last greatest potential, the numbers read): Q is minimized over each coordinate."""
+        return quadratic_descent.sweeps(
             times,
             self.H,
             self.regularizer,
@@ -80,8 +86,6 @@ class Quadratic:
             self.moved,
             self._tilts,
         )
-        self.read += read
-        return potential
 
     def extrapolate(self, active):
         """A generator: conjugate gradients on the units `active` after a sweep, as if Psi were smooth, if Q falls.
@@ -146,9 +150,8 @@ class BlockQuadratic(Quadratic):
     def reads(self, units):
         return block_descent.reads(self.H, self.regularizer, units)
 
-    def sweep(self, which, times=1):
-        """Lower Q over each block of `which` in turn, so many times; returns the last greatest potential."""
-        potential, read = block_descent.sweeps(
+    def _sweeps(self, which, times):
+        return block_descent.sweeps(
             times,
             self.H,
             self.regularizer,
@@ -161,8 +164,6 @@ class BlockQuadratic(Quadratic):
             self.state,
             self.moved,
         )
-        self.read += read
-        return potential
 
     def tangent(self, active):
         blocks = self.regularizer

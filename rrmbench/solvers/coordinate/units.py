@@ -9,6 +9,7 @@ import numpy as np
 from rrmbench.numerics import block_descent, restricted
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.solvers.coordinate.coordinate_descent import positive
+from rrmbench.solvers.coordinate.copies import in_parts
 from rrmbench.solvers.coordinate.quadratic import BlockQuadratic, Quadratic
 
 KNOWN = 16  # coordinates of a block whose part of H each model knows, which takes as long as 5 sweeps over the block
@@ -47,7 +48,7 @@ class CoordinateUnits:
         return chosen
 
     def model(self, form, chosen, columns, w, g, is_constant, between):
-        """A generator that yields while it reads; returns the `Quadratic` of P on the chosen units, whose w are these.
+        """A generator of the numbers that it reads; returns the `Quadratic` of P on the chosen units, w that of P.
 
         form : what `Chosen.form` returned; is_constant : as there
         """
@@ -95,7 +96,7 @@ class BlockUnits:
         if isinstance(H, ByMatrix):
             block_descent.curvatures_of(H, blocks, fresh, whole, state.size, bends)
         else:
-            yield from self._read(model, fresh, whole, max(between, 1))
+            yield from self._read(model, fresh, whole, max(int(between), 1))
         bends.bounds[:] = positive(bends.bounds)
         return model
 
@@ -123,19 +124,15 @@ class BlockUnits:
         return bends, np.flatnonzero(is_new)
 
     def _read(self, model, fresh, whole, most):
-        """A generator: know the bends of the fresh blocks; at most so many numbers are counted from yield to yield."""
+        """A generator of the numbers read, each at most `most`: know the bends of the fresh blocks."""
         blocks, costs = model.regularizer, np.empty(fresh.size, dtype=np.int64)
         block_descent.reads_of_parts(model.H, blocks, fresh, whole, costs)
-        parts = np.cumsum(costs) // int(most)
-        for part in np.unique(parts):
-            left = int(costs[parts == part].sum())
-            while left > most:  # counted before they are read, so that a run that a budget ends counts none too few
-                model.read += int(most)
-                left -= int(most)
-                yield model
-            block_descent.curvatures_of(model.H, blocks, fresh[parts == part], whole, model.state.size, model.bends)
-            model.read += left
-            yield model
+        groups = np.cumsum(costs) // most
+        for group in np.unique(groups):
+            *ahead, last = in_parts(int(costs[groups == group].sum()), most)
+            yield from ahead
+            block_descent.curvatures_of(model.H, blocks, fresh[groups == group], whole, model.state.size, model.bends)
+            yield last
 
 
 def _ranges(starts, sizes):

@@ -58,8 +58,7 @@ def working_sets(problem, start, rng):
     while True:
         yield from state.grow()
         model, is_bound = yield from state.model()
-        at, read = state.passes, model.read
-        most = read + MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
+        at, read, most = state.passes, 0, MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         accuracy = ACCURACY if is_bound or isinstance(model.H, ByMatrix) else LOOSE
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
@@ -113,7 +112,8 @@ class State:
         more = np.flatnonzero(potential > ACCURACY * self.greatest)
         if not more.size:
             return
-        size, room = int(sizes[present].sum()), max(SMALLEST, int(sizes[present].sum()))
+        size = int(sizes[present].sum())
+        room = max(SMALLEST, size)
         if d <= FEW or (self.problem.X.array is None and size + min(int(sizes[more].sum()), room) > d // 2):
             more = np.flatnonzero(np.isin(np.arange(sizes.size), present, invert=True))
         elif sizes[more].sum() > room:
@@ -134,20 +134,19 @@ class State:
         form = yield from self._told(self.chosen.form(h, is_bound))
         between = BETWEEN * 2 * self.chosen.entries
         making = self.units.model(form, self._in_set, W, self.w, self.g, is_bound, between)
-        return (yield from self._told(making)), is_bound
+        return (yield from self._told(making, form)), is_bound
 
-    def _told(self, making):
-        """A generator of iterates: what `making`, which yields while it reads, returns."""
-        at, read = self.passes, 0
+    def _told(self, making, form=None):
+        """A generator of iterates: what `making` returns, which yields the numbers that it reads of a form, if any."""
+        at = self.passes
         while True:
             try:
-                model = next(making)
+                read = next(making)
             except StopIteration as end:
                 made = end.value
                 break
-            if model is not None:
-                self.chosen.spent(model.H, model.read - read)
-                read = model.read
+            if form is not None:
+                self.chosen.spent(form[0], read)
             if self.passes - at >= OFTEN:
                 yield self.iterate()
                 at = self.passes

@@ -26,17 +26,38 @@ from rrmbench.registry import lacking, lookup
 LARGEST = 2**27  # entries of an array, 1 GB
 
 
-def restarts(problem, needs, build, budgets, per_iteration=nan, is_for_arrays=False):
+def fastest(X):
+    """The rows in the layout that libraries are faster with."""
+    from scipy.sparse import csr_matrix
+
+    rows = csr_matrix((X.rows.data, X.rows.indices.view(np.int32), X.rows.indptr), shape=X.shape, copy=False)
+    n, d = X.shape
+    return rows.toarray(order="F") if rows.nnz >= DENSE * n * d else rows
+
+
+def as_array(X):
+    """The rows as an array by columns; RrmbenchError where this has more than LARGEST entries."""
+    n, d = X.shape
+    if n * d > LARGEST:
+        raise RrmbenchError(
+            f"this method of the library takes no sparse matrix, and X, {n} x {d}, as an array would have more than "
+            f"{LARGEST} entries"
+        )
+    rows = fastest(X)
+    return rows if isinstance(rows, np.ndarray) else rows.toarray(order="F")
+
+
+def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest):
     """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
     budgets : growing numbers of iterations (int), or falling tolerances (float)
     per_iteration : passes over the data in one of the library's iterations, NaN where nobody counts them
-    is_for_arrays : whether the library takes no sparse matrix; RrmbenchError where an array has more than LARGEST
+    layout : `fastest`, or `as_array` for a library that takes no sparse matrix
     """
     check(problem, needs)
-    X = _layout(problem.X, is_for_arrays)
+    X = layout(problem.X)
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
     for budget in budgets:
         fitted = _fitted(build(budget), X, problem)
@@ -67,20 +88,6 @@ def check_traits(problem, needs, more=frozenset()):
             f"the library does not know this problem, which a reduction may have changed: "
             f"it is not {', '.join(sorted(missing))}"
         )
-
-
-def _layout(X, is_for_arrays):
-    """The rows as a library gets them."""
-    from scipy.sparse import csr_matrix
-
-    if is_for_arrays and X.shape[0] * X.shape[1] > LARGEST:
-        raise RrmbenchError(
-            f"this method of the library takes no sparse matrix, and X, {X.shape[0]} x {X.shape[1]}, as an array would "
-            f"have more than {LARGEST} entries"
-        )
-    rows = csr_matrix((X.rows.data, X.rows.indices.view(np.int32), X.rows.indptr), shape=X.shape, copy=False)
-    n, d = X.shape
-    return rows.toarray(order="F") if is_for_arrays or rows.nnz >= DENSE * n * d else rows
 
 
 def _fitted(estimator, X, problem):

@@ -3,7 +3,16 @@
 import numpy as np
 
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import elastic_net, group_lasso, imported, known, restarts, tolerances
+from rrmbench.solvers.peers.black_box import (
+    as_array,
+    elastic_net,
+    fastest,
+    group_lasso,
+    imported,
+    known,
+    restarts,
+    tolerances,
+)
 
 NEEDS = {"Squared or Logistic", "L1 or BlockNorm", "rows"}
 
@@ -11,21 +20,18 @@ NEEDS = {"Squared or Logistic", "L1 or BlockNorm", "rows"}
 @solver(needs=NEEDS, counts_passes=False, deterministic=True, library="skglm")
 def skglm(problem, start, rng):
     """skglm's working sets for the lasso, elastic net, group lasso and their logistic forms, with falling tolerances"""
-    is_squared, has_groups = "Squared" in problem.traits, "BlockNorm" in problem.traits
-    if has_groups:
-        model, penalty = _groups if is_squared else _logistic_groups, group_lasso(problem)
+    library, is_squared, layout = imported("skglm"), "Squared" in problem.traits, fastest
+    if "BlockNorm" not in problem.traits:
+        model, penalty = library.ElasticNet if is_squared else library.SparseLogisticRegression, elastic_net(problem)
+    elif is_squared:
+        model, penalty = library.GroupLasso, group_lasso(problem)
     else:
-        model = getattr(imported("skglm"), "ElasticNet" if is_squared else "SparseLogisticRegression")
-        penalty = elastic_net(problem)
+        model, penalty, layout = _logistic_groups, group_lasso(problem), as_array
 
     def build(tol):
         return model(**penalty, fit_intercept=False, tol=tol)
 
-    return restarts(problem, known("skglm"), build, tolerances(), is_for_arrays=has_groups and not is_squared)
-
-
-def _groups(**settings):
-    return imported("skglm").GroupLasso(**settings)
+    return restarts(problem, known("skglm"), build, tolerances(), layout=layout)
 
 
 def _logistic_groups(groups, alpha, weights, **settings):
