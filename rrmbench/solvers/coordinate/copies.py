@@ -153,10 +153,11 @@ class ByColumn:
 
 
 def in_parts(reads, most):
-    """The numbers that sum up to so many reads, each `most` but for the last one, which is not more.
+    """The whole numbers that sum up to so many reads, each int(most) but for the last one, which is not more.
 
     Where work cannot be divided, all but the last are counted before it: a run that a budget ends counts none too few.
     """
+    most = int(most)
     full = max(-(-reads // most) - 1, 0)
     return [most] * full + [reads - most * full]
 
