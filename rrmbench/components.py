@@ -235,5 +235,10 @@ def _is_installed(library):
 
 
 def lacking(needs, has):
-    """The needs that a set of traits does not meet; "Hinge or Logistic" is met by either."""
-    return frozenset(need for need in needs if has.isdisjoint(need.split(" or ")))
+    """The needs that a set of traits does not meet; "Hinge or Squared and L1" is met by Hinge, or by both others."""
+    return frozenset(need for need in needs if not any(has.issuperset(all_of) for all_of in alternatives(need)))
+
+
+def alternatives(need):
+    """The lists of traits that meet a need, each as a whole: [["Hinge"], ["Squared", "L1"]]."""
+    return [all_of.split(" and ") for all_of in need.split(" or ")]

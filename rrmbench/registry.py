@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rrmbench import crashes, fingerprint, loaded_code
-from rrmbench.components import AROUND, PLUGIN, Component, Parameter, Solver, is_shipped, lacking
+from rrmbench.components import AROUND, PLUGIN, Component, Parameter, Solver, alternatives, is_shipped, lacking
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.former_names import renamed
 from rrmbench.keys import nested
@@ -413,11 +413,12 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
 
 
 def _of_exact_losses(need):
-    """Whether a trait, or each of its alternatives, is lost where losses are smoothed: the class names are."""
-    return all(
-        name in {"piecewise_linear", "labellings"} or (name[:1].isupper() and _is_in_module_of_a_loss(name))
-        for name in need.split(" or ")
-    )
+    """Whether each alternative of a need is lost where losses are smoothed: the class names of losses are."""
+    return all(any(_is_of_exact_loss(name) for name in all_of) for all_of in alternatives(need))
+
+
+def _is_of_exact_loss(name):
+    return name in {"piecewise_linear", "labellings"} or (name[:1].isupper() and _is_in_module_of_a_loss(name))
 
 
 def _is_in_module_of_a_loss(class_name):

@@ -83,7 +83,10 @@ def data(n, d, density=1.0, seed=0, loss="squared"):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density) * rng.uniform(0.3, 1.5, (n, 1))
     # so much noise that classes are not separable, else unregularized problems would have no solution
-    return X, labels(loss, X @ rng.standard_normal(d) + 3.0 * rng.standard_normal(n))
+    z = X @ rng.standard_normal(d) + 3.0 * rng.standard_normal(n)
+    if "targets" in registry.lookup("loss", loss).needs:
+        return X, np.column_stack([z, X @ rng.standard_normal(d), rng.standard_normal(n)])
+    return X, labels(loss, z)
 
 
 def problem(loss, regularizer, n=40, d=12, density=0.5, seed=0):
@@ -149,6 +152,11 @@ def margins(z, y):
     return cp.vstack([cp.hstack([gaps[i, j] for j in others[i]]) for i in range(n)])
 
 
+def labels_outputs(z, y):
+    """The sum of the outputs z (n, k) of the labels y (n,)."""
+    return cp.sum(cp.multiply(np.eye(z.shape[1])[y.astype(int)], z))
+
+
 def smoothed_max(a, gamma):
     """max over b >= 0, sum b <= 1 of a.b - (gamma/2) ||b||^2: the infimal convolution of the maximum with a square."""
     shift = cp.Variable(a.shape)
@@ -210,6 +218,8 @@ LOSSES = {
     "max_of_hinge": Tested({}, lambda z, y: cp.sum(cp.pos(cp.max(margins(z, y), axis=1)))),
     "smoothed_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: smoothed_max(margins(z, y), gamma)),
     "soft_max_of_hinge": Tested({}, lambda z, y, gamma=1.0: soft_max(margins(z, y), gamma)),
+    "multinomial_logistic": Tested({}, lambda z, y: cp.sum(cp.log_sum_exp(z, axis=1)) - labels_outputs(z, y)),
+    "squared_multi": Tested({}, lambda z, y: cp.sum_squares(z - y) / 2),
     "f1": Tested({}, one_minus_f1),
     "max_row": Tested({}, lambda z, y: z.size * cp.max(z) - cp.sum(z)),
 }
@@ -287,6 +297,11 @@ NET = {"name": "elastic_net", "l1": 0.01, "l2": 0.05}
 GROUPS = {"name": "group_lasso", "strength": 0.01, "groups": 5}  # of 12 coordinates: the last group is shorter
 
 
+MULTI_TASK = [("squared_multi", {"name": "l21", "strength": 0.05})]
+SOFTMAX = [("multinomial_logistic", psi) for psi in (L1, L2, {"name": "l21", "strength": 0.02})]
+LIBLINEAR = "hinge", "squared_hinge", "logistic", "epsilon_insensitive", "max_of_hinge"
+
+
 def peer(accuracy, *problems):
     """A solver of another library."""
     return Tested({}, Reaches(accuracy, problems=problems))
@@ -329,18 +344,28 @@ SOLVERS = {
     "subgradient": Tested({}, Reaches(0.1, 1000)),
     "svrg": Tested({}, Reaches(0.1)),
     "working_sets": Tested({}, Reaches(1e-9)),
-    "celer": peer(1e-9, ("squared", L1), ("squared", NET), ("squared", GROUPS)),
+    "celer": peer(1e-9, ("squared", L1), ("squared", NET), ("squared", GROUPS), ("logistic", L1)),
     "clarabel": peer(1e-9, ("hinge", L2), ("absolute", L1), ("ordinal_hinge", L2), ("squared", NET)),
-    "cyanure": peer(1e-7, ("squared", L1), ("squared", L2), ("squared_hinge", L2), ("logistic", L1), ("logistic", L2)),
+    "cyanure": peer(
+        1e-7,
+        ("squared", L1),
+        ("squared", L2),
+        ("squared_hinge", L2),
+        ("logistic", L1),
+        ("logistic", L2),
+        *MULTI_TASK,
+        *SOFTMAX,
+    ),
     "highs": peer(1e-9, ("hinge", L1), ("absolute", L1), ("ordinal_hinge", L1)),
-    "liblinear": peer(1e-7, ("hinge", L2), ("squared_hinge", L2), ("logistic", L2)),
+    "liblinear": peer(1e-7, *((loss, L2) for loss in LIBLINEAR)),
+    "liblinear_l1": peer(1e-7, ("squared_hinge", L1), ("logistic", L1)),
     "liblinear_newton": peer(1e-9, ("squared_hinge", L2), ("logistic", L2)),
-    "skglm": peer(1e-9, *((loss, psi) for loss in ("squared", "logistic") for psi in (L1, NET, GROUPS))),
-    "sklearn_cd": peer(1e-9, ("squared", L1), ("squared", NET)),
-    "sklearn_lbfgs": peer(1e-9, ("logistic", L2)),
+    "skglm": peer(1e-9, *((loss, psi) for loss in ("squared", "logistic") for psi in (L1, NET, GROUPS)), *MULTI_TASK),
+    "sklearn_cd": peer(1e-9, ("squared", L1), ("squared", NET), *MULTI_TASK),
+    "sklearn_lbfgs": peer(1e-9, ("logistic", L2), ("multinomial_logistic", L2)),
     "sklearn_lsqr": peer(1e-9, ("squared", L2)),
-    "sklearn_newton": peer(1e-9, ("logistic", L2)),
-    "sklearn_saga": peer(1e-6, ("logistic", L1), ("logistic", L2), ("logistic", NET)),
+    "sklearn_newton": peer(1e-9, ("logistic", L2), ("multinomial_logistic", L2)),
+    "sklearn_saga": peer(1e-6, ("logistic", L1), ("logistic", L2), ("logistic", NET), ("multinomial_logistic", L2)),
 }
 OWN_SOLVERS = [name for name, tested in SOLVERS.items() if not tested.oracle.problems]
 

@@ -19,11 +19,13 @@ from plans import (
 )
 
 from rrmbench import registry
+from rrmbench.components import alternatives
 from rrmbench.config import select, validate, validity
 from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
 
 PLUGIN = '''
 from rrmbench import registry
+from rrmbench.components import alternatives
 from rrmbench.parameters import Positive
 
 @registry.solver(needs={"smooth"}, aliases=("%(prefix)s_alias",))
@@ -128,7 +130,8 @@ def test_skipped_combinations_say_why_and_what_would_help(plan):
             "hinge",
             "l2",
             "none",
-            "celer is for the loss squared with the regularizer elastic_net, l1, group_lasso or l21 only, and",
+            "celer is for the loss squared with the regularizer elastic_net, l1, group_lasso or l21, or the loss "
+            "logistic with the regularizer elastic_net or l1 only, and",
         ),
         ("highs", "logistic", "l1", "none", "highs needs a loss of linear pieces; logistic is not one"),
         ("highs", "hinge", "l2", "none", "highs needs l1, l1inf, linf_norm or bounds, without a square"),
@@ -173,8 +176,18 @@ def test_a_class_that_a_solver_needs_is_told_by_the_names_of_its_components():
     classes = [need for need in needs if need[0].isupper()]
     assert len(classes) > 5
     for need in classes:
-        kind, text = re.fullmatch("the (loss|regularizer) (.*)", validity.needed({need})).groups()
-        assert set(re.split(", | or ", text)) == set().union(*(named[kind, cls] for cls in need.split(" or ")))
+        told = set(re.split("[, ]+", validity.needed({need}))) - {"the", "loss", "regularizer", "or", "with"}
+        classes = [cls for all_of in alternatives(need) for cls in all_of]
+        assert told == set().union(*(named[kind, cls] for kind in ("loss", "regularizer") for cls in classes))
+
+
+def test_losses_that_a_solver_takes_with_some_regularizers_only_are_told_with_these():
+    assert validity.needed({"Squared and L1 or SquaredMulti and BlockNorm or Logistic and L1"}) == (
+        "the loss squared or logistic with the regularizer elastic_net or l1, "
+        "or the loss squared_multi with the regularizer group_lasso or l21"
+    )
+    assert registry.lacking({"Squared and L1 or Logistic and Zero"}, {"Squared", "Zero"})
+    assert not registry.lacking({"Squared and L1 or Logistic and Zero"}, {"Logistic", "Zero"})
 
 
 def test_every_trait_that_a_solver_needs_has_words():
@@ -188,7 +201,7 @@ def test_every_trait_that_a_solver_needs_has_words():
         ("ssnal", "hinge", "piecewise_linear"),
         ("pegasos", "hinge", "Hinge"),
         ("direct", "squared", "Squared"),
-        ("liblinear", "hinge", "Hinge or SquaredHinge or Logistic"),
+        ("liblinear", "hinge", "Hinge or SquaredHinge or Logistic or EpsilonInsensitive or MaxOfHinge"),
     ],
 )
 def test_solvers_of_exact_losses_are_skipped_where_losses_are_smoothed(message, plan, solver, loss, needs):

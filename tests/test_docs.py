@@ -213,7 +213,7 @@ def test_notation_names_every_trait():
     solvers = [registry.lookup("solver", name) for name in registry.names("solver")]
     shipped = [solver for solver in solvers if fingerprint.PACKAGE in Path(solver.source).resolve().parents]
     needed = frozenset().union(*(solver.needs for solver in shipped))
-    traits = {word for need in needed for word in need.split(" or ") if word == word.lower()}
+    traits = {word for need in needed for word in re.split(" or | and ", need) if word == word.lower()}
     assert traits >= {"smooth", "rows"}
     assert {trait for trait in traits if f"\n| {trait} | " not in NOTATION} == set()
 

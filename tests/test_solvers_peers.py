@@ -37,7 +37,7 @@ def needs_library(solver):
 
 def our_solver(traits):
     if "smooth" in traits:
-        return "working_sets"
+        return "working_sets" if "scalar" in traits else {"name": "fista", "restart": "gradient"}
     return "prox_sdca" if "strongly_convex" in traits else "pdprox_restarted"
 
 
@@ -196,10 +196,15 @@ def test_results_of_a_black_box_are_read_over_seconds(lab):
             "squared",
             "l1",
             "liblinear",
-            "is for the loss hinge, squared_hinge or logistic with the",
+            "is for the loss hinge, squared_hinge, logistic, epsilon_insensitive or max_of_hinge with the",
         ),
         ("smoothed_hinge", "l2", "liblinear", "not for smoothed_hinge with l2"),
-        ("hinge", "l1", "sklearn_cd", "sklearn_cd is for the loss squared only, and not for hinge with l1"),
+        (
+            "hinge",
+            "l1",
+            "sklearn_cd",
+            "or the loss squared_multi with the regularizer group_lasso or l21 only, and not for hinge with l1",
+        ),
     ],
 )
 def test_what_a_library_does_not_solve_is_skipped_with_the_reason(lab, loss, psi, solver, words):

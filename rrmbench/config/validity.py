@@ -4,9 +4,12 @@ A regularizer may need something of the problem as well, and so do data without 
 """
 
 import re
+from collections import defaultdict
+from itertools import chain
 from pathlib import Path
 
 from rrmbench import registry
+from rrmbench.components import alternatives
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import nested
 
@@ -118,13 +121,23 @@ def needed(missing):
 
 
 def _formulas(trait):
-    """ "the loss squared" of "Squared", "the regularizer elastic_net, l1, l2 or none" of "L1 or Zero"."""
-    classes = trait.split(" or ")
-    if set(classes) <= set(_REGULARIZERS):
-        part, names = "regularizer", [name for cls in classes for name in _REGULARIZERS[cls]]
-    else:
-        part, names = "loss", [re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in classes]
-    return f"the {part} {_either(names)}"
+    """ "the loss squared with the regularizer l2 or none" of "Squared and Zero"."""
+    regularizers, losses = defaultdict(tuple), defaultdict(tuple)  # of a loss; of regularizers
+    for all_of in alternatives(trait):
+        regularizers[_names(all_of, "loss")] += _names(all_of, "regularizer")
+    for loss, psi in regularizers.items():
+        losses[psi] += loss
+    return ", or ".join(
+        " with ".join(f"the {part} {_either(names)}" for part, names in (("loss", loss), ("regularizer", psi)) if names)
+        for psi, loss in losses.items()
+    )
+
+
+def _names(classes, kind):
+    """The names of those of the classes that are of a loss, or of a regularizer."""
+    if kind == "regularizer":
+        return tuple(name for cls in classes for name in _REGULARIZERS.get(cls, ()))
+    return tuple(re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in classes if cls not in _REGULARIZERS)
 
 
 def _either(names):
@@ -135,7 +148,7 @@ def _either(names):
 
 def _words(trait):
     """As in _WORDS; "strongly_convex or free_bias" is said of the first, and needs either."""
-    names = trait.split(" or ")
+    names = list(chain.from_iterable(alternatives(trait)))
     wanted = [
         _formulas(name) if name[:1].isupper() else _WORDS.get(name, (f"the trait '{name}'",))[0] for name in names
     ]

@@ -1,12 +1,12 @@
 """Tiny problems on which components are run."""
 
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.components import is_shipped
+from rrmbench.components import alternatives, is_shipped
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.points import labels
 from rrmbench.numerics.random import Rng
@@ -91,7 +91,7 @@ def known_traits():
     """All traits that a solver may need: of the problems here, and those that shipped solvers need."""
     found = [registry.lookup("solver", name) for name in registry.names("solver")]
     shipped = [component.needs for component in found if is_shipped(component.build)]
-    words = {word for needs in shipped for need in needs for word in need.split(" or ")}
+    words = {word for needs in shipped for need in needs for word in chain.from_iterable(alternatives(need))}
     return sorted(words.union(*(problem_of("dense rows", *one).traits for one in PROBLEMS)))
 
 

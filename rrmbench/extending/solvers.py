@@ -4,12 +4,13 @@ import math
 import warnings
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from unittest import SkipTest
 
 import numpy as np
 
 from rrmbench import registry
+from rrmbench.components import alternatives
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.extending import problems, variants
 from rrmbench.extending.progress import approaches
@@ -51,7 +52,7 @@ def form(component):
     """What it needs are traits, and some problem has them all."""
     traits = problems.known_traits()
     for need in component.needs:
-        for word in need.split(" or "):
+        for word in chain.from_iterable(alternatives(need)):
             if word not in traits:
                 raise Broken(
                     f"needs: found '{word}', which no problem has{nearest(word, traits)}",

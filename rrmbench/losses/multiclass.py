@@ -1,9 +1,10 @@
-"""Multiclass losses on the k outputs of a matrix-valued model (Crammer and Singer).
+"""Multiclass losses on the k outputs of a matrix-valued model: those of Crammer and Singer, multinomial logistic.
 
-The label y is a class index 0 .. k-1 stored as a float. Both losses are functions of the margins a_j = z_j - z_y, so b
-has b_j >= 0 for j != y, their sum at most 1 (to rounding, 1e-12), and b_y = -sum of the others; (b_j) for j != y is the
-papers' dual variable in the space of margins. mu penalizes sum_{j != y} b_j^2, q of `dual_point_row` penalizes ||b||^2
-= sum b_j^2 + (sum b_j)^2 <= 2, and the map from outputs to margins has the spread k.
+The label y is a class index 0 .. k-1 stored as a float. All are functions of the margins a_j = z_j - z_y, so b has
+b_j >= 0 for j != y, their sum at most 1 (to rounding, 1e-12), and b_y = -sum of the others; (b_j) for j != y is the
+papers' dual variable in the space of margins. For the losses of Crammer and Singer mu penalizes sum_{j != y} b_j^2, and
+the map from outputs to margins has the spread k. q of `dual_point_row` penalizes ||b||^2 = sum b_j^2 + (sum b_j)^2, at
+most 2, and so does mu for the multinomial logistic loss.
 """
 
 import math
@@ -216,6 +217,110 @@ class SoftMaxOfHinge(NamedTuple):
         close_row(b, c)
 
 
+@register_jitable
+def shared_probability(h, m, eta, p):
+    """Write the p_j with log p_j + m p_j = h_j - eta to p (k,); return their sum and minus its slope in eta."""
+    total, slope = 0.0, 0.0
+    for j in range(h.shape[0]):
+        p[j] = entropic_root(1.0, m, h[j] - eta)
+        total += p[j]
+        slope += p[j] / (1.0 + m * p[j])
+    return total, slope
+
+
+class MultinomialLogistic(NamedTuple):
+    """phi(z) = log sum_j exp(z_j) - z_y,  phi*(b) = sum_j p_j log p_j for the distribution p = b + e_y.
+
+    The step of SDCA, option I, has no closed form: p_j solves log p_j + m p_j = t_j + m [j = y] - eta for m = mu + q,
+    t = p' + q b, p' = x_i.w, q = ||x_i||^2/(s n), and eta is the root of sum_j p_j = 1. phi is (1/2)-smooth, as the sum
+    of the absolute values of a zero-sum vector is at least sqrt(2) times its norm [Pinsker's inequality].
+    """
+
+    conjugate_convexity: float = 2.0
+    lipschitz: float = RADIUS
+    outputs = "vector"
+
+    def spread(self, k):
+        return 1.0
+
+    def value_row(self, z, y):
+        c, largest, others = int(y), 0.0, 0.0
+        for j in range(z.shape[0]):
+            largest = max(largest, z[j] - z[c])
+        for j in range(z.shape[0]):
+            if j != c:
+                others += math.exp(z[j] - z[c] - largest)
+        return largest + math.log1p(others + math.expm1(-largest))  # exact digits where all others are small
+
+    def conjugate_row(self, b, y):
+        c = int(y)
+        s = total_of(b, c)
+        if math.isnan(s):
+            return math.inf
+        total = (1.0 - s) * math.log1p(-s) if s < 1.0 else 0.0
+        for j in range(b.shape[0]):
+            if j != c and b[j] > 0.0:
+                total += b[j] * math.log(b[j])
+        return total
+
+    def penalty_row(self, b, y):
+        total = 0.0
+        for j in range(b.shape[0]):
+            total += b[j] * b[j]
+        return total
+
+    def balanced(self, b, y):
+        return balanced_classes(b, y)
+
+    def dual_point_row(self, z, y, mu, q, b):
+        """log sum_j p_j falls in eta with slopes between -1 and -1/(1 + m): Newton's method in a bracket."""
+        c, k, m = int(y), z.shape[0], mu + q
+        top = -math.inf
+        for j in range(k):
+            top = max(top, z[j])
+        if m == 0.0:
+            total = 0.0
+            for j in range(k):
+                b[j] = math.exp(z[j] - top)
+                total += b[j]
+            for j in range(k):
+                b[j] /= total
+            close_row(b, c)
+            return
+        h = z.copy()
+        h[c] += m
+        top = max(top, h[c])
+        low, high = top - m, top - m / k + math.log(k)  # where the greatest p_j is 1, and where it is 1/k
+        eta = low
+        for _ in range(100):
+            total, slope = shared_probability(h, m, eta, b)
+            if total >= 1.0:
+                low = eta
+            if total <= 1.0:
+                high = eta
+            new = eta + math.log(total) * total / slope if slope > 0.0 else 0.5 * (low + high)
+            if not low <= new <= high:
+                new = 0.5 * (low + high)
+            if abs(total - 1.0) <= 4e-16 * k or new == eta:
+                break
+            eta = new
+        for j in range(k):
+            b[j] /= total
+        close_row(b, c)
+
+    def slope_row(self, b, y, mu, o, out):
+        """The slope of b along o: s o - s (s.o)/sum_j s_j for s_j = p_j/(1 + mu p_j), p = b + e_y."""
+        c, total, mean = int(y), 0.0, 0.0
+        for j in range(b.shape[0]):
+            p = b[j] + 1.0 if j == c else b[j]
+            out[j] = p / (1.0 + mu * p)
+            total += out[j]
+            mean += out[j] * o[j]
+        mean /= total
+        for j in range(b.shape[0]):
+            out[j] *= o[j] - mean
+
+
 @loss(needs={"classes"})
 def max_of_hinge():
     """max(0, max_j 1 + z_j - z_y), the multiclass hinge of Crammer and Singer"""
@@ -232,3 +337,9 @@ def smoothed_max_of_hinge(gamma: Positive = 1.0):
 def soft_max_of_hinge(gamma: Positive = 1.0):
     """gamma log(1 + sum_j exp((1 - [j = y] + z_j - z_y) / gamma)) [Acc-SDCA, eq. 14]"""
     return SoftMaxOfHinge(gamma, 2.0 * gamma)
+
+
+@loss(needs={"classes"})
+def multinomial_logistic():
+    """log sum_j exp(z_j) - z_y, the loss of softmax regression"""
+    return MultinomialLogistic()

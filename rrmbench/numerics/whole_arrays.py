@@ -68,6 +68,13 @@ def loss_dual_rows(loss, mu, q, z, y, b):
 
 
 @kernel
+def slopes_along(loss, mu, b, y, o, out):
+    """Write the slopes of the b_i = argmax_b b.z_i - (phi^mu)*(b) along o_i to out; all are (n, k)."""
+    for i in range(b.shape[0]):
+        loss.slope_row(b[i], y[i], mu, o[i], out[i])
+
+
+@kernel
 def psi_value(regularizer, w):
     """Sum of psi(w_j)."""
     total = 0.0

@@ -39,7 +39,7 @@ TUNED_TO = {  # on which solvers of this package were tried out
     "simulated",
     "leukemia_raw",
 }
-GROUPS = "group_lasso"
+GROUPS, ROWS = "group_lasso", "l21"
 MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}
 PROBLEM = ["dataset", "loss", "regularizer", "l1", "l2"]
 
@@ -101,25 +101,26 @@ def verdict(ours, theirs):
 def described(problem):
     dataset, loss, regularizer, l1, l2 = problem
     star, loss = " " if dataset in TUNED_TO else "*", f"{loss}{' groups' if regularizer == GROUPS else ''}"
-    return f"{dataset[:16] + star:17s} {loss:15s} {l1:7.1e} {l2:7.1e}"
+    return f"{dataset[:16] + star:17s} {loss:20s} {l1:7.1e} {l2:7.1e}"
 
 
 def block(problem):
     """The kind of problem, over which a mean is taken."""
     _, loss, regularizer, l1, l2 = problem
-    penalty = "groups" if regularizer == GROUPS else "elastic net" if l1 and l2 else "l1" if l1 else "l2"
+    named = {GROUPS: "groups", ROWS: "l21"}
+    penalty = named.get(regularizer) or ("elastic net" if l1 and l2 else "l1" if l1 else "l2")
     return f"{loss} with {penalty}"
 
 
 def tidy(table):
-    """The results with the columns l1, also of groups, l2, peer, method, and accuracy = P(w) - D* and gap, over P(0).
+    """The results with the columns l1, also of norms of groups and rows, l2, peer, method, and accuracy = P(w) - D* and gap, over P(0).
 
     D* is read off the suboptimality, P(0) off the starts: P of a start is that of w = 0.
     """
     parameters = table.reindex(columns=[f"regularizer.{key}" for key in ("l1", "l2", "strength")])
     l1, l2, strength = (column.astype(float) for _, column in parameters.items())
     name = table["regularizer"]
-    l1, l2 = l1.fillna(strength.where(name.isin(["l1", GROUPS]), 0.0)), l2.fillna(strength.where(name == "l2", 0.0))
+    l1, l2 = l1.fillna(strength.where(name.isin(["l1", GROUPS, ROWS]), 0.0)), l2.fillna(strength.where(name == "l2", 0.0))
     peer = table["solver"].map({name: is_peer(name) for name in table["solver"].unique()})
     reduction = table["reduction"].where(table["reduction"] != "none", "")
     method = (reduction + " " + table["solver"]).str.strip()
@@ -135,7 +136,7 @@ def report(results):
     table = tidy(load_results(results))
     for measure in ("accuracy", "gap"):
         print(f"\nCPU seconds until {MEASURES[measure]}, over P(0), is at most ...")
-        print(f"{'data':17s} {'loss':15s} {'l1':7s} {'l2':7s} {'level':>7s} {'ours':31s} {'library':23s} ratio")
+        print(f"{'data':17s} {'loss':20s} {'l1':7s} {'l2':7s} {'level':>7s} {'ours':31s} {'library':23s} ratio")
         seconds = {}
         for problem, runs in table.groupby(PROBLEM, sort=False):
             for level in LEVELS:

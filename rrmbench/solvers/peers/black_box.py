@@ -30,14 +30,14 @@ def fastest(X):
     """The rows in the layout that libraries are faster with."""
     from scipy.sparse import csr_matrix
 
-    rows = csr_matrix((X.rows.data, X.rows.indices.view(np.int32), X.rows.indptr), shape=X.shape, copy=False)
-    n, d = X.shape
+    n, d, *_ = X.shape
+    rows = csr_matrix((X.rows.data, X.rows.indices.view(np.int32), X.rows.indptr), shape=(n, d), copy=False)
     return rows.toarray(order="F") if rows.nnz >= DENSE * n * d else rows
 
 
 def as_array(X):
     """The rows as an array by columns; RrmbenchError where this has more than LARGEST entries."""
-    n, d = X.shape
+    n, d, *_ = X.shape
     if n * d > LARGEST:
         raise RrmbenchError(
             f"this method of the library takes no sparse matrix, and X, {n} x {d}, as an array would have more than "
@@ -47,7 +47,12 @@ def as_array(X):
     return rows if isinstance(rows, np.ndarray) else rows.toarray(order="F")
 
 
-def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest):
+def by_outputs(estimator):
+    """The coefficients as scikit-learn has them, (d,) or a row for each output, as a model: a column for each."""
+    return estimator.coef_.T
+
+
+def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, coefficients=by_outputs):
     """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
     problem, needs : the Problem, and the traits of it that the library knows
@@ -55,14 +60,15 @@ def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest):
     budgets : growing numbers of iterations (int), or falling tolerances (float)
     per_iteration : passes over the data in one of the library's iterations, NaN where nobody counts them
     layout : `fastest`, or `as_array` for a library that takes no sparse matrix
+    coefficients : fitted estimator -> w
     """
     check(problem, needs)
     X = layout(problem.X)
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
     for budget in budgets:
         fitted = _fitted(build(budget), X, problem)
-        w = np.array(fitted.coef_, dtype=np.float64).reshape(problem.shape)
-        used = np.max(fitted.n_iter_)
+        w = np.array(coefficients(fitted), dtype=np.float64).reshape(problem.shape)
+        used = np.max(getattr(fitted, "n_iter_", nan))
         yield Iterate(w, passes=per_iteration * used, restarted=True)
         if isinstance(budget, int) and 2 * used < budget:  # cyanure ends in multiples of its interval
             return
@@ -125,6 +131,12 @@ def seed(rng):
     return int(rng.integers(2**31 - 1, 1)[0])
 
 
+def more_than_two_classes(problem):
+    """Raise RrmbenchError where the labels are two classes: libraries have one output for these."""
+    if problem.shape[1] == 2:
+        raise RrmbenchError("found two classes, for which the library minimizes the logistic loss of one output")
+
+
 def elastic_net(problem):
     """alpha and l1_ratio with Psi(w) = alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2).
 
@@ -142,7 +154,21 @@ def group_lasso(problem):
     Raises RrmbenchError where Psi = 0, or has a square.
     """
     psi = problem.regularizer
-    if problem.strong_convexity > 0.0 or psi.strength == 0.0:
-        raise RrmbenchError("this library knows sums of norms with a strength above 0, and without a square")
+    strength(problem)
     sizes = [int(size) for size in psi.blocks.sizes(problem.shape)]
     return {"groups": sizes, "alpha": psi.strength, "weights": psi.weights(problem.shape)}
+
+
+def row_norms(problem):
+    """alpha with Psi(W) = alpha sum_j ||row j of W||; RrmbenchError where Psi = 0, or has a square or other blocks."""
+    psi, (d, k) = problem.regularizer, problem.shape
+    if not np.array_equal(psi.blocks.sizes(problem.shape), np.full(d, k)):
+        raise RrmbenchError("of models that are matrices this library knows the norms of rows alone")
+    return {"alpha": strength(problem) * float(psi.weights(problem.shape)[0])}
+
+
+def strength(problem):
+    """The strength of a norm, or of a sum of norms; RrmbenchError where it is 0, or where Psi has a square."""
+    if problem.strong_convexity > 0.0 or problem.regularizer.strength == 0.0:
+        raise RrmbenchError("this method of the library knows norms with a strength above 0, and without a square")
+    return problem.regularizer.strength

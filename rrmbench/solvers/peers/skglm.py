@@ -11,17 +11,25 @@ from rrmbench.solvers.peers.black_box import (
     imported,
     known,
     restarts,
+    row_norms,
     tolerances,
 )
 
-NEEDS = {"Squared or Logistic", "L1 or BlockNorm", "rows"}
+PAIRS = [f"{loss} and {psi}" for loss in ("Squared", "Logistic") for psi in ("L1", "BlockNorm")]
 
 
-@solver(needs=NEEDS, counts_passes=False, deterministic=True, library="skglm")
+@solver(
+    needs={" or ".join([*PAIRS, "SquaredMulti and BlockNorm"]), "rows"},
+    counts_passes=False,
+    deterministic=True,
+    library="skglm",
+)
 def skglm(problem, start, rng):
-    """skglm's working sets for the lasso, elastic net, group lasso and their logistic forms, with falling tolerances"""
+    """skglm's working sets for elastic net and group lasso, also logistic, and multi-task lasso; falling tolerances"""
     library, is_squared, layout = imported("skglm"), "Squared" in problem.traits, fastest
-    if "BlockNorm" not in problem.traits:
+    if "SquaredMulti" in problem.traits:
+        model, penalty = library.MultiTaskLasso, row_norms(problem)
+    elif "BlockNorm" not in problem.traits:
         model, penalty = library.ElasticNet if is_squared else library.SparseLogisticRegression, elastic_net(problem)
     elif is_squared:
         model, penalty = library.GroupLasso, group_lasso(problem)

@@ -64,12 +64,15 @@ def rehearse(problem):
 
 
 def mean_squares(problem, samples, c, share):
-    """The diagonal of (1/n) X^T diag(c) X, of the samples that hold this share of the entries; half of it in passes."""
-    diagonal = np.zeros(problem.shape)
+    """The diagonal of (1/n) X^T diag(c) X, of the samples that hold this share of the entries; half of it in passes.
+
+    (d,), or (d, 1) where the model is a matrix.
+    """
+    diagonal = np.zeros(problem.shape[0])
     add_squares(problem.X.rows, samples, c, diagonal)
     problem.X.passes += 0.5 * share
     diagonal /= problem.n
-    return diagonal
+    return diagonal.reshape(-1, *[1] * (len(problem.shape) - 1))
 
 
 def gradient_of(problem, g, w):
@@ -104,7 +107,7 @@ class Curvature:
     """
 
     def __init__(self, problem, z, squares):
-        self.problem, self.c, self.squares = problem, curvatures(problem, z), squares
+        self.problem, self.z, self.c, self.squares = problem, z, curvatures(problem, z), squares
         self.has_rows = hasattr(problem.X, "rows")
         self.by_rows = self.has_rows and not problem.minimized_bias
         if self.has_rows:
@@ -145,6 +148,46 @@ class Curvature:
         if self.by_rows and self.unseen.size:
             write_outputs(self.problem.X.rows, self.unseen, p, outputs)
             self.problem.X.passes += 0.5 * (1.0 - self.share)
+
+
+class DirectionalCurvature:
+    """As `Curvature`, of losses with several outputs per sample, or over all samples at once.
+
+    D o is the slope of the derivatives b along o: by the loss's own `slope_row` or, where it has none, by central
+    differences, for which the loss is evaluated twice more. Nothing is kept of the n matrices (k, k). In place of the
+    diagonal of H is that of the greatest D.
+
+    b : the derivatives at z
+    """
+
+    def __init__(self, problem, z, b, squares):
+        self.problem, self.z, self.b, self.squares = problem, z, b, squares
+        self.width = WIDTH * (1.0 + float(np.max(np.abs(z), initial=0.0)))
+
+    def diagonal(self):
+        """(d, 1); None where there are no rows."""
+        return greatest_diagonal(self.problem) + self.squares if hasattr(self.problem.X, "rows") else None
+
+    def product(self, p):
+        """(H p, X p); a pass."""
+        outputs = self.problem.X.forward(p)
+        product = self.problem.X.adjoint(self._bent(outputs))
+        product /= self.problem.n
+        product += self.squares * p
+        return product, outputs
+
+    def _bent(self, outputs):
+        problem, bent = self.problem, np.zeros(self.b.shape)
+        longest = float(np.max(np.abs(outputs), initial=0.0))
+        if longest > 0.0 and hasattr(problem.loss, "slope_row"):
+            whole_arrays.slopes_along(problem.loss, problem.mu, self.b, problem.y, outputs, bent)
+        elif longest > 0.0:
+            h = self.width / longest
+            bent = (problem.loss_dual(self.z + h * outputs) - problem.loss_dual(self.z - h * outputs)) / (2.0 * h)
+        return bent
+
+    def complete(self, p, outputs):
+        """All of X p is known."""
 
 
 @kernel

@@ -8,6 +8,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import (
     Curvature,
+    DirectionalCurvature,
     gradient_of,
     greatest_diagonal,
     longest_step,
@@ -20,7 +21,7 @@ DAMPING = 1e-3  # of the greatest diagonal of H, at the first step
 SAME = 1e-6  # of the gradient: where it is so close to the foreseen one, H has not changed
 
 
-@solver(needs={"smooth", "scalar", "Zero"}, deterministic=True)
+@solver(needs={"smooth", "Zero"}, deterministic=True)
 def newton_cg(problem, start, rng):
     """w+ = w + t p, where p solves H p = -grad P(w) so far that the residual is min(0.5, sqrt(|g|/|g_0|)) |g|.
 
@@ -41,7 +42,8 @@ def newton_cg(problem, start, rng):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
-    if hasattr(problem.X, "rows"):
+    scalar = "scalar" in problem.traits
+    if scalar and hasattr(problem.X, "rows"):
         rehearse(problem)
     z, squares = problem.outputs(w), squares_of(problem)
     P, b, first, system = problem.primal(w, z), problem.loss_dual(z), None, None
@@ -55,7 +57,9 @@ def newton_cg(problem, start, rng):
         going_on = system is not None and system.goes_on_at(g)
         if not going_on:
             damping = DAMPING * norm / first * greatest if first else 0.0
-            system = ConjugateGradients(Curvature(problem, z, squares + damping), g)
+            damped = squares + damping
+            curvature = Curvature(problem, z, damped) if scalar else DirectionalCurvature(problem, z, b, damped)
+            system = ConjugateGradients(curvature, g)
             yield at._replace(passes=problem.X.passes)
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
         p, outputs = yield from system.solve(goal, at, going_on)
@@ -91,7 +95,7 @@ class ConjugateGradients:
         Yields after each product: `at.w` + p where the steps go on from former ones, so that P is known to be
         quadratic here, else `at`.
         """
-        p, outputs = np.zeros(self.r.shape), np.zeros(self.curvature.c.shape)
+        p, outputs = np.zeros(self.r.shape), np.zeros(self.curvature.z.shape)
         for _ in range(2 * p.size + 1):
             if float(np.linalg.norm(self.r)) <= goal:
                 break
