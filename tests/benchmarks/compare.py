@@ -113,14 +113,15 @@ def block(problem):
 
 
 def tidy(table):
-    """The results with the columns l1, also of norms of groups and rows, l2, peer, method, and accuracy = P(w) - D* and gap, over P(0).
+    """The results with the columns l1 (of norms, too), l2, peer, method, and accuracy = P(w) - D* and gap, over P(0).
 
     D* is read off the suboptimality, P(0) off the starts: P of a start is that of w = 0.
     """
     parameters = table.reindex(columns=[f"regularizer.{key}" for key in ("l1", "l2", "strength")])
     l1, l2, strength = (column.astype(float) for _, column in parameters.items())
     name = table["regularizer"]
-    l1, l2 = l1.fillna(strength.where(name.isin(["l1", GROUPS, ROWS]), 0.0)), l2.fillna(strength.where(name == "l2", 0.0))
+    l1 = l1.fillna(strength.where(name.isin(["l1", GROUPS, ROWS]), 0.0))
+    l2 = l2.fillna(strength.where(name == "l2", 0.0))
     peer = table["solver"].map({name: is_peer(name) for name in table["solver"].unique()})
     reduction = table["reduction"].where(table["reduction"] != "none", "")
     method = (reduction + " " + table["solver"]).str.strip()
