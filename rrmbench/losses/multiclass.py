@@ -63,16 +63,17 @@ def close_row(b, y):
 
 @register_jitable
 def margin_threshold(m, C):
-    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1; m is (k,).
+    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1; 0 <= m (k,).
 
     theta = C beta, so sum (m_j - theta)+ = theta/C; if the sum exceeds 1, the threshold of the projection on the unit
     simplex instead, sum (m_j - theta)+ = 1. This is [Acc-SDCA, OptimizeDual] with its printed else-branch corrected.
+    Negative entries of m are cut off to 0 beforehand, which changes no (m_j - theta)+.
     """
-    positive, work = np.maximum(m, 0.0), np.empty(m.shape[0])
-    theta, beta = threshold(positive, 0.0, 1.0 / C if C > 0.0 else math.inf, work), 0.0
-    for x in positive:
+    work = np.empty(m.shape[0])
+    theta, beta = threshold(m, 0.0, 1.0 / C if C > 0.0 else math.inf, work), 0.0
+    for x in m:
         beta += max(x - theta, 0.0)
-    return theta if beta <= 1.0 else threshold(positive, 1.0, 0.0, work)
+    return theta if beta <= 1.0 else threshold(m, 1.0, 0.0, work)
 
 
 class MaxOfHinge(NamedTuple):
@@ -123,7 +124,7 @@ class MaxOfHinge(NamedTuple):
                 b[j] = 1.0 / attained if attained > 0 and j != c and b[j] == largest else 0.0
         else:
             for j in range(z.shape[0]):
-                b[j] /= mu + q
+                b[j] = max(b[j] / (mu + q), 0.0)
             theta = margin_threshold(b, q / (mu + q))
             for j in range(z.shape[0]):
                 b[j] = max(b[j] - theta, 0.0)

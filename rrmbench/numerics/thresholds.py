@@ -26,8 +26,8 @@ def row_thresholds(w, size, slack):
 def threshold(row, size, slack, work):
     """One theta of `row_thresholds`: the greatest (sum of the k largest |row| - size) / (k + slack); row, work (k,).
 
-    Any set of entries gives a lower bound in this way; only those above the bounds by the largest one and by all of
-    them are sorted, the few active ones as a rule.
+    Any set of entries gives a lower bound in this way, and the set of those above a bound the next one, until it is that
+    of the entries above its own bound. The bounds by the largest one and by all of them leave few, as a rule.
     """
     total, largest = 0.0, 0.0
     for x in row:
@@ -39,9 +39,16 @@ def threshold(row, size, slack, work):
         if abs(x) > theta:
             work[count] = abs(x)
             count += 1
-    ordered = np.sort(work[:count])
-    partial = -size
-    for k in range(count):
-        partial += ordered[count - 1 - k]
-        theta = max(theta, partial / (k + 1.0 + slack))
-    return theta
+    while True:
+        total = -size
+        for k in range(count):
+            total += work[k]
+        bound = total / (count + slack)
+        if not bound > theta:  # nor is NaN, of no entries and no slack
+            return theta
+        theta, above = bound, 0
+        for k in range(count):
+            if work[k] > theta:
+                work[above] = work[k]
+                above += 1
+        count = above

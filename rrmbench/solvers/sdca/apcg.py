@@ -5,6 +5,7 @@ from math import log
 from typing import Literal
 
 import numpy as np
+from numba.extending import register_jitable
 
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.prefetch import prefetch, prefetch_rows
@@ -12,6 +13,7 @@ from rrmbench.numerics.sparse_rows import entries, sample_at
 from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
+from rrmbench.solvers.sdca.steps import Exact
 
 
 def apcg_quartering(problem):
@@ -78,16 +80,24 @@ def apcg(problem, start, rng, *, sampling: Literal["uniform", "permutation"] = "
 
 @kernel
 def combine(r, pairs, out):
-    """out = r pairs[:, 0] + pairs[:, 1]; pairs (m, 2), out (m,)."""
-    for k in range(out.shape[0]):
-        out[k] = r * pairs[k, 0] + pairs[k, 1]
+    """out = r pairs[:, 0] + pairs[:, 1]; pairs (m, 2) and out (m,), or (m, 2, k) and (m, k)."""
+    for i in range(out.shape[0]):
+        if out.ndim == 1:  # known to the compiler
+            out[i] = r * pairs[i, 0] + pairs[i, 1]
+        else:
+            for c in range(out.shape[1]):
+                out[i, c] = r * pairs[i, 0, c] + pairs[i, 1, c]
 
 
 @kernel
 def rescale(r, pairs):
-    """Multiply pairs[:, 0] by r; pairs (m, 2)."""
-    for k in range(pairs.shape[0]):
-        pairs[k, 0] *= r
+    """Multiply pairs[:, 0] by r; pairs (m, 2) or (m, 2, k)."""
+    for i in range(pairs.shape[0]):
+        if pairs.ndim == 2:
+            pairs[i, 0] *= r
+        else:
+            for c in range(pairs.shape[2]):
+                pairs[i, 0, c] *= r
 
 
 @kernel
@@ -95,11 +105,36 @@ def apcg_steps(rows, y, loss, mu, regularizer, s, root, coordinates, order, r, u
     """One step for each of `order` (m,), drawn from so many `coordinates`; root = sqrt(sigma). Return the new r.
 
     rows : the rows x_i of X (n, d) in CSR form, `rrmbench.problem.operators.Rows`
-    y : (n,)
-    uv : (n, 2) the pairs (u_i, v_i); pq : (d, 2) the pairs (p_j, q_j). Both are changed.
+    y : (n,), or (n, k) targets
+    uv : (n, 2) the pairs (u_i, v_i), or (n, 2, k); pq : (d, 2) the pairs (p_j, q_j), or (d, 2, k). Both are changed.
     """
-    scale, gamma, alpha = 1.0 / (s * y.shape[0]), loss.conjugate_convexity + mu, root / coordinates
+    alpha = root / coordinates
     rho = (1.0 - alpha) / (1.0 + alpha)
+    if uv.ndim == 2:  # known to the compiler
+        return scalar_apcg_steps(rows, y, loss, mu, regularizer, s, root, rho, order, r, uv, pq)
+    return vector_apcg_steps(rows, y, Exact(loss, mu), regularizer, s, root, rho, order, r, uv, pq)
+
+
+@register_jitable
+def halves(root, r, h):
+    """The changes of u_i and v_i that change z_i = v_i - r u_i by h, and x_i = v_i + r u_i by root h."""
+    return (root - 1.0) * h / (2.0 * r), (root + 1.0) * h / 2.0
+
+
+@register_jitable
+def kept_in_range(r, uv, pq):
+    """r, or 1 where it is near underflow, and is moved into the first entries of the pairs."""
+    if r < 1e-100:
+        rescale(r, uv)
+        rescale(r, pq)
+        return 1.0
+    return r
+
+
+@kernel
+def scalar_apcg_steps(rows, y, loss, mu, regularizer, s, root, rho, order, r, uv, pq):
+    """As `apcg_steps` for one output per sample, rho being the factor of r in each step."""
+    scale, gamma = 1.0 / (s * y.shape[0]), loss.conjugate_convexity + mu
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
         prefetch(uv, 2 * order[min(k + 8, order.shape[0] - 1)])
@@ -114,15 +149,51 @@ def apcg_steps(rows, y, loss, mu, regularizer, s, root, coordinates, order, r, u
         c = root * (rows.sqnorms[i] * scale + gamma)
         h = loss.dual_point(c * (v - ru) + z - gamma * (v + ru), y[i], c - loss.conjugate_convexity) - (v - ru)
         if h != 0.0:
-            du, dv = (root - 1.0) * h / (2.0 * r), (root + 1.0) * h / 2.0
+            du, dv = halves(root, r, h)
             uv[i, 0] += du
             uv[i, 1] += dv
             for e in entries(begin, end):
                 j, x = rows.indices[e], rows.data[e]
                 pq[j, 0] -= scale * du * x
                 pq[j, 1] -= scale * dv * x
-        if r < 1e-100:
-            rescale(r, uv)
-            rescale(r, pq)
-            r = 1.0
+        r = kept_in_range(r, uv, pq)
+    return r
+
+
+@kernel
+def vector_apcg_steps(rows, y, option, regularizer, s, root, rho, order, r, uv, pq):
+    """As `apcg_steps` for k outputs per sample, with gamma = 0: all of phi* is in the proximal step.
+
+    This is the step of `option`, the exact one of Prox-SDCA, at z_i and w(y), with root ||x_i||^2 for ||x_i||^2.
+    """
+    scale, outputs = 1.0 / (s * y.shape[0]), uv.shape[2]
+    p, z, new = np.empty(outputs), np.empty(outputs), np.empty(outputs)
+    for k in range(order.shape[0]):
+        prefetch_rows(rows, y, order, k)
+        i = sample_at(order, k)
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        r *= rho
+        for c in entries(0, outputs):
+            p[c] = 0.0
+            z[c] = uv[i, 1, c] - r * uv[i, 0, c]
+        for e in entries(begin, end):
+            j, x = rows.indices[e], rows.data[e]
+            for c in entries(0, outputs):
+                p[c] += x * regularizer.prox(r * pq[j, 0, c] + pq[j, 1, c], 1.0 / s)
+        option.step_row(p, z, y[i], root * rows.sqnorms[i] * scale, new)
+        moved = False
+        for c in entries(0, outputs):
+            h = new[c] - z[c]
+            moved = moved or h != 0.0
+            du, dv = halves(root, r, h)
+            uv[i, 0, c] += du
+            uv[i, 1, c] += dv
+            p[c], z[c] = scale * du, scale * dv
+        if moved:
+            for e in entries(begin, end):
+                j, x = rows.indices[e], rows.data[e]
+                for c in entries(0, outputs):
+                    pq[j, 0, c] -= x * p[c]
+                    pq[j, 1, c] -= x * z[c]
+        r = kept_in_range(r, uv, pq)
     return r

@@ -12,10 +12,11 @@ from rrmbench.solvers.sdca.steps import Exact
 
 FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
 FEWEST, FIRST_EPOCHS = 5, 10
+EPS = 2.0**-52  # of the rounding of b_i
 GUESS = 3.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
 
 
-@solver(needs={"strongly_convex", "separable", "scalar", "coordinate", "rows"}, gives={"dual"})
+@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
 def apcg_shrinking(problem, start, rng):
     """Prox-SDCA and, on the rows that it still moves, restarted APCG with a guess of the strong convexity of -D.
 
@@ -54,7 +55,7 @@ def apcg_shrinking(problem, start, rng):
         state.run(order)
         read += total
         yield reported()
-        moving = np.flatnonzero(state.b != before).astype(order.dtype)
+        moving = np.flatnonzero((state.b != before).reshape(n, -1).any(axis=1)).astype(order.dtype)
         if moving.size == 0:
             continue
         middle, visited, rose = dual_of(state), 0, True
@@ -86,9 +87,9 @@ def ascent(state, rng, moving, epochs, at_once):
     """
     problem, b, u, m = state.problem, state.b, state.u, moving.size
     n, s, best, r = problem.n, problem.strong_convexity, dual_of(state), 1.0
-    root = max(convexity_root(problem), GUESS / epochs)
+    root = max(convexity_root(problem) if b.ndim == 1 else 0.0, GUESS / epochs)
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, m)
-    uv, pq = np.column_stack((np.zeros(n), b)), np.column_stack((np.zeros(u.size), u))
+    uv, pq = (np.stack((np.zeros_like(a), a), axis=1) for a in (b, u))
     best_b, best_u = b.copy(), u.copy()
     while epochs > 0:
         some = min(epochs, at_once)
@@ -110,7 +111,14 @@ def ascent(state, rng, moving, epochs, at_once):
 
 @kernel
 def put_inside(loss, y, moving, b):
-    """Scale each b_i, i of `moving` (m,), that rounding has carried out of the domain of phi* by a hair."""
+    """Put each b_i, i of `moving` (m,), that rounding has carried out of the domain of phi* back into it.
+
+    A number is scaled by a hair. A row (k,) goes to its proximal point argmin_t phi*(t) + ||t - b_i||^2 / (2 eps), which
+    is in the domain, and by about eps away from the point of the domain that is nearest to b_i.
+    """
     for i in moving:
-        if loss.conjugate(b[i], y[i]) == np.inf:
-            b[i] *= INSIDE
+        if b.ndim == 1:  # known to the compiler
+            if loss.conjugate(b[i], y[i]) == np.inf:
+                b[i] *= INSIDE
+        elif loss.conjugate_row(b[i], y[i]) == np.inf:
+            loss.dual_point_row(b[i] / EPS, y[i], 0.0, 1.0 / EPS, b[i])

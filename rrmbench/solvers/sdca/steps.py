@@ -213,19 +213,27 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
     """As `sdca_steps` for k outputs per sample: u is (d, k), b (n, k) and order (m,). [Acc-SDCA, section 5.7]"""
     scale, outputs = 1.0 / (s * y.shape[0]), b.shape[1]
     p, new = np.empty(outputs), np.empty(outputs)
-    for i in order:
-        p[:] = 0.0
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
+    for k in range(order.shape[0]):
+        prefetch_rows(rows, y, order, k)
+        i = sample_at(order, k)
+        begin, end = rows.indptr[i], rows.indptr[i + 1]
+        for c in entries(0, outputs):
+            p[c] = 0.0
+        for e in entries(begin, end):
             j, x = rows.indices[e], rows.data[e]
-            for c in range(outputs):
+            for c in entries(0, outputs):
                 p[c] += x * regularizer.prox(u[j, c], 1.0 / s)
         option.step_row(p, b[i], y[i], rows.sqnorms[i] * scale, new)
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
-            j, x = rows.indices[e], rows.data[e]
-            for c in range(outputs):
-                u[j, c] += scale * x * (b[i, c] - new[c])
-        for c in range(outputs):  # numba compiles `b[i] = new` and its error for three seconds
+        moved = False
+        for c in entries(0, outputs):
+            p[c] = b[i, c] - new[c]
+            moved = moved or p[c] != 0.0
             b[i, c] = new[c]
+        if moved:
+            for e in entries(begin, end):
+                j, x = rows.indices[e], rows.data[e]
+                for c in entries(0, outputs):
+                    u[j, c] += scale * x * p[c]
 
 
 @kernel
