@@ -136,7 +136,7 @@ def test_optimize_dual_is_the_projection(C):
     rng = np.random.default_rng(3)
     for _ in range(40):
         m = 0.7 * rng.standard_normal(5)
-        a = np.maximum(m - margin_threshold(np.maximum(m, 0.0), C), 0.0)
+        a = np.maximum(m - margin_threshold(m[m > 0.0], np.sum(m > 0.0), C), 0.0)
         a /= max(a.sum(), 1.0)
         found = minimize(
             lambda t, m=m: np.sum((t - m) ** 2) + C * t.sum() ** 2,

@@ -15,7 +15,7 @@ from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
 from rrmbench.numerics.entropy import entropic_root
-from rrmbench.numerics.thresholds import threshold
+from rrmbench.numerics.thresholds import raised
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
@@ -62,18 +62,19 @@ def close_row(b, y):
 
 
 @register_jitable
-def margin_threshold(m, C):
-    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1; 0 <= m (k,).
+def margin_threshold(m, count, C):
+    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1.
 
     theta = C beta, so sum (m_j - theta)+ = theta/C; if the sum exceeds 1, the threshold of the projection on the unit
     simplex instead, sum (m_j - theta)+ = 1. This is [Acc-SDCA, OptimizeDual] with its printed else-branch corrected.
-    Negative entries of m are cut off to 0 beforehand, which changes no (m_j - theta)+.
+
+    m : m[:count] are the positive entries, which are all that matter; overwritten
     """
-    work = np.empty(m.shape[0])
-    theta, beta = threshold(m, 0.0, 1.0 / C if C > 0.0 else math.inf, work), 0.0
-    for x in m:
-        beta += max(x - theta, 0.0)
-    return theta if beta <= 1.0 else threshold(m, 1.0, 0.0, work)
+    theta, count = raised(0.0, 0.0, 1.0 / C if C > 0.0 else math.inf, m, count)
+    beta = 0.0
+    for k in range(count):
+        beta += m[k] - theta
+    return theta if beta <= 1.0 else raised(theta, 1.0, 0.0, m, count)[0]
 
 
 class MaxOfHinge(NamedTuple):
@@ -112,22 +113,23 @@ class MaxOfHinge(NamedTuple):
 
     def dual_point_row(self, z, y, mu, q, b):
         c = int(y)
-        for j in range(z.shape[0]):
-            b[j] = 1.0 + z[j] - z[c]
-        b[c] = 0.0
         if mu + q == 0.0:  # the least-norm subgradient: equal shares of the margins that attain the maximum
-            largest = np.max(b)
-            attained = 0
+            largest, attained = 0.0, 0
             for j in range(z.shape[0]):
-                attained += j != c and b[j] == largest and largest > 0.0
+                b[j] = 1.0 + z[j] - z[c] if j != c else 0.0
+                largest = max(largest, b[j])
             for j in range(z.shape[0]):
-                b[j] = 1.0 / attained if attained > 0 and j != c and b[j] == largest else 0.0
+                attained += b[j] == largest and largest > 0.0
+            for j in range(z.shape[0]):
+                b[j] = 1.0 / attained if b[j] == largest and largest > 0.0 else 0.0
         else:
+            count = 0
+            for j in range(z.shape[0]):  # into b, which spares an array
+                b[count] = (1.0 + z[j] - z[c]) / (mu + q)
+                count += b[count] > 0.0 and j != c
+            theta = margin_threshold(b, count, q / (mu + q))
             for j in range(z.shape[0]):
-                b[j] = max(b[j] / (mu + q), 0.0)
-            theta = margin_threshold(b, q / (mu + q))
-            for j in range(z.shape[0]):
-                b[j] = max(b[j] - theta, 0.0)
+                b[j] = max((1.0 + z[j] - z[c]) / (mu + q) - theta, 0.0)
             b[c] = 0.0
         close_row(b, c)
 

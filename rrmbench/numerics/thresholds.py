@@ -26,8 +26,7 @@ def row_thresholds(w, size, slack):
 def threshold(row, size, slack, work):
     """One theta of `row_thresholds`: the greatest (sum of the k largest |row| - size) / (k + slack); row, work (k,).
 
-    Any set of entries gives a lower bound in this way, and the set of those above a bound the next one, until it is that
-    of the entries above its own bound. The bounds by the largest one and by all of them leave few, as a rule.
+    Any set of entries gives a lower bound in this way. The bounds by the largest one and by all of them leave few.
     """
     total, largest = 0.0, 0.0
     for x in row:
@@ -39,16 +38,26 @@ def threshold(row, size, slack, work):
         if abs(x) > theta:
             work[count] = abs(x)
             count += 1
+    return raised(theta, size, slack, work, count)[0]
+
+
+@register_jitable
+def raised(theta, size, slack, above, count):
+    """`threshold` from a lower bound theta and the entries above it, above[:count]; return (threshold, new count).
+
+    The bound by the entries above a bound is a greater one, until it is that of the entries above itself. `above` has
+    these first then. It takes three or four rounds of additions, and no sorting.
+    """
     while True:
         total = -size
         for k in range(count):
-            total += work[k]
+            total += above[k]
         bound = total / (count + slack)
-        if not bound > theta:  # nor is NaN, of no entries and no slack
-            return theta
-        theta, above = bound, 0
+        if not bound > theta:  # or NaN, of no entries and no slack
+            return theta, count
+        theta, left = bound, 0
         for k in range(count):
-            if work[k] > theta:
-                work[above] = work[k]
-                above += 1
-        count = above
+            x = above[k]
+            above[left] = x
+            left += x > theta
+        count = left
