@@ -9,8 +9,10 @@ from runs import iterates
 
 import rrmbench
 from rrmbench.losses.hinge import Hinge
+from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.sdca.apcg import apcg_steps, combine
 from rrmbench.solvers.sdca.apcg_shrinking import ascent, dual_of, put_inside
 from rrmbench.solvers.sdca.output import INSIDE, DualState
 from rrmbench.solvers.sdca.steps import Exact
@@ -19,13 +21,23 @@ L2 = {"name": "l2", "strength": 1e-4}
 NET = {"name": "elastic_net", "l1": 0.01, "l2": 1e-3}
 
 
-REST = [pytest.param(loss, marks=pytest.mark.exhaustive) for loss in ("absolute", "smoothed_hinge")]
+def problem(loss, n, d, regularizer, density=1.0, seed=0):
+    """A small random problem, with two targets where the loss is on a row of them."""
+    X, y = oracles.data(n, d, density, seed, loss)
+    targets = loss in oracles.vector_losses() and y.dtype.kind == "f"
+    y = np.column_stack((y, y[::-1])) if targets else y
+    return Problem(X, y, oracles.example("loss", loss), regularizer)
 
 
-@pytest.mark.parametrize("loss", ["hinge", *REST])
+REST = [
+    pytest.param(loss, marks=pytest.mark.exhaustive)
+    for loss in ("absolute", "smoothed_hinge", "l2_multi", "smoothed_max_of_hinge")
+]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "max_of_hinge", *REST])
 def test_the_last_digits_take_fewer_passes(loss):
-    X, y = oracles.data(200, 60, density=0.3, seed=2, loss=loss)
-    p = Problem(X, y, loss, L2)
+    p = problem(loss, 200, 60, L2, density=0.3, seed=2)
     shrinking, ours = (
         rrmbench.solve(p, name, relative_gap=1e-7, passes=20_000, growth=1.03)
         for name in ("prox_sdca_shrinking", "apcg_shrinking")
@@ -36,11 +48,16 @@ def test_the_last_digits_take_fewer_passes(loss):
 
 
 @pytest.mark.exhaustive
-@given(st.integers(0, 1000), st.sampled_from([("hinge", NET), ("absolute", L2), ("logistic", L2)]))
+@given(
+    st.integers(0, 1000),
+    st.sampled_from(
+        [("hinge", NET), ("absolute", L2), ("logistic", L2)]
+        + [(loss, regularizer) for loss in oracles.vector_losses() for regularizer in (NET, L2)]
+    ),
+)
 def test_the_dual_value_never_falls_and_u_is_kept(seed, components):
     loss, regularizer = components
-    X, y = oracles.data(40, 8, seed=seed, loss=loss)
-    p = Problem(X, y, loss, regularizer)
+    p = problem(loss, 40, 8, regularizer, seed=seed)
     its = iterates("apcg_shrinking", p, 60, seed=seed)
     values = np.array([p.dual_value(it.b) for it in its])
     assert np.isfinite(values).all()
@@ -49,15 +66,44 @@ def test_the_dual_value_never_falls_and_u_is_kept(seed, components):
     np.testing.assert_allclose(its[-1].w, p.primal_point(p.v(its[-1].b)), atol=1e-9 * max(1.0, abs(its[-1].w).max()))
 
 
-def test_an_ascent_moves_its_rows_alone_and_counts_them():
-    X, y = oracles.data(90, 12, loss="hinge")
-    p = Problem(X, y, "hinge", {"name": "l2", "strength": 1e-2})
+@pytest.mark.parametrize("regularizer", [L2, NET], ids=["l2", "elastic_net"])
+@pytest.mark.parametrize("loss", oracles.vector_losses())
+def test_losses_on_several_outputs_reach_the_optimum(loss, regularizer):
+    p = problem(loss, 60, 12, regularizer, density=0.5, seed=4)
+    ours = rrmbench.solve(p, "apcg_shrinking", gap=1e-10, passes=20_000, growth=1.1)
+    assert ours.reason == "gap"
+    assert p.primal(ours.w) - p.dual_value(ours.b) <= 1e-10
+
+
+def test_the_distance_of_one_output_is_the_absolute_loss():
+    """Steps on rows of length 1 are those on numbers, through an underflow of r, too."""
+    X, y = oracles.data(50, 9, density=0.5, loss="absolute")
+    p = Problem(X, y, "absolute", NET)
+    q = Problem(X, y[:, None], "l2_multi", NET)
+    found = []
+    for problem in p, q:
+        b, u = problem.start_dual(None), problem.shift()
+        uv, pq = (np.stack((np.zeros_like(a), a), axis=1) for a in (b, u))
+        fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, problem.strong_convexity)
+        r = apcg_steps(*fixed, 0.3, 50, Rng(0).orders(np.arange(50, dtype=np.int32), 12), 1e-99, uv, pq)
+        combine(r, uv, b)
+        combine(r, pq, u)
+        found.append((r, b.ravel(), u.ravel()))
+    assert found[0][0] == found[1][0] > 1e-10
+    assert np.abs(found[0][1]).max() > 0.5
+    for scalar, vector in zip(*found, strict=True):
+        np.testing.assert_allclose(vector, scalar, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "max_of_hinge"])
+def test_an_ascent_moves_its_rows_alone_and_counts_them(loss):
+    p = problem(loss, 90, 12, {"name": "l2", "strength": 1e-2})
     state = DualState(p, Exact(p.loss, p.mu), None)
     moving, first = np.arange(0, 90, 9, dtype=np.int32), dual_of(state)
     seen = list(ascent(state, Rng(0), moving, 12, 9))
     assert [epochs for epochs, _ in seen] == [9, 3]
     assert all(rose for _, rose in seen)
-    assert set(np.flatnonzero(state.b)) <= set(moving.tolist())
+    assert set(state.b.nonzero()[0]) <= set(moving.tolist())
     assert dual_of(state) > first
     assert dual_of(state) == pytest.approx(p.dual_value(state.b), abs=1e-12)
 
@@ -82,3 +128,26 @@ def test_rounding_outside_of_the_domain_is_taken_back():
     put_inside(Hinge(), y, np.arange(3, dtype=np.int32), b)
     assert b.tolist() == [-np.nextafter(1.0, 2.0) * INSIDE, 1.0, -0.5]
     assert np.isfinite([Hinge().conjugate(*pair) for pair in zip(b, y, strict=True)]).all()
+
+
+@kernel
+def conjugates(loss, y, b):
+    return [loss.conjugate_row(b[i], y[i]) for i in range(b.shape[0])]
+
+
+@pytest.mark.parametrize("name", oracles.vector_losses())
+@given(st.integers(0, 1000), st.floats(0.01, 100.0), st.sampled_from([1e-16, 1e-14]))
+def test_rounding_outside_of_the_domain_is_taken_back_from_rows(name, seed, steepness, rounding):
+    loss, rng = oracles.loss_of(name), np.random.default_rng(seed)
+    z = steepness * rng.standard_normal((30, 5))
+    y = oracles.labels(name, rng.standard_normal(30)) if "hinge" in name else rng.standard_normal((30, 5))
+    inside = np.empty_like(z)
+    for i in range(30):
+        loss.dual_point_row(z[i], y[i], 0.0, 0.5, inside[i])
+    b = inside + rounding * rng.standard_normal(z.shape)
+    left = np.isinf(conjugates(loss, y, b))
+    moved = b.copy()
+    put_inside(loss, y, np.arange(30, dtype=np.int32), moved)
+    assert np.isfinite(conjugates(loss, y, moved)).all()
+    np.testing.assert_array_equal(moved[~left], b[~left])
+    np.testing.assert_allclose(moved, inside, rtol=0.0, atol=1e-13)
