@@ -10,7 +10,6 @@ most 2, and so does mu for the multinomial logistic loss.
 import math
 from typing import NamedTuple
 
-import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes

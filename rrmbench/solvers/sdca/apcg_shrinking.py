@@ -27,12 +27,14 @@ def apcg_shrinking(problem, start, rng):
         a pass of Prox-SDCA with option I over all rows, in random order; F are the rows i whose b_i it changed
         so many epochs of APCG on the b_i with i in F, each in random order, from z = x = b
 
-    with sigma = (GUESS/epochs)^2 or that of `apcg` where that is greater. APCG needs no true sigma for its restarts to
-    converge: a guess that is too great by a factor costs more restarts only [Fercoq and Qu 2020]. The epochs end where
-    D does not rise from one pass or epoch to the next; the last b with a greater D stays, so D never falls, and as all
-    rows have a step in every cycle the method converges as Prox-SDCA does. The epochs of the next cycle are twice as
-    many where they were all made and gained more of D per row than the pass before them; half as many (at least
-    FEWEST) where D fell early and they gained less.
+    with sigma = (GUESS/epochs)^2, or that of `apcg` where this is greater and there is one output per sample. APCG needs
+    no true sigma for its restarts to converge: a guess that is too great by a factor costs more restarts only [Fercoq
+    and Qu 2020]. The epochs end where D does not rise from one pass or epoch to the next; the last b with a greater D
+    stays, so D never falls, and as all rows have a step in every cycle the method converges as Prox-SDCA does. The
+    epochs of the next cycle are twice as many where they were all made and gained more of D per row than the pass
+    before them; half as many (at least FEWEST) where D fell early and they gained less.
+
+    For k outputs per sample a row b_i is one block of APCG, and all of phi* is in the proximal step.
 
     Passes count the entries of the rows visited, over all. D costs no product, v being kept. Yields after a pass at
     most, or a round that `prox_sdca_shrinking` yields after.
@@ -86,8 +88,9 @@ def ascent(state, rng, moving, epochs, at_once):
     `state` is changed where D rose; it ends where D did not, or after so many epochs of m steps.
     """
     problem, b, u, m = state.problem, state.b, state.u, moving.size
-    n, s, best, r = problem.n, problem.strong_convexity, dual_of(state), 1.0
-    root = max(convexity_root(problem) if b.ndim == 1 else 0.0, GUESS / epochs)
+    s, best, r = problem.strong_convexity, dual_of(state), 1.0
+    known = convexity_root(problem) if b.ndim == 1 else 0.0  # of the smooth part, which for rows has gamma = 0
+    root = max(known, GUESS / epochs)
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, m)
     uv, pq = (np.stack((np.zeros_like(a), a), axis=1) for a in (b, u))
     best_b, best_u = b.copy(), u.copy()
@@ -113,8 +116,8 @@ def ascent(state, rng, moving, epochs, at_once):
 def put_inside(loss, y, moving, b):
     """Put each b_i, i of `moving` (m,), that rounding has carried out of the domain of phi* back into it.
 
-    A number is scaled by a hair. A row (k,) goes to its proximal point argmin_t phi*(t) + ||t - b_i||^2 / (2 eps), which
-    is in the domain, and by about eps away from the point of the domain that is nearest to b_i.
+    A number is scaled by a hair. A row (k,) goes to its proximal point argmin_t phi*(t) + ||t - b_i||^2 / (2 eps): it is
+    in the domain, and not farther than about eps from the point of the domain that is nearest to b_i.
     """
     for i in moving:
         if b.ndim == 1:  # known to the compiler
