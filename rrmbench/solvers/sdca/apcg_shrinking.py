@@ -27,12 +27,12 @@ def apcg_shrinking(problem, start, rng):
         a pass of Prox-SDCA with option I over all rows, in random order; F are the rows i whose b_i it changed
         so many epochs of APCG on the b_i with i in F, each in random order, from z = x = b
 
-    with sigma = (GUESS/epochs)^2, or that of `apcg` where this is greater and there is one output per sample. APCG needs
-    no true sigma for its restarts to converge: a guess that is too great by a factor costs more restarts only [Fercoq
-    and Qu 2020]. The epochs end where D does not rise from one pass or epoch to the next; the last b with a greater D
-    stays, so D never falls, and as all rows have a step in every cycle the method converges as Prox-SDCA does. The
-    epochs of the next cycle are twice as many where they were all made and gained more of D per row than the pass
-    before them; half as many (at least FEWEST) where D fell early and they gained less.
+    with sigma = (GUESS/epochs)^2, or that of `apcg` where this is greater and there is one output per sample. APCG
+    needs no true sigma for its restarts to converge: a guess that is too great by a factor costs more restarts only
+    [Fercoq and Qu 2020]. The epochs end where D does not rise from one pass or epoch to the next; the last b with a
+    greater D stays, so D never falls, and as all rows have a step in every cycle the method converges as Prox-SDCA
+    does. The epochs of the next cycle are twice as many where they were all made and gained more of D per row than the
+    pass before them; half as many (at least FEWEST) where D fell early and they gained less.
 
     For k outputs per sample a row b_i is one block of APCG, and all of phi* is in the proximal step.
 
@@ -116,8 +116,8 @@ def ascent(state, rng, moving, epochs, at_once):
 def put_inside(loss, y, moving, b):
     """Put each b_i, i of `moving` (m,), that rounding has carried out of the domain of phi* back into it.
 
-    A number is scaled by a hair. A row (k,) goes to its proximal point argmin_t phi*(t) + ||t - b_i||^2 / (2 eps): it is
-    in the domain, and not farther than about eps from the point of the domain that is nearest to b_i.
+    A number is scaled by a hair. A row (k,) goes to its proximal point argmin_t phi*(t) + ||t - b_i||^2 / (2 eps),
+    which is in the domain, and not farther than about eps from the point of the domain that is nearest to b_i.
     """
     for i in moving:
         if b.ndim == 1:  # known to the compiler
