@@ -121,16 +121,6 @@ def halves(root, r, h):
     return (root - 1.0) * h / (2.0 * r), (root + 1.0) * h / 2.0
 
 
-@register_jitable
-def kept_in_range(r, uv, pq):
-    """r, or 1 where it is near underflow, and is moved into the first entries of the pairs."""
-    if r < 1e-100:
-        rescale(r, uv)
-        rescale(r, pq)
-        return 1.0
-    return r
-
-
 @kernel
 def scalar_apcg_steps(rows, y, loss, mu, regularizer, s, root, rho, order, r, uv, pq):
     """As `apcg_steps` for one output per sample, rho being the factor of r in each step."""
@@ -156,7 +146,10 @@ def scalar_apcg_steps(rows, y, loss, mu, regularizer, s, root, rho, order, r, uv
                 j, x = rows.indices[e], rows.data[e]
                 pq[j, 0] -= scale * du * x
                 pq[j, 1] -= scale * dv * x
-        r = kept_in_range(r, uv, pq)
+        if r < 1e-100:
+            rescale(r, uv)
+            rescale(r, pq)
+            r = 1.0
     return r
 
 
@@ -195,5 +188,8 @@ def vector_apcg_steps(rows, y, option, regularizer, s, root, rho, order, r, uv, 
                 for c in entries(0, outputs):
                     pq[j, 0, c] -= x * p[c]
                     pq[j, 1, c] -= x * z[c]
-        r = kept_in_range(r, uv, pq)
+        if r < 1e-100:
+            rescale(r, uv)
+            rescale(r, pq)
+            r = 1.0
     return r
