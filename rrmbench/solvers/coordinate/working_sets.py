@@ -19,7 +19,11 @@ SMALLEST = 100  # of many coordinates that join it in one go; more, as many as i
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
 LOOSE = 0.1  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
-FLOOR = 1e-4  # of the weights of a model, over their bound
+FLOOR = 1e-4  # of the weights of a model, over their bound; and of the damping
+AGREES = 0.75  # of the fall of a model, by which P falls where the damping is halved
+DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
+EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
+RATIO = 4.0  # of the lengths over which greatest slopes are sought
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
@@ -58,7 +62,8 @@ def working_sets(problem, start, rng):
     while True:
         yield from state.grow()
         model, is_bound = yield from state.model()
-        at, read, most = state.passes, 0, MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
+        at, read, compared = state.passes, 0, 0
+        turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         accuracy = ACCURACY if is_bound or isinstance(model.H, ByMatrix) else LOOSE
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
@@ -67,8 +72,12 @@ def working_sets(problem, start, rng):
             if state.passes > at and state.passes - at >= min(OFTEN, 1.0 - state.share):
                 yield state.halfway(model) if is_bound else state.iterate()
                 at = state.passes
-            if (not is_bound and read > most) or state.chosen.has_paid_for_matrix(model.H):
+            if (not is_bound and read > MOST * turn) or state.chosen.has_paid_for_matrix(model.H):
                 break
+            if not is_bound and not isinstance(model.H, ByMatrix) and read - compared >= turn:
+                compared = read
+                if state.agreement(model) < DISAGREES:
+                    break
         state.move(model, is_bound)
         yield state.iterate()
 
@@ -89,6 +98,7 @@ class State:
         self.chosen = Chosen(problem.X, counts)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._cautious, self._change = False, np.zeros(problem.n)
+        self._damping, self._reach = FLOOR, 0.0
         self.P = problem.primal(w, self.z)
 
     @property
@@ -130,7 +140,12 @@ class State:
         bound = problem.smoothness
         h = self._slopes()
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
-        h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
+        if is_bound:
+            h = np.full(problem.n, bound)
+        else:
+            if self._damping > FLOOR:
+                np.maximum(h, self._damping * self._greatest_slopes(), out=h)
+            h = np.clip(h, FLOOR * bound, bound)
         form = yield from self._told(self.chosen.form(h, is_bound))
         between = BETWEEN * 2 * self.chosen.entries
         making = self.units.model(form, self._in_set, W, self.w, self.g, is_bound, between)
@@ -168,6 +183,29 @@ class State:
             h[far] = np.maximum(h[far], slopes)
         return h
 
+    def _greatest_slopes(self):
+        """The greatest slopes of phi' (n,) from z_i to z_i + o and z_i - o, of lengths o up to that of the step last cut.
+
+        With these for weights, a model bounds P from above as far as that, but for the lengths left out
+        [de Leeuw and Lange 2009]. The least o is that over which phi' can change by as much as it is.
+        """
+        dual, h = self.problem.loss_dual, np.zeros(self.z.size)
+        o = max(np.abs(self.b).max() / self.problem.smoothness, SPREAD)
+        while o <= RATIO * self._reach:
+            for step in o, -o:
+                np.maximum(h, (dual(self.z + step) - self.b) / step, out=h)
+            o *= RATIO
+        return h
+
+    def agreement(self, model):
+        """By how much P falls to the present point of a model by columns, over the fall of the model; 1 at rounding."""
+        w = self.w.copy()
+        w[self.chosen.numbers] = model.w
+        return self._over(model.fall, self.P - self.problem.primal(w, self.z + self.chosen.outputs(model)))
+
+    def _over(self, fall, fallen):
+        return fallen / fall if fall > EXACT * abs(self.P) else 1.0
+
     def halfway(self, model):
         """The iterate at the present point of a model that bounds P."""
         self.w[self.chosen.numbers] = model.w
@@ -194,9 +232,17 @@ class State:
             if best[0] <= self.P and point[0] >= best[0]:
                 break
             best = min(best, point, key=itemgetter(0))
+        self._damp(best[1], self._over(model.fall, self.P - best[0]), outputs)
         self._cautious = not (is_bound or best[0] <= self.P)  # the next model bounds P from above
         self.P, t, self.z = (self.P, 0.0, self.z) if self._cautious else best
         place(t)
         self._change = max(1.0 - t, BACK) * outputs
         self.b = problem.loss_dual(self.z)
         self.g = problem.X.adjoint(self.b) / problem.n
+
+    def _damp(self, t, agreement, outputs):
+        """More damping after a step cut to t of its length, as much as would have cut it; less if the model was right."""
+        if t < 1.0 and agreement < 1.0:
+            self._damping, self._reach = min(self._damping / t, 1.0), np.abs(outputs).max()
+        elif agreement >= AGREES:
+            self._damping = max(0.5 * self._damping, FLOOR)
