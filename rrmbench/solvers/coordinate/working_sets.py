@@ -20,10 +20,10 @@ ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of
 LOOSE = 0.1  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound; and of the damping
-AGREES = 0.75  # of the fall of a model, by which P falls where the damping is halved
+AGREES = 0.75  # of the fall of a model, by which P falls where damping falls
 DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
 EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
-RATIO = 4.0  # of the lengths over which greatest slopes are sought
+RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
@@ -245,4 +245,4 @@ class State:
         if t < 1.0 and agreement < 1.0:
             self._damping, self._reach = min(self._damping / t, 1.0), np.abs(outputs).max()
         elif agreement >= AGREES:
-            self._damping = max(0.5 * self._damping, FLOOR)
+            self._damping = max(self._damping / RATIO, FLOOR)
