@@ -19,8 +19,8 @@ SMALLEST = 100  # of many coordinates that join it in one go; more, as many as i
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
 LOOSE = 0.1  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
-FLOOR = 1e-4  # of the weights of a model, over their bound; and of the damping
-AGREES = 0.75  # of the fall of a model, by which P falls where damping falls
+FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
+AGREES = 0.75  # of the fall of a model, by which P falls at least where the damping may fall
 DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
 EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
 RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
@@ -43,10 +43,13 @@ def working_sets(problem, start, rng):
     and all where there are no more than 300 coordinates; the rest stay where they are. On the set, P is modelled by
     g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness
     of phi, as of the squared loss, the model bounds P from above, and its minimization lowers P; else the best of the
-    steps 1, 1/2, 1/4 ... to its minimizer does. Sweeps take one coordinate after the other to its minimizer, or one
-    block, by columns or by the matrix of their inner products (the covariance updates of [Friedman, Hastie and
-    Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients go on as if psi were affine, and
-    the norms of blocks quadratic, as far as the model falls.
+    steps 1, 1/2, 1/4 ... to its minimizer does. After a step cut to t the weights h_i are at least a part c of the
+    greatest slope of phi' as far as that step would have gone, c grows by 1/t, and it falls again where P falls as the
+    model does: where most samples lie on flat parts of phi', as with Huber's loss, steps else go a thousand times too
+    far. A model by columns ends early where P falls by less than half of what it says. Sweeps take one coordinate after
+    the other to its minimizer, or one block, by columns or by the matrix of their inner products (the covariance
+    updates of [Friedman, Hastie and Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients
+    go on as if psi were affine, and the norms of blocks quadratic, as far as the model falls.
 
     P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
     is every product of two entries in an inner product; matrices of inner products cost nothing once they are made. Of
@@ -86,6 +89,7 @@ class State:
     """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
 
     greatest : the greatest potential of all units
+    _damping, _reach : the part c of greatest slopes that is in the weights of models, and the lengths of these slopes
     """
 
     def __init__(self, problem, w):
@@ -140,12 +144,9 @@ class State:
         bound = problem.smoothness
         h = self._slopes()
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
-        if is_bound:
-            h = np.full(problem.n, bound)
-        else:
-            if self._damping > FLOOR:
-                np.maximum(h, self._damping * self._greatest_slopes(), out=h)
-            h = np.clip(h, FLOOR * bound, bound)
+        if self._damping > FLOOR and not is_bound:
+            np.maximum(h, self._damping * self._greatest_slopes(), out=h)
+        h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
         form = yield from self._told(self.chosen.form(h, is_bound))
         between = BETWEEN * 2 * self.chosen.entries
         making = self.units.model(form, self._in_set, W, self.w, self.g, is_bound, between)
@@ -184,10 +185,11 @@ class State:
         return h
 
     def _greatest_slopes(self):
-        """The greatest slopes of phi' (n,) from z_i to z_i + o and z_i - o, of lengths o up to that of the step last cut.
+        """Greatest slopes h (n,) of phi' between z_i and z_i + o or z_i - o, for o = r, 4 r, 16 r ... up to `_reach`.
 
-        With these for weights, a model bounds P from above as far as that, but for the lengths left out
-        [de Leeuw and Lange 2009]. The least o is that over which phi' can change by as much as it is.
+        Slopes over lengths between two of these are at most 4 h_i, since phi' is monotone. With the greatest of all
+        slopes for weights, a model bounds P from above, and better than the smoothness does where phi' is flat at z_i
+        [de Leeuw and Lange 2009]. r is the length over which phi' can change by as much as it is.
         """
         dual, h = self.problem.loss_dual, np.zeros(self.z.size)
         o = max(np.abs(self.b).max() / self.problem.smoothness, SPREAD)
@@ -198,12 +200,13 @@ class State:
         return h
 
     def agreement(self, model):
-        """By how much P falls to the present point of a model by columns, over the fall of the model; 1 at rounding."""
-        w = self.w.copy()
+        """What P falls by from w to the present point of a model by columns, over what the model falls by."""
+        w = self.w.copy()  # that of the last iterate stays
         w[self.chosen.numbers] = model.w
         return self._over(model.fall, self.P - self.problem.primal(w, self.z + self.chosen.outputs(model)))
 
     def _over(self, fall, fallen):
+        """fallen/fall, for the fall of a model and that of P; 1 where they are rounding."""
         return fallen / fall if fall > EXACT * abs(self.P) else 1.0
 
     def halfway(self, model):
@@ -241,7 +244,10 @@ class State:
         self.g = problem.X.adjoint(self.b) / problem.n
 
     def _damp(self, t, agreement, outputs):
-        """More damping after a step cut to t of its length, as much as would have cut it; less if the model was right."""
+        """More damping after a step cut to t, by 1/t: where damping decides, the step would have been as long as that.
+
+        Less after a step along which P fell as the model did. outputs (n,) : X times the whole step
+        """
         if t < 1.0 and agreement < 1.0:
             self._damping, self._reach = min(self._damping / t, 1.0), np.abs(outputs).max()
         elif agreement >= AGREES:
