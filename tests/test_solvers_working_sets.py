@@ -111,7 +111,10 @@ def test_at_rounding_a_pass_is_a_few_sweeps(monkeypatch):
     assert sweeps[0] <= 10 * 60
 
 
-@pytest.mark.parametrize("loss", LOSSES[:3], ids=str)
+FLAT = [{"name": "huber", "mu": 0.01}, {"name": "smoothed_hinge", "gamma": 0.01}]  # phi' is, but for small parts
+
+
+@pytest.mark.parametrize("loss", [*LOSSES[:3], *FLAT], ids=str)
 def test_the_objective_never_rises(loss):
     p = wide(loss)
     values = [p.primal(it.w) for it in iterates(p, 60)]
@@ -139,6 +142,51 @@ def test_the_weights_of_a_model_know_the_last_step():
     np.testing.assert_allclose(state._slopes(), 1.0 / 30.0, rtol=1e-3)  # phi' goes from -1 to 0
     state._change = -state._change
     np.testing.assert_allclose(state._slopes(), 1.0 / 30.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("loss", [*LOSSES[1:], *FLAT], ids=str)
+def test_greatest_slopes(loss):
+    """Between the least length and the greatest, no slope is four times as large, and each weight is a slope."""
+    p, reach = wide(loss), 30.0
+    state = State(p.counted(), np.zeros(D))
+    state.z = 3.0 * RNG.normal(size=N)
+    state.b, state._reach = p.loss_dual(state.z), reach
+    h = state._greatest_slopes()
+    assert h.min() >= 0.0 and h.max() <= p.smoothness * (1.0 + 1e-9)
+    for o in np.geomspace(np.abs(state.b).max() / p.smoothness, reach, 50):
+        for step in o, -o:
+            assert np.all((p.loss_dual(state.z + step) - state.b) / step <= 4.0 * h + 1e-12)
+
+
+def test_damping_grows_with_cut_steps_and_falls_with_steps_as_foreseen():
+    state = State(wide("logistic").counted(), np.zeros(D))
+    outputs = np.linspace(-8.0, 2.0, N)
+    state._damp(0.125, 0.3, outputs)
+    assert (state._damping, state._reach) == (pytest.approx(8e-4), 8.0)
+    state._damp(1.0, 0.5, outputs)  # P fell by half of what the model did: the damping stays
+    assert state._damping == pytest.approx(8e-4)
+    state._damp(1.0, 1.1, outputs)
+    assert state._damping == pytest.approx(2e-4)
+    state._damp(1e-9, -1.0, outputs)
+    assert state._damping == 1.0
+    for _ in range(20):
+        state._damp(1.0, 1.0, outputs)
+    assert state._damping == pytest.approx(1e-4)
+
+
+def test_flat_parts_of_the_derivative_take_few_passes():
+    """Labels -1 and 1 under Huber's loss: at w = 0 every sample lies where phi' is flat, and most do at the optimum."""
+    rng = np.random.default_rng(0)
+    X = random_array((600, 900), density=0.02, rng=rng, data_sampler=rng.normal, format="csr")
+    y = np.where(X @ rng.normal(size=900) + rng.normal(size=600) > 0.0, 1.0, -1.0)
+    strength = np.abs(X.T @ y).max() / 600 / 10.0
+    p = Problem(X, y, {"name": "huber", "mu": 0.1}, {"name": "l1", "strength": strength})
+    *_, last = iterates(p, 400)
+    level, passes = p.primal(last.w) + 1e-6 * p.primal(np.zeros(900)), []
+    for name in "working_sets", "coordinate_descent":
+        run = build_solver(name)(p, None, Rng(0))
+        passes.append(next(it.passes for it in run if p.primal(it.w) <= level))
+    assert 1.5 * passes[0] < passes[1]
 
 
 def test_a_warm_start_costs_half_a_pass_and_is_kept():

@@ -128,6 +128,11 @@ class Quadratic:
         quadratic_descent.residuals(self.H, self.s, self.linear, self.g, self._tilts, active, self.w, self.state, r)
         return r
 
+    @property
+    def fall(self):
+        """Q(w0) - Q(w)."""
+        return self.value(self.w0, np.zeros(self.state.size)) - self.value(self.w, self.state)
+
     def value(self, w, state):
         """Q(w) for the `state` of w."""
         return quadratic_descent.value(self.H, self.regularizer, self.s, self.linear, self.g, self.w0, w, state)

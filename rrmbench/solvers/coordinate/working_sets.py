@@ -19,7 +19,11 @@ SMALLEST = 100  # of many coordinates that join it in one go; more, as many as i
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
 LOOSE = 0.1  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
-FLOOR = 1e-4  # of the weights of a model, over their bound
+FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
+AGREES = 0.75  # of the fall of a model, by which P falls at least where the damping may fall
+DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
+EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
+RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
@@ -39,10 +43,13 @@ def working_sets(problem, start, rng):
     and all where there are no more than 300 coordinates; the rest stay where they are. On the set, P is modelled by
     g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness
     of phi, as of the squared loss, the model bounds P from above, and its minimization lowers P; else the best of the
-    steps 1, 1/2, 1/4 ... to its minimizer does. Sweeps take one coordinate after the other to its minimizer, or one
-    block, by columns or by the matrix of their inner products (the covariance updates of [Friedman, Hastie and
-    Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients go on as if psi were affine, and
-    the norms of blocks quadratic, as far as the model falls.
+    steps 1, 1/2, 1/4 ... to its minimizer does. After a step cut to t the weights h_i are at least a part c of the
+    greatest slope of phi' as far as that step would have gone, c grows by 1/t, and it falls again where P falls as the
+    model does: where most samples lie on flat parts of phi', as with Huber's loss, steps else go a thousand times too
+    far. A model by columns ends early where P falls by less than half of what it says. Sweeps take one coordinate after
+    the other to its minimizer, or one block, by columns or by the matrix of their inner products (the covariance
+    updates of [Friedman, Hastie and Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients
+    go on as if psi were affine, and the norms of blocks quadratic, as far as the model falls.
 
     P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
     is every product of two entries in an inner product; matrices of inner products cost nothing once they are made. Of
@@ -58,7 +65,8 @@ def working_sets(problem, start, rng):
     while True:
         yield from state.grow()
         model, is_bound = yield from state.model()
-        at, read, most = state.passes, 0, MOST * 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
+        at, read, compared = state.passes, 0, 0
+        turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         accuracy = ACCURACY if is_bound or isinstance(model.H, ByMatrix) else LOOSE
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
@@ -67,8 +75,12 @@ def working_sets(problem, start, rng):
             if state.passes > at and state.passes - at >= min(OFTEN, 1.0 - state.share):
                 yield state.halfway(model) if is_bound else state.iterate()
                 at = state.passes
-            if (not is_bound and read > most) or state.chosen.has_paid_for_matrix(model.H):
+            if (not is_bound and read > MOST * turn) or state.chosen.has_paid_for_matrix(model.H):
                 break
+            if not is_bound and not isinstance(model.H, ByMatrix) and read - compared >= turn:
+                compared = read
+                if state.agreement(model) < DISAGREES:
+                    break
         state.move(model, is_bound)
         yield state.iterate()
 
@@ -77,6 +89,7 @@ class State:
     """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
 
     greatest : the greatest potential of all units
+    _damping, _reach : the part c of greatest slopes that is in the weights of models, and the lengths of these slopes
     """
 
     def __init__(self, problem, w):
@@ -89,6 +102,7 @@ class State:
         self.chosen = Chosen(problem.X, counts)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._cautious, self._change = False, np.zeros(problem.n)
+        self._damping, self._reach = FLOOR, 0.0
         self.P = problem.primal(w, self.z)
 
     @property
@@ -130,6 +144,8 @@ class State:
         bound = problem.smoothness
         h = self._slopes()
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
+        if self._damping > FLOOR and not is_bound:
+            np.maximum(h, self._damping * self._greatest_slopes(), out=h)
         h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
         form = yield from self._told(self.chosen.form(h, is_bound))
         between = BETWEEN * 2 * self.chosen.entries
@@ -168,6 +184,31 @@ class State:
             h[far] = np.maximum(h[far], slopes)
         return h
 
+    def _greatest_slopes(self):
+        """Greatest slopes h (n,) of phi' between z_i and z_i + o or z_i - o, for o = r, 4 r, 16 r ... up to `_reach`.
+
+        Slopes over lengths between two of these are at most 4 h_i, since phi' is monotone. With the greatest of all
+        slopes for weights, a model bounds P from above, and better than the smoothness does where phi' is flat at z_i
+        [de Leeuw and Lange 2009]. r is the length over which phi' can change by as much as it is.
+        """
+        dual, h = self.problem.loss_dual, np.zeros(self.z.size)
+        o = max(np.abs(self.b).max() / self.problem.smoothness, SPREAD)
+        while o <= RATIO * self._reach:
+            for step in o, -o:
+                np.maximum(h, (dual(self.z + step) - self.b) / step, out=h)
+            o *= RATIO
+        return h
+
+    def agreement(self, model):
+        """What P falls by from w to the present point of a model by columns, over what the model falls by."""
+        w = self.w.copy()  # that of the last iterate stays
+        w[self.chosen.numbers] = model.w
+        return self._over(model.fall, self.P - self.problem.primal(w, self.z + self.chosen.outputs(model)))
+
+    def _over(self, fall, fallen):
+        """fallen/fall, for the fall of a model and that of P; 1 where they are rounding."""
+        return fallen / fall if fall > EXACT * abs(self.P) else 1.0
+
     def halfway(self, model):
         """The iterate at the present point of a model that bounds P."""
         self.w[self.chosen.numbers] = model.w
@@ -194,9 +235,20 @@ class State:
             if best[0] <= self.P and point[0] >= best[0]:
                 break
             best = min(best, point, key=itemgetter(0))
+        self._damp(best[1], self._over(model.fall, self.P - best[0]), outputs)
         self._cautious = not (is_bound or best[0] <= self.P)  # the next model bounds P from above
         self.P, t, self.z = (self.P, 0.0, self.z) if self._cautious else best
         place(t)
         self._change = max(1.0 - t, BACK) * outputs
         self.b = problem.loss_dual(self.z)
         self.g = problem.X.adjoint(self.b) / problem.n
+
+    def _damp(self, t, agreement, outputs):
+        """More damping after a step cut to t, by 1/t: where damping decides, the step would have been as long as that.
+
+        Less after a step along which P fell as the model did. outputs (n,) : X times the whole step
+        """
+        if t < 1.0 and agreement < 1.0:
+            self._damping, self._reach = min(self._damping / t, 1.0), np.abs(outputs).max()
+        elif agreement >= AGREES:
+            self._damping = max(self._damping / RATIO, FLOOR)
