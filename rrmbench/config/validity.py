@@ -22,6 +22,7 @@ _WORDS = {
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
     "rows": ("data in rows", "dataset", "of that kind"),
     "blocks": ("a regularizer that is a sum of norms of blocks", "regularizer", "one"),
+    "row_norms": ("norms of the rows of a matrix, with a loss on several outputs", "regularizer", "such norms"),
     "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
     "euclidean": ("a loss that is smoothed by a square", "loss", "one"),
     "entropic": ("a loss that is smoothed by an entropy", "loss", "one"),

@@ -103,6 +103,39 @@ class ByMatrix(NamedTuple):
         return total
 
 
+class OfOutputs(NamedTuple):
+    """The same H for each of k outputs: v is a matrix (m, k) row by row, and coordinate j k + c is v[j, c].
+
+    The state is that of H for each column of v, one after the other. What is read of a column of A serves all outputs,
+    as in a product of matrices; it is counted for the first.
+    """
+
+    H: tuple
+    k: int
+
+    def slope_along(self, j, state):
+        size, c = state.shape[0] // self.k, j % self.k
+        return self.H.slope_along(j // self.k, state[c * size : (c + 1) * size])
+
+    def move_along(self, j, step, state):
+        size, c = state.shape[0] // self.k, j % self.k
+        self.H.move_along(j // self.k, step, state[c * size : (c + 1) * size])
+
+    def reads_along(self, j):
+        return self.H.reads_along(j // self.k) if j % self.k == 0 else 0
+
+    def square_of(self, v, state):
+        size, total = state.shape[0] // self.k, 0.0
+        for c in range(self.k):
+            total += self.H.square_of(v[c :: self.k], state[c * size : (c + 1) * size])
+        return total
+
+
+def is_matrix(H):
+    """Whether a form, of one output or several, is known as a matrix."""
+    return isinstance(getattr(H, "H", H), ByMatrix)
+
+
 @kernel
 def sweep(H, regularizer, s, linear, curvatures, g, which, w, state, moved, tilts):
     """The minimization of Q over each coordinate of `which` in turn; return (greatest potential, numbers read).

@@ -84,6 +84,7 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     "separable" (a sum over samples) unless a minimized bias couples them. Of the regularizer: "strongly_convex",
     "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "polyhedral" (it knows the pieces of
     psi*, and Psi has no square), "blocks" (it is a sum of norms of blocks, and knows the balls in which psi* is 0),
+    "row_norms" (these blocks are the rows of a model of several outputs per sample),
     "conic" (it knows these pieces, or these balls), "entropy" (a step with an entropy for prox-function, on all of the
     model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model is one.
     """
@@ -122,6 +123,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "polyhedral": hasattr(regularizer, "conjugate_pieces") and l2 + kappa == 0.0,
         "conic": hasattr(regularizer, "conjugate_pieces") or hasattr(regularizer, "dual_balls"),
         "blocks": hasattr(regularizer, "dual_balls") and "free_bias" not in data,
+        "row_norms": outputs == "vector" and getattr(regularizer, "of_rows", False) and "free_bias" not in data,
         "entropy": regularization.entropic and square == 0.0 and "free_bias" not in data,
     }
     own = {"rows"} if hasattr(loss, "operator") else set()  # an operator of the loss has no rows for kernels

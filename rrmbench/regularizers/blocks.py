@@ -13,6 +13,8 @@ from rrmbench.regularizers.norms import Norm, matrix_only, shrinkage
 class RowBlocks:
     """Every row of a matrix is a block."""
 
+    are_rows = True
+
     def of_entries(self, shape):
         return np.repeat(np.arange(shape[0]), shape[1])
 
@@ -101,6 +103,11 @@ class BlockNorm(Norm):
     strength: float
     blocks: object
     weighted: bool = False
+
+    @property
+    def of_rows(self):
+        """Whether the blocks are the rows of a matrix."""
+        return getattr(self.blocks, "are_rows", False)
 
     def norm(self, w):
         return np.sum(self.weights(w.shape) * self.blocks.norms(w))

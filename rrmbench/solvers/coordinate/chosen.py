@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rrmbench.numerics import restricted
-from rrmbench.numerics.quadratic_descent import ByMatrix
+from rrmbench.numerics.quadratic_descent import ByMatrix, OfOutputs, is_matrix
 from rrmbench.solvers.coordinate.copies import columns_of
 
 CHEAP = 8  # sweeps whose price is paid for a matrix of inner products at once
@@ -18,11 +18,15 @@ class Chosen:
     products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when sweeps by
     columns have taken as long as it takes, or at once where it takes no longer than CHEAP sweeps.
 
+    Of k outputs the form is that of each, see `OfOutputs`, and a sweep by columns takes k times as long.
+
     X : a data operator with rows; counts : (d,) the numbers of entries of the columns
     entries : those of X, half of what a pass reads; of an array all of them, zeros too
     """
 
     def __init__(self, X, counts):
+        self.outputs_of_each = X.shape[2] if len(X.shape) == 3 else None
+        self._times = self.outputs_of_each or 1
         self.n, self.entries = X.shape[0], max(X.nnz if X.array is None else X.array.size, 1)
         self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
         self._columns, self._swept = columns_of(X, counts), 0
@@ -59,11 +63,11 @@ class Chosen:
         return self.numbers.size**2 <= 2 * self.nnz
 
     def _is_worth(self, price):
-        return price <= max(2 * CHEAP * self.nnz, self._paid)
+        return price <= self._times * max(2 * CHEAP * self.nnz, self._paid)
 
     def has_paid_for_matrix(self, form):
         """Whether sweeps by columns have taken as long as it takes to make the matrix, which the next form will be."""
-        return not isinstance(form, ByMatrix) and self._fits and self._price <= self._paid
+        return not is_matrix(form) and self._fits and self._price <= self._times * self._paid
 
     def form(self, h, is_constant):
         """A generator that yields while it reads; returns (form, its diagonal, its state at 0) for the weights h (n,).
@@ -80,20 +84,26 @@ class Chosen:
             if self._fresh.any():
                 yield from self._columns.multiply(h, self._fresh, self._matrix, most=self.entries)  # half a pass
                 self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
-            return ByMatrix(self._matrix), np.diag(self._matrix).copy(), np.zeros(self.numbers.size)
+            return self._of_outputs(ByMatrix(self._matrix), np.diag(self._matrix).copy(), self.numbers.size)
         if self._by_columns is None or not known:
             self._by_columns, self._sqnorms, self._state_over_outputs = self._columns.weighted(h)
             yield
-        return self._by_columns, self._sqnorms, np.zeros(self.n)
+        return self._of_outputs(self._by_columns, self._sqnorms, self.n)
+
+    def _of_outputs(self, form, diagonal, size):
+        form = form if self.outputs_of_each is None else OfOutputs(form, self.outputs_of_each)
+        return form, diagonal, np.zeros(self._times * size)
 
     def spent(self, form, read):
         """Count what was read of a form: of columns, entries of X."""
-        if not isinstance(form, ByMatrix):
+        if not is_matrix(form):
             self._swept += read
             self._paid += read
 
     def outputs(self, model):
-        """X (w - w0) (n,) at the present point of the Quadratic `model`."""
-        if not isinstance(model.H, ByMatrix):
-            return model.state / self._state_over_outputs
-        return self._columns.outputs(model.w - model.w0)
+        """X (w - w0), (n,) or (n, k), at the present point of the Quadratic `model`."""
+        k, v = self.outputs_of_each, model.w - model.w0
+        if not is_matrix(model.H):
+            of_each = model.state.reshape(self._times, self.n) / self._state_over_outputs
+            return of_each[0] if k is None else np.ascontiguousarray(of_each.T)
+        return np.ascontiguousarray(self._columns.outputs(v if k is None else v.reshape(-1, k)))

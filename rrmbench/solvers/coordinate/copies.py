@@ -67,10 +67,15 @@ class ByRow:
         restricted.mirror(matrix)
 
     def outputs(self, v):
-        """z = X v (n,), v (m,) on the chosen columns."""
+        """z = X v (n,), v (m,) on the chosen columns; or (n, k) and (m, k)."""
+        self.read += self.nnz
+        if v.ndim == 2:
+            return np.column_stack([self._product(np.ascontiguousarray(of_one)) for of_one in v.T])
+        return self._product(v)
+
+    def _product(self, v):
         z = np.empty(self.n)
         products(self._part, v, z)
-        self.read += self.nnz
         return z
 
 
@@ -143,13 +148,13 @@ class ByColumn:
             yield
 
     def outputs(self, v):
-        """z = X v (n,), v (m,) on the chosen columns."""
+        """z = X v (n,), v (m,) on the chosen columns; or (n, k) and (m, k)."""
         self.read += self.nnz
         if self._has_all:
             return self.array @ v
-        of_copies = np.zeros(self._size)
+        of_copies = np.zeros((self._size, *v.shape[1:]))
         of_copies[self._copy()] = v
-        return of_copies @ self._copies[: self._size]
+        return (of_copies.T @ self._copies[: self._size]).T
 
 
 def in_parts(reads, most):

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.problem.operators import CSR
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
+from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits, RowUnits
 
 
 def rehearse(problem):
@@ -14,9 +14,13 @@ def rehearse(problem):
     for d, is_cheap in product((2, 5), (True, False)):
         indptr = np.array([0, 2, 4], dtype=problem.X.rows.indptr.dtype)
         indices = np.array([0, 1, 0, 1], dtype=np.uint32)
-        X = CSR(np.array([1.0, 2.0, 3.0, 5.0]), indices, indptr, (2, d))
-        chosen, zeros, ones = Chosen(X, np.bincount(indices, minlength=d)), np.zeros(d), np.ones(d)
-        if "coordinate" in problem.traits:
+        k = None if "scalar" in problem.traits else 2
+        X = CSR(np.array([1.0, 2.0, 3.0, 5.0]), indices, indptr, (2, d), k)
+        chosen, ones = Chosen(X, np.bincount(indices, minlength=d)), np.ones(d)
+        zeros, slopes = np.zeros(d * (k or 1)), -np.ones(d * (k or 1))
+        if k:
+            units = RowUnits(0.1 * ones, 1.0, zeros.reshape(d, k), ones)
+        elif "coordinate" in problem.traits:
             units = CoordinateUnits(problem.regularizer, 1.0, zeros, ones)
         else:
             units = BlockUnits((np.arange(d), 0.1 * ones), 1.0, zeros, ones)
@@ -25,7 +29,7 @@ def rehearse(problem):
             if not is_cheap:
                 chosen.make_dear()
             form = outcome(chosen.form(np.ones(2), True))
-            model = outcome(units.model(form, numbers, units.columns(numbers), zeros, -ones, True, 1.0))
+            model = outcome(units.model(form, numbers, units.columns(numbers), zeros, slopes, True, 1.0))
             for _ in model.descend(0.0):
                 pass
             for _ in model.extrapolate(numbers):

@@ -1,5 +1,7 @@
 """What joins a working set at a time: coordinates of w, or blocks of them where Psi is a sum of norms of blocks.
 
+Of a matrix W (d, k), whose rows are the blocks, w is W row by row; a column of X belongs to k coordinates then.
+
 A unit u has a curvature L_u, at least the greatest eigenvalue of the second derivative of the mean loss in it. Half of
 its potential (L_u + s) ||x_u - w_u||^2, x_u = prox(w_u - grad_u/(L_u + s)), is what a step on it lowers P by, or less.
 """
@@ -7,7 +9,7 @@ its potential (L_u + s) ||x_u - w_u||^2, x_u = prox(w_u - grad_u/(L_u + s)), is 
 import numpy as np
 
 from rrmbench.numerics import block_descent, restricted
-from rrmbench.numerics.quadratic_descent import ByMatrix
+from rrmbench.numerics.quadratic_descent import is_matrix
 from rrmbench.solvers.coordinate.coordinate_descent import positive
 from rrmbench.solvers.coordinate.copies import in_parts
 from rrmbench.solvers.coordinate.quadratic import BlockQuadratic, Quadratic
@@ -17,19 +19,22 @@ KNOWN_ONCE = 64  # where weights stay; this takes as long as 17
 
 
 def units_of(problem, sqnorms):
-    """`CoordinateUnits`, or `BlockUnits`; sqnorms (d,) are those of the columns."""
+    """`CoordinateUnits`, `BlockUnits` or `RowUnits`; sqnorms (d,) are those of the columns."""
     square = problem.strong_convexity, problem.center_term()
     curvatures = problem.smoothness / problem.n * sqnorms
     if "coordinate" in problem.traits:
         return CoordinateUnits(problem.regularizer, *square, curvatures)
-    return BlockUnits(problem.regularizer.dual_balls(problem.shape), *square, curvatures)
+    of_entries, radii = problem.regularizer.dual_balls(problem.shape)
+    if "row_norms" in problem.traits:
+        return RowUnits(radii, problem.strong_convexity, problem.center_term(), curvatures)
+    return BlockUnits((of_entries, radii), *square, curvatures)
 
 
 class CoordinateUnits:
     """Every coordinate is a unit; chosen ones are their numbers, ascending.
 
     s, linear : (s/2) ||w||^2 - linear.w is in P; curvatures : (d,)
-    sizes : (units,), the numbers of their coordinates
+    sizes : (units,), the numbers of their columns
     """
 
     def __init__(self, regularizer, s, linear, curvatures):
@@ -44,8 +49,12 @@ class CoordinateUnits:
         return totals * (u - w) ** 2
 
     def columns(self, chosen):
-        """The coordinates of the chosen units, ascending."""
+        """The columns of X of the chosen units, ascending."""
         return chosen
+
+    def coordinates(self, columns):
+        """The coordinates of w of these columns."""
+        return columns
 
     def model(self, form, chosen, columns, w, g, is_constant, between):
         """A generator of the numbers that it reads; returns the `Quadratic` of P on the chosen units, w that of P.
@@ -83,6 +92,9 @@ class BlockUnits:
         block_descent.proximal_steps(self._blocks, x, totals, u)
         return np.add.reduceat((of_each * (u - w) ** 2)[self._members], self._blocks.starts[:-1])
 
+    def coordinates(self, columns):
+        return columns
+
     def columns(self, chosen):
         return np.sort(self._members[_ranges(self._blocks.starts[chosen], self.sizes[chosen])])
 
@@ -93,7 +105,7 @@ class BlockUnits:
         bends, fresh = self._bends(chosen, whole, is_constant)
         rest = (self.s, self.linear[columns], g[columns], w[columns])
         model = BlockQuadratic(H, positive(curvatures), state, blocks, bends, *rest, between=between)
-        if isinstance(H, ByMatrix):
+        if is_matrix(H):
             block_descent.curvatures_of(H, blocks, fresh, whole, state.size, bends)
         else:
             yield from self._read(model, fresh, whole, max(int(between), 1))
@@ -133,6 +145,48 @@ class BlockUnits:
             yield from ahead
             block_descent.curvatures_of(model.H, blocks, fresh[groups == group], whole, model.state.size, model.bends)
             yield last
+
+
+class RowUnits:
+    """The rows of W (d, k) are the units, one for each column of X; its methods are those of `CoordinateUnits`.
+
+    The part of H in a row is a number times the identity, so that one proximal step minimizes over a row.
+
+    radii : (d,) the factors of the norms of the rows; linear : (d, k)
+    """
+
+    def __init__(self, radii, s, linear, curvatures):
+        self.radii, self.s, self.linear = np.asarray(radii, dtype=np.float64), s, linear
+        self._curvatures, self.sizes = positive(curvatures), np.ones(curvatures.size, dtype=np.int64)
+
+    def potentials(self, w, g):
+        W, k = w.reshape(self.linear.shape), self.linear.shape[1]
+        totals = self._curvatures + self.s
+        x = W - (g.reshape(-1, k) - self.linear + self.s * W) / totals[:, np.newaxis]
+        u = np.empty(w.size)
+        block_descent.proximal_steps(self._blocks(np.arange(self.radii.size), k), x.reshape(-1), totals, u)
+        return totals * np.sum((u.reshape(-1, k) - W) ** 2, axis=1)
+
+    def columns(self, chosen):
+        return chosen
+
+    def coordinates(self, columns):
+        k = self.linear.shape[1]
+        return (columns[:, np.newaxis] * k + np.arange(k)).reshape(-1)
+
+    def model(self, form, chosen, columns, w, g, is_constant, between):
+        H, curvatures, state = form
+        yield from ()
+        k, at, curvatures = self.linear.shape[1], self.coordinates(columns), positive(curvatures)
+        bends = block_descent.Curvatures(curvatures, np.empty(0), np.zeros(chosen.size + 1, dtype=np.int64))
+        rest = (self.s, self.linear.reshape(-1)[at], g[at], w[at])
+        return BlockQuadratic(
+            H, np.repeat(curvatures, k), state, self._blocks(chosen, k), bends, *rest, between=between
+        )
+
+    def _blocks(self, rows, k):
+        size = rows.size
+        return block_descent.Blocks(np.arange(size * k), np.arange(0, size * k + 1, k), self.radii[rows])
 
 
 def _ranges(starts, sizes):

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.jit import WARM_UP_ROWS
-from rrmbench.numerics.quadratic_descent import ByMatrix
+from rrmbench.numerics.quadratic_descent import is_matrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
@@ -32,7 +32,7 @@ MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
 
-@solver(needs={"smooth", "scalar", "coordinate or blocks", "rows"}, deterministic=True)
+@solver(needs={"smooth", "scalar or row_norms", "coordinate or blocks", "rows"}, deterministic=True)
 def working_sets(problem, start, rng):
     """Coordinate descent on those coordinates that can move, with conjugate gradients between the sweeps.
 
@@ -67,7 +67,7 @@ def working_sets(problem, start, rng):
         model, is_bound = yield from state.model()
         at, read, compared = state.passes, 0, 0
         turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
-        accuracy = ACCURACY if is_bound or isinstance(model.H, ByMatrix) else LOOSE
+        accuracy = ACCURACY if is_bound or is_matrix(model.H) else LOOSE
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
@@ -77,7 +77,7 @@ def working_sets(problem, start, rng):
                 at = state.passes
             if (not is_bound and read > MOST * turn) or state.chosen.has_paid_for_matrix(model.H):
                 break
-            if not is_bound and not isinstance(model.H, ByMatrix) and read - compared >= turn:
+            if not is_bound and not is_matrix(model.H) and read - compared >= turn:
                 compared = read
                 if state.agreement(model) < DISAGREES:
                     break
@@ -88,20 +88,22 @@ def working_sets(problem, start, rng):
 class State:
     """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
 
+    flat : w, a matrix row by row
     greatest : the greatest potential of all units
     _damping, _reach : the part c of greatest slopes that is in the weights of models, and the lengths of these slopes
     """
 
     def __init__(self, problem, w):
         self.problem, self.w, self.z = problem, w, problem.outputs(w)
-        self.b, d = problem.loss_dual(self.z), w.size
+        self.flat, self.b, d = self.w.reshape(-1), problem.loss_dual(self.z), w.shape[0]
         self.g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
-        restricted.gradient_and_sqnorms(problem.X.rows, self.b, self.g, sqnorms, counts)
-        self.g /= problem.n
+        first = self.b.reshape(problem.n, -1)[:, 0].copy()
+        restricted.gradient_and_sqnorms(problem.X.rows, first, self.g, sqnorms, counts)
         problem.X.passes += 0.5
+        self.g = self.g / problem.n if w.ndim == 1 else self._gradient()
         self.chosen = Chosen(problem.X, counts)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
-        self._cautious, self._change = False, np.zeros(problem.n)
+        self._cautious, self._change = False, np.zeros(self.z.shape)
         self._damping, self._reach = FLOOR, 0.0
         self.P = problem.primal(w, self.z)
 
@@ -113,14 +115,18 @@ class State:
         return Iterate(self.w, self.b, self.passes)
 
     @property
+    def _coordinates(self):
+        return self.units.coordinates(self.chosen.numbers)
+
+    @property
     def share(self):
         """The passes of a sweep over the working set."""
         return self.chosen.nnz / self.chosen.entries
 
     def grow(self):
         """A generator of iterates: add units to the working set, and know the greatest potential."""
-        present, d, sizes = self._in_set, self.w.size, self.units.sizes
-        potential = self.units.potentials(self.w, self.g)
+        present, d, sizes = self._in_set, self.w.shape[0], self.units.sizes
+        potential = self.units.potentials(self.flat, self.g)
         self.greatest = potential.max(initial=0.0)
         potential[present] = 0.0
         more = np.flatnonzero(potential > ACCURACY * self.greatest)
@@ -142,14 +148,14 @@ class State:
         """A generator of iterates; returns (the `Quadratic` of P at w on the set, whether it bounds P from above)."""
         problem, W = self.problem, self.chosen.numbers
         bound = problem.smoothness
-        h = self._slopes()
+        h = self._slopes() if self.w.ndim == 1 else np.full(problem.n, bound)
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
         if self._damping > FLOOR and not is_bound:
             np.maximum(h, self._damping * self._greatest_slopes(), out=h)
         h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
         form = yield from self._told(self.chosen.form(h, is_bound))
         between = BETWEEN * 2 * self.chosen.entries
-        making = self.units.model(form, self._in_set, W, self.w, self.g, is_bound, between)
+        making = self.units.model(form, self._in_set, W, self.flat, self.g, is_bound, between)
         return (yield from self._told(making, form)), is_bound
 
     def _told(self, making, form=None):
@@ -202,7 +208,7 @@ class State:
     def agreement(self, model):
         """What P falls by from w to the present point of a model by columns, over what the model falls by."""
         w = self.w.copy()  # that of the last iterate stays
-        w[self.chosen.numbers] = model.w
+        w.reshape(-1)[self._coordinates] = model.w
         return self._over(model.fall, self.P - self.problem.primal(w, self.z + self.chosen.outputs(model)))
 
     def _over(self, fall, fallen):
@@ -211,7 +217,7 @@ class State:
 
     def halfway(self, model):
         """The iterate at the present point of a model that bounds P."""
-        self.w[self.chosen.numbers] = model.w
+        self.flat[self._coordinates] = model.w
         return Iterate(self.w, self.problem.loss_dual(self.z + self.chosen.outputs(model)), self.passes)
 
     def move(self, model, is_bound):
@@ -219,10 +225,10 @@ class State:
 
         P along the way costs no product.
         """
-        problem, W, outputs = self.problem, self.chosen.numbers, self.chosen.outputs(model)
+        problem, W, outputs = self.problem, self._coordinates, self.chosen.outputs(model)
 
         def place(t):  # at the end the minimizer itself: a sum may leave the domain by rounding
-            self.w[W] = model.w if t == 1.0 else model.w0 + t * (model.w - model.w0)
+            self.flat[W] = model.w if t == 1.0 else model.w0 + t * (model.w - model.w0)
 
         def at(t):
             place(t)
@@ -241,7 +247,11 @@ class State:
         place(t)
         self._change = max(1.0 - t, BACK) * outputs
         self.b = problem.loss_dual(self.z)
-        self.g = problem.X.adjoint(self.b) / problem.n
+        self.g = self._gradient()
+
+    def _gradient(self):
+        """That of the mean loss, of a matrix row by row; half a pass."""
+        return self.problem.X.adjoint(self.b).reshape(-1) / self.problem.n
 
     def _damp(self, t, agreement, outputs):
         """More damping after a step cut to t, by 1/t: where damping decides, the step would have been as long as that.
