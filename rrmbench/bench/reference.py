@@ -52,12 +52,16 @@ def specs(run_spec, seconds, shape=None, entries=0):
 def _method(has, shape):
     """(the mapping of the solver, the name of the reduction) for problems with the traits `has`."""
     solver, reduction = "pdprox_restarted", "auto"
-    if {"Zero", "scalar", "smooth"} <= has and has & {"strongly_convex", "free_bias"}:
+    is_for_newton = has & {"scalar", "MultinomialLogistic", "SquaredMulti"}  # products with H cost no evaluations
+    if {"Zero", "smooth"} <= has and is_for_newton and has & {"strongly_convex", "free_bias"}:
         solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
         scalar = "apcg" if "smooth" in has else "ssnal" if _is_for_ssnal(has, shape) else "apcg_shrinking"
-        solver = scalar if "scalar" in has else "prox_sdca_shrinking"
-    elif {"rows", "scalar", "smooth"} <= has and has & {"coordinate", "BlockNorm"}:
+        solver = scalar if "scalar" in has else "apcg_shrinking"
+    elif ({"rows", "scalar", "smooth"} <= has and has & {"coordinate", "BlockNorm"}) or {
+        "SquaredMulti",
+        "row_norms",
+    } <= has:
         solver = "working_sets"
     elif _is_for_apcg_bias(has):
         solver, reduction = "apcg_bias", "none"

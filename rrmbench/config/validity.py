@@ -5,7 +5,6 @@ A regularizer may need something of the problem as well, and so do data without 
 
 import re
 from collections import defaultdict
-from itertools import chain
 from pathlib import Path
 
 from rrmbench import registry
@@ -22,7 +21,7 @@ _WORDS = {
     "coordinate": ("a regularizer that is a sum over coordinates", "regularizer", "such a sum"),
     "rows": ("data in rows", "dataset", "of that kind"),
     "blocks": ("a regularizer that is a sum of norms of blocks", "regularizer", "one"),
-    "row_norms": ("norms of the rows of a matrix, with a loss on several outputs", "regularizer", "such norms"),
+    "row_norms": ("norms of the rows of the model", "regularizer", "such norms"),
     "matrix": ("a model that is a matrix (tasks, ratings, several outputs)", "loss", "for one on these data"),
     "euclidean": ("a loss that is smoothed by a square", "loss", "one"),
     "entropic": ("a loss that is smoothed by an entropy", "loss", "one"),
@@ -149,11 +148,13 @@ def _either(names):
 
 def _words(trait):
     """As in _WORDS; "strongly_convex or free_bias" is said of the first, and needs either."""
-    names = list(chain.from_iterable(alternatives(trait)))
-    wanted = [
-        _formulas(name) if name[:1].isupper() else _WORDS.get(name, (f"the trait '{name}'",))[0] for name in names
-    ]
-    return " or ".join(wanted), *_WORDS.get(names[0], ("", "loss", f"'{names[0]}'"))[1:]
+    wanted = [" and ".join(_words_of(name) for name in all_of) for all_of in alternatives(trait)]
+    first = alternatives(trait)[0][0]
+    return " or ".join(wanted), *_WORDS.get(first, ("", "loss", f"'{first}'"))[1:]
+
+
+def _words_of(name):
+    return _formulas(name) if name[:1].isupper() else _WORDS.get(name, (f"the trait '{name}'",))[0]
 
 
 def _ruled_out_by_bias(missing, spec, has):

@@ -32,12 +32,13 @@ MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
 
-@solver(needs={"smooth", "scalar or row_norms", "coordinate or blocks", "rows"}, deterministic=True)
+@solver(needs={"smooth", "scalar or SquaredMulti and row_norms", "coordinate or blocks", "rows"}, deterministic=True)
 def working_sets(problem, start, rng):
     """Coordinate descent on those coordinates that can move, with conjugate gradients between the sweeps.
 
     As in celer and skglm [Massias, Gramfort and Salmon 2018; Bertrand et al. 2022], for every smooth loss and sum over
-    coordinates, or over the norms of blocks of them. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j =
+    coordinates, or over the norms of blocks of them; of several outputs for the squared loss and the norms of the rows
+    of W. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j =
     prox(w_j - grad_j/(L_j + s)): a step on j lowers P by half of it or more; likewise that of a block, L_j the trace of
     its part of (1/n) X^T X times the smoothness. Those of greatest potential join the working set, as many as it has,
     and all where there are no more than 300 coordinates; the rest stay where they are. On the set, P is modelled by
