@@ -114,7 +114,8 @@ def _decorator(kind, keyword_only):
     decorate.__name__ = kind
     decorate.__doc__ = (
         f"Register a {kind} under the function's name; see the README, Extending.\n\n"
-        "needs : of a reduction, also {'warm_start'}, that its solver counts passes and goes on from a start\n"
+        "needs : traits, docs/notation.md; 'Hinge or Squared and L1' is met by the first, or by both others;\n"
+        "    of a reduction, also {'warm_start'}, that its solver counts passes and goes on from a start\n"
         "bound, passes_to_quarter, epochs_over : its theorems, see `rrmbench.problem.constants`\n"
         "deterministic : of a solver or a reduction, whether it draws no random numbers, so that a list of seeds\n"
         "    gives one run; or a function of its parameters that says so\n"

@@ -59,6 +59,13 @@ def test_reaches_the_optimum_that_we_certify(solver, loss, psi):
     assert all(np.isnan(x.passes) != counts for x in theirs)
 
 
+@pytest.mark.parametrize("solver, loss", [("sklearn_lbfgs", "multinomial_logistic"), ("liblinear", "max_of_hinge")])
+def test_two_classes_are_refused_where_a_library_has_one_output_for_them(solver, loss):
+    p = Problem(np.eye(4), np.array([0.0, 1.0, 0.0, 1.0]), loss, L2)
+    with pytest.raises(RrmbenchError, match="use a binary loss"):
+        list(islice(registry.build_solver(solver)(p, None, Rng(0)), 3))
+
+
 class Clock:
     """Time that passes where a test says so: `work` takes wall time, and of that CPU time."""
 

@@ -132,9 +132,9 @@ def seed(rng):
 
 
 def more_than_two_classes(problem):
-    """Raise RrmbenchError where the labels are two classes: libraries have one output for these."""
-    if problem.shape[1] == 2:
-        raise RrmbenchError("found two classes, for which the library minimizes the logistic loss of one output")
+    """Raise RrmbenchError where a loss of classes has two: libraries have models of one output for these."""
+    if problem.traits & {"MultinomialLogistic", "MaxOfHinge"} and problem.shape[1] == 2:
+        raise RrmbenchError("found two classes, of which the library has a model of one output; use a binary loss")
 
 
 def elastic_net(problem):

@@ -31,8 +31,7 @@ def cyanure(problem, start, rng, *, method: str = "auto"):
         raise RrmbenchError("found one sample, cyanure needs two")
     penalty, strength = _penalty(problem)
     given = {"penalty": penalty, "lambda_1": strength, "solver": method, "random_state": seed(rng)}
-    if "MultinomialLogistic" in problem.traits:
-        more_than_two_classes(problem)
+    more_than_two_classes(problem)
     loss = (LOSSES | SEVERAL)[type(problem.loss).__name__]
 
     def build(budget):
