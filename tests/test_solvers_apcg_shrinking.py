@@ -140,7 +140,8 @@ def conjugates(loss, y, b):
 def test_rounding_outside_of_the_domain_is_taken_back_from_rows(name, seed, steepness, rounding):
     loss, rng = oracles.loss_of(name), np.random.default_rng(seed)
     z = steepness * rng.standard_normal((30, 5))
-    y = oracles.labels(name, rng.standard_normal(30)) if "hinge" in name else rng.standard_normal((30, 5))
+    of_classes = "classes" in rrmbench.registry.lookup("loss", name).needs
+    y = oracles.labels(name, rng.standard_normal(30)) if of_classes else rng.standard_normal((30, 5))
     inside = np.empty_like(z)
     for i in range(30):
         loss.dual_point_row(z[i], y[i], 0.0, 0.5, inside[i])
