@@ -38,6 +38,8 @@ TUNED_TO = {  # on which solvers of this package were tried out
     "tall_table",
     "simulated",
     "leukemia_raw",
+    "letter",
+    "pendigits",  # for several outputs only
 }
 GROUPS, ROWS = "group_lasso", "l21"
 MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}

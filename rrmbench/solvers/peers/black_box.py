@@ -131,7 +131,7 @@ def seed(rng):
     return int(rng.integers(2**31 - 1, 1)[0])
 
 
-def more_than_two_classes(problem):
+def refuse_two_classes(problem):
     """Raise RrmbenchError where a loss of classes has two: libraries have models of one output for these."""
     if problem.traits & {"MultinomialLogistic", "MaxOfHinge"} and problem.shape[1] == 2:
         raise RrmbenchError("found two classes, of which the library has a model of one output; use a binary loss")

@@ -18,7 +18,7 @@ NEEDS = {"Squared and L1 or Squared and BlockNorm or Logistic and L1", "rows"}
 def celer(problem, start, rng):
     """celer's working sets for the lasso, elastic net, group lasso and logistic loss with l1, with falling tolerances
 
-    Its multi-task lasso is left out: that of release 0.7.4 fails with scikit-learn 1.6 and later.
+    Its multi-task lasso is left out: that of release 0.7.4 fails with scikit-learn 1.9.
     """
     library, traits = imported("celer"), problem.traits
     if "Logistic" in traits:

@@ -8,7 +8,7 @@ from rrmbench.solvers.peers.black_box import (
     imported,
     iterations,
     known,
-    more_than_two_classes,
+    refuse_two_classes,
     restarts,
     row_norms,
     seed,
@@ -31,7 +31,7 @@ def cyanure(problem, start, rng, *, method: str = "auto"):
         raise RrmbenchError("found one sample, cyanure needs two")
     penalty, strength = _penalty(problem)
     given = {"penalty": penalty, "lambda_1": strength, "solver": method, "random_state": seed(rng)}
-    more_than_two_classes(problem)
+    refuse_two_classes(problem)
     loss = (LOSSES | SEVERAL)[type(problem.loss).__name__]
 
     def build(budget):
