@@ -66,6 +66,14 @@ def test_two_classes_are_refused_where_a_library_has_one_output_for_them(solver,
         list(islice(registry.build_solver(solver)(p, None, Rng(0)), 3))
 
 
+@pytest.mark.parametrize("solver", ["sklearn_lbfgs", "liblinear"])
+def test_a_warm_up_has_as_many_classes_as_rows(solver):
+    loss = "max_of_hinge" if solver == "liblinear" else "multinomial_logistic"
+    p = Problem(np.random.default_rng(0).standard_normal((60, 4)), np.repeat(np.arange(12.0), 5), loss, L2)
+    _, fault = trace.warm_up(p, registry.build_solver(solver))
+    assert fault is None
+
+
 class Clock:
     """Time that passes where a test says so: `work` takes wall time, and of that CPU time."""
 

@@ -254,7 +254,9 @@ def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[
     try:
         X = problem.X.head(n := min(problem.n, WARM_UP_ROWS))
         y = problem.y[: getattr(X, "labels", n)].copy()
-        if y.ndim == 1:
+        if y.ndim == 1 and len(problem.output_shape) == 2:
+            y[:] = np.arange(n) % problem.output_shape[1]  # as many classes as there are rows
+        elif y.ndim == 1:
             y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
         y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
         weights = None if problem.weights is None else problem.weights[:n] / problem.weights[:n].mean()

@@ -67,7 +67,7 @@ def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, 
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
     for budget in budgets:
         fitted = _fitted(build(budget), X, problem)
-        w = np.array(coefficients(fitted), dtype=np.float64).reshape(problem.shape)
+        w = _with_all_classes(np.array(coefficients(fitted), dtype=np.float64), problem).reshape(problem.shape)
         used = np.max(getattr(fitted, "n_iter_", nan))
         yield Iterate(w, passes=per_iteration * used, restarted=True)
         if isinstance(budget, int) and 2 * used < budget:  # cyanure ends in multiples of its interval
@@ -94,6 +94,15 @@ def check_traits(problem, needs, more=frozenset()):
             f"the library does not know this problem, which a reduction may have changed: "
             f"it is not {', '.join(sorted(missing))}"
         )
+
+
+def _with_all_classes(w, problem):
+    """The columns of w (d, m) at the m classes that there are, 0 at the others: a warm-up has few rows."""
+    if w.size == np.prod(problem.shape) or len(problem.shape) == 1:
+        return w
+    whole = np.zeros(problem.shape)
+    whole[:, np.unique(problem.y).astype(int)] = w
+    return whole
 
 
 def _fitted(estimator, X, problem):
