@@ -158,15 +158,16 @@ class DirectionalCurvature:
     diagonal of H is that of the greatest D.
 
     b : the derivatives at z
+    greatest : `greatest_diagonal` of the problem
     """
 
-    def __init__(self, problem, z, b, squares):
-        self.problem, self.z, self.b, self.squares = problem, z, b, squares
+    def __init__(self, problem, z, b, squares, greatest):
+        self.problem, self.z, self.b, self.squares, self.greatest = problem, z, b, squares, greatest
         self.width = WIDTH * (1.0 + float(np.max(np.abs(z), initial=0.0)))
 
     def diagonal(self):
         """(d, 1); None where there are no rows."""
-        return greatest_diagonal(self.problem) + self.squares if hasattr(self.problem.X, "rows") else None
+        return self.greatest + self.squares if hasattr(self.problem.X, "rows") else None
 
     def product(self, p):
         """(H p, X p); a pass."""

@@ -47,7 +47,9 @@ def newton_cg(problem, start, rng):
         rehearse(problem)
     z, squares = problem.outputs(w), squares_of(problem)
     P, b, first, system = problem.primal(w, z), problem.loss_dual(z), None, None
-    greatest = 0.0 if squares.all() else greatest_diagonal(problem)
+    may_be_singular = not squares.all()
+    preconditions = not scalar and hasattr(problem.X, "rows")
+    greatest = greatest_diagonal(problem) if may_be_singular or preconditions else 0.0
     while True:
         g = gradient_of(problem, problem.X.adjoint(b) / problem.n, w)
         norm = float(np.linalg.norm(g))
@@ -56,9 +58,12 @@ def newton_cg(problem, start, rng):
         yield at._replace(passes=problem.X.passes)
         going_on = system is not None and system.goes_on_at(g)
         if not going_on:
-            damping = DAMPING * norm / first * greatest if first else 0.0
+            damping = DAMPING * norm / first * greatest if first and may_be_singular else 0.0
             damped = squares + damping
-            curvature = Curvature(problem, z, damped) if scalar else DirectionalCurvature(problem, z, b, damped)
+            if scalar:
+                curvature = Curvature(problem, z, damped)
+            else:
+                curvature = DirectionalCurvature(problem, z, b, damped, greatest)
             system = ConjugateGradients(curvature, g)
             yield at._replace(passes=problem.X.passes)
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
