@@ -4,9 +4,11 @@ import math
 
 from rrmbench import data
 from rrmbench.problem.traits import traits
+from rrmbench.registry import lacking
 
 WIDTH = 1e-9  # relative width of a certified interval that needs no narrower one
 LARGEST_PROGRAM = 10**7  # stored entries, for which HiGHS takes about 2 GB and a minute
+FOR_WORKING_SETS = {"rows", "smooth", "scalar and coordinate or scalar and BlockNorm or SquaredMulti and row_norms"}
 SETTINGS = {"apcg": {"sampling": "permutation"}}  # other than the defaults
 
 
@@ -56,12 +58,9 @@ def _method(has, shape):
     if {"Zero", "smooth"} <= has and is_for_newton and has & {"strongly_convex", "free_bias"}:
         solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
-        scalar = "apcg" if "smooth" in has else "ssnal" if _is_for_ssnal(has, shape) else "apcg_shrinking"
-        solver = scalar if "scalar" in has else "apcg_shrinking"
-    elif ({"rows", "scalar", "smooth"} <= has and has & {"coordinate", "BlockNorm"}) or {
-        "SquaredMulti",
-        "row_norms",
-    } <= has:
+        kinked = "ssnal" if _is_for_ssnal(has, shape) else "apcg_shrinking"
+        solver = "apcg" if {"scalar", "smooth"} <= has else kinked
+    elif not lacking(FOR_WORKING_SETS, has):
         solver = "working_sets"
     elif _is_for_apcg_bias(has):
         solver, reduction = "apcg_bias", "none"

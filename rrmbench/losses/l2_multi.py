@@ -3,19 +3,9 @@
 import math
 from typing import NamedTuple
 
-from numba.extending import register_jitable
-
+from rrmbench.numerics.output_rows import inner, squared_distance, squares
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.registry import loss
-
-
-@register_jitable
-def squares(b):
-    """||b||^2."""
-    total = 0.0
-    for c in range(b.shape[0]):
-        total += b[c] * b[c]
-    return total
 
 
 class L2Multi(NamedTuple):
@@ -32,18 +22,12 @@ class L2Multi(NamedTuple):
         return 1.0
 
     def value_row(self, z, y):
-        total = 0.0
-        for c in range(z.shape[0]):
-            total += (z[c] - y[c]) * (z[c] - y[c])
-        return math.sqrt(total)
+        return math.sqrt(squared_distance(z, y))
 
     def conjugate_row(self, b, y):
         if not squares(b) <= 1.0 + DOMAIN_ROUNDING:
             return math.inf
-        total = 0.0
-        for c in range(b.shape[0]):
-            total += y[c] * b[c]
-        return total
+        return inner(y, b)
 
     def penalty_row(self, b, y):
         return squares(b)

@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
 from rrmbench.numerics.entropy import entropic_root
+from rrmbench.numerics.output_rows import squares
 from rrmbench.numerics.thresholds import raised
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
@@ -266,10 +267,7 @@ class MultinomialLogistic(NamedTuple):
         return total
 
     def penalty_row(self, b, y):
-        total = 0.0
-        for j in range(b.shape[0]):
-            total += b[j] * b[j]
-        return total
+        return squares(b)
 
     def balanced(self, b, y):
         return balanced_classes(b, y)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from rrmbench.numerics.output_rows import inner, squared_distance, squares
 from rrmbench.registry import loss
 
 
@@ -19,22 +20,13 @@ class SquaredMulti(NamedTuple):
         return 1.0
 
     def value_row(self, z, y):
-        total = 0.0
-        for c in range(z.shape[0]):
-            total += 0.5 * (z[c] - y[c]) * (z[c] - y[c])
-        return total
+        return 0.5 * squared_distance(z, y)
 
     def conjugate_row(self, b, y):
-        total = 0.0
-        for c in range(b.shape[0]):
-            total += 0.5 * b[c] * b[c] + y[c] * b[c]
-        return total
+        return 0.5 * squares(b) + inner(y, b)
 
     def penalty_row(self, b, y):
-        total = 0.0
-        for c in range(b.shape[0]):
-            total += b[c] * b[c]
-        return total
+        return squares(b)
 
     def dual_point_row(self, z, y, mu, q, b):
         for c in range(z.shape[0]):

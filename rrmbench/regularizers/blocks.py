@@ -13,8 +13,6 @@ from rrmbench.regularizers.norms import Norm, matrix_only, shrinkage
 class RowBlocks:
     """Every row of a matrix is a block."""
 
-    are_rows = True
-
     def of_entries(self, shape):
         return np.repeat(np.arange(shape[0]), shape[1])
 
@@ -107,7 +105,7 @@ class BlockNorm(Norm):
     @property
     def of_rows(self):
         """Whether the blocks are the rows of a matrix."""
-        return getattr(self.blocks, "are_rows", False)
+        return isinstance(self.blocks, RowBlocks)
 
     def norm(self, w):
         return np.sum(self.weights(w.shape) * self.blocks.norms(w))

@@ -19,7 +19,7 @@ def rehearse(problem):
         chosen, ones = Chosen(X, np.bincount(indices, minlength=d)), np.ones(d)
         zeros, slopes = np.zeros(d * (k or 1)), -np.ones(d * (k or 1))
         if k:
-            units = RowUnits(0.1 * ones, 1.0, zeros.reshape(d, k), ones)
+            units = RowUnits((np.repeat(np.arange(d), k), 0.1 * ones), 1.0, zeros.reshape(d, k), ones)
         elif "coordinate" in problem.traits:
             units = CoordinateUnits(problem.regularizer, 1.0, zeros, ones)
         else:

@@ -24,10 +24,8 @@ def units_of(problem, sqnorms):
     curvatures = problem.smoothness / problem.n * sqnorms
     if "coordinate" in problem.traits:
         return CoordinateUnits(problem.regularizer, *square, curvatures)
-    of_entries, radii = problem.regularizer.dual_balls(problem.shape)
-    if "row_norms" in problem.traits:
-        return RowUnits(radii, problem.strong_convexity, problem.center_term(), curvatures)
-    return BlockUnits((of_entries, radii), *square, curvatures)
+    units = RowUnits if "row_norms" in problem.traits else BlockUnits
+    return units(problem.regularizer.dual_balls(problem.shape), *square, curvatures)
 
 
 class CoordinateUnits:
@@ -77,8 +75,8 @@ class BlockUnits:
         of_entries, radii = balls
         self.s, self.linear = s, linear
         self._members = np.argsort(of_entries, kind="stable")
-        self.sizes = np.bincount(of_entries, minlength=radii.size)
-        starts = np.append(0, np.cumsum(self.sizes))
+        self.sizes = self._lengths = np.bincount(of_entries, minlength=radii.size)
+        starts = np.append(0, np.cumsum(self._lengths))
         self._blocks = block_descent.Blocks(self._members, starts, np.asarray(radii, dtype=np.float64))
         self._curvatures = positive(np.bincount(of_entries, curvatures, radii.size))  # the traces bound them
         self._place = np.empty(curvatures.size, dtype=np.int64)
@@ -87,7 +85,7 @@ class BlockUnits:
     def potentials(self, w, g):
         totals, u = self._curvatures + self.s, np.empty(w.size)
         of_each = np.empty(w.size)
-        of_each[self._members] = np.repeat(totals, self.sizes)
+        of_each[self._members] = np.repeat(totals, self._lengths)
         x = w - (g - self.linear + self.s * w) / of_each
         block_descent.proximal_steps(self._blocks, x, totals, u)
         return np.add.reduceat((of_each * (u - w) ** 2)[self._members], self._blocks.starts[:-1])
@@ -113,10 +111,10 @@ class BlockUnits:
         return model
 
     def _within(self, chosen, columns):
-        """The chosen blocks among the chosen columns."""
+        """The chosen blocks among the coordinates of the chosen columns."""
         self._place[columns] = np.arange(columns.size)
-        members = self._place[self._members[_ranges(self._blocks.starts[chosen], self.sizes[chosen])]]
-        starts = np.append(0, np.cumsum(self.sizes[chosen]))
+        members = self._place[self._members[_ranges(self._blocks.starts[chosen], self._lengths[chosen])]]
+        starts = np.append(0, np.cumsum(self._lengths[chosen]))
         return block_descent.Blocks(members, starts, self._blocks.radii[chosen])
 
     def _bends(self, chosen, whole, is_constant):
@@ -147,46 +145,32 @@ class BlockUnits:
             yield last
 
 
-class RowUnits:
-    """The rows of W (d, k) are the units, one for each column of X; its methods are those of `CoordinateUnits`.
+class RowUnits(BlockUnits):
+    """The rows of W (d, k) are the blocks, one for each column of X.
 
     The part of H in a row is a number times the identity, so that one proximal step minimizes over a row.
 
-    radii : (d,) the factors of the norms of the rows; linear : (d, k)
+    linear : (d, k); curvatures : (d,), of the columns
     """
 
-    def __init__(self, radii, s, linear, curvatures):
-        self.radii, self.s, self.linear = np.asarray(radii, dtype=np.float64), s, linear
+    def __init__(self, balls, s, linear, curvatures):
+        self._outputs = linear.shape[1]
+        super().__init__(balls, s, linear.reshape(-1), np.repeat(curvatures, self._outputs))
         self._curvatures, self.sizes = positive(curvatures), np.ones(curvatures.size, dtype=np.int64)
-
-    def potentials(self, w, g):
-        W, k = w.reshape(self.linear.shape), self.linear.shape[1]
-        totals = self._curvatures + self.s
-        x = W - (g.reshape(-1, k) - self.linear + self.s * W) / totals[:, np.newaxis]
-        u = np.empty(w.size)
-        block_descent.proximal_steps(self._blocks(np.arange(self.radii.size), k), x.reshape(-1), totals, u)
-        return totals * np.sum((u.reshape(-1, k) - W) ** 2, axis=1)
 
     def columns(self, chosen):
         return chosen
 
     def coordinates(self, columns):
-        k = self.linear.shape[1]
-        return (columns[:, np.newaxis] * k + np.arange(k)).reshape(-1)
+        return (columns[:, np.newaxis] * self._outputs + np.arange(self._outputs)).reshape(-1)
 
     def model(self, form, chosen, columns, w, g, is_constant, between):
         H, curvatures, state = form
         yield from ()
-        k, at, curvatures = self.linear.shape[1], self.coordinates(columns), positive(curvatures)
+        at, curvatures = self.coordinates(columns), positive(curvatures)
         bends = block_descent.Curvatures(curvatures, np.empty(0), np.zeros(chosen.size + 1, dtype=np.int64))
-        rest = (self.s, self.linear.reshape(-1)[at], g[at], w[at])
-        return BlockQuadratic(
-            H, np.repeat(curvatures, k), state, self._blocks(chosen, k), bends, *rest, between=between
-        )
-
-    def _blocks(self, rows, k):
-        size = rows.size
-        return block_descent.Blocks(np.arange(size * k), np.arange(0, size * k + 1, k), self.radii[rows])
+        rest = (self._within(chosen, at), bends, self.s, self.linear[at], g[at], w[at])
+        return BlockQuadratic(H, np.repeat(curvatures, self._outputs), state, *rest, between=between)
 
 
 def _ranges(starts, sizes):

@@ -38,9 +38,9 @@ def working_sets(problem, start, rng):
 
     As in celer and skglm [Massias, Gramfort and Salmon 2018; Bertrand et al. 2022], for every smooth loss and sum over
     coordinates, or over the norms of blocks of them; of several outputs for the squared loss and the norms of the rows
-    of W. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j =
-    prox(w_j - grad_j/(L_j + s)): a step on j lowers P by half of it or more; likewise that of a block, L_j the trace of
-    its part of (1/n) X^T X times the smoothness. Those of greatest potential join the working set, as many as it has,
+    of W. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j = prox(w_j - grad_j/(L_j + s)): a step on j
+    lowers P by half of it or more; likewise that of a block, L_j the trace of its part of (1/n) X^T X times the
+    smoothness. Those of greatest potential join the working set, as many as it has,
     and all where there are no more than 300 coordinates; the rest stay where they are. On the set, P is modelled by
     g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness
     of phi, as of the squared loss, the model bounds P from above, and its minimization lowers P; else the best of the
@@ -98,7 +98,7 @@ class State:
         self.problem, self.w, self.z = problem, w, problem.outputs(w)
         self.flat, self.b, d = self.w.reshape(-1), problem.loss_dual(self.z), w.shape[0]
         self.g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
-        first = self.b.reshape(problem.n, -1)[:, 0].copy()
+        first = self.b if w.ndim == 1 else self.b[:, 0].copy()  # of a matrix, norms and counts alone are wanted
         restricted.gradient_and_sqnorms(problem.X.rows, first, self.g, sqnorms, counts)
         problem.X.passes += 0.5
         self.g = self.g / problem.n if w.ndim == 1 else self._gradient()
@@ -242,7 +242,8 @@ class State:
             if best[0] <= self.P and point[0] >= best[0]:
                 break
             best = min(best, point, key=itemgetter(0))
-        self._damp(best[1], self._over(model.fall, self.P - best[0]), outputs)
+        if best[1] < 1.0 or self._damping > FLOOR:
+            self._damp(best[1], self._over(model.fall, self.P - best[0]), outputs)
         self._cautious = not (is_bound or best[0] <= self.P)  # the next model bounds P from above
         self.P, t, self.z = (self.P, 0.0, self.z) if self._cautious else best
         place(t)

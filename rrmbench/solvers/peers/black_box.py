@@ -80,10 +80,13 @@ def known(name):
 
 
 def check(problem, needs):
-    """Raise RrmbenchError where a trait is lacking, or there is a centre.
+    """Raise RrmbenchError where a trait is lacking, there is a centre, or a loss of classes has two.
 
-    A reduction may have smoothed the losses or added a centre, of which libraries of estimators do not know.
+    A reduction may have smoothed the losses or added a centre, of which libraries of estimators do not know. Of two
+    classes they have models of one output.
     """
+    if problem.traits & {"MultinomialLogistic", "MaxOfHinge"} and problem.shape[1] == 2:
+        raise RrmbenchError("found two classes, of which the library has a model of one output; use a binary loss")
     check_traits(problem, needs, set() if problem.center is None else {"a regularizer without a centre"})
 
 
@@ -138,12 +141,6 @@ def imported(module):
 def seed(rng):
     """A number for the library's own random stream."""
     return int(rng.integers(2**31 - 1, 1)[0])
-
-
-def refuse_two_classes(problem):
-    """Raise RrmbenchError where a loss of classes has two: libraries have models of one output for these."""
-    if problem.traits & {"MultinomialLogistic", "MaxOfHinge"} and problem.shape[1] == 2:
-        raise RrmbenchError("found two classes, of which the library has a model of one output; use a binary loss")
 
 
 def elastic_net(problem):

@@ -8,7 +8,6 @@ from rrmbench.solvers.peers.black_box import (
     imported,
     iterations,
     known,
-    refuse_two_classes,
     restarts,
     row_norms,
     seed,
@@ -31,7 +30,6 @@ def cyanure(problem, start, rng, *, method: str = "auto"):
         raise RrmbenchError("found one sample, cyanure needs two")
     penalty, strength = _penalty(problem)
     given = {"penalty": penalty, "lambda_1": strength, "solver": method, "random_state": seed(rng)}
-    refuse_two_classes(problem)
     loss = (LOSSES | SEVERAL)[type(problem.loss).__name__]
 
     def build(budget):

@@ -14,7 +14,6 @@ from rrmbench.solvers.peers.black_box import (
     imported,
     iterations,
     known,
-    refuse_two_classes,
     restarts,
     row_norms,
     seed,
@@ -37,7 +36,6 @@ def liblinear(problem, start, rng):
 
     Its outer iterations are not passes, since it shrinks. For Crammer and Singer's loss it heeds tolerances alone.
     """
-    refuse_two_classes(problem)
     budgets = tolerances() if "MaxOfHinge" in problem.traits else iterations()
     return restarts(problem, known("liblinear"), _liblinear(problem, dual=True, random_state=seed(rng)), budgets)
 
@@ -82,7 +80,6 @@ def sklearn_cd(problem, start, rng):
 @solver(needs={LOGISTIC, "L1 or Zero", "rows"}, gives={"restarts"})
 def sklearn_saga(problem, start, rng):
     """scikit-learn's SAGA for (multinomial) logistic loss with l1, l2 or elastic net; its iterations are passes"""
-    refuse_two_classes(problem)
     random_state, penalty = seed(rng), elastic_net(problem)
     given = {
         "C": 1.0 / (penalty["alpha"] * problem.n),
@@ -142,7 +139,6 @@ def _liblinear(problem, **given):
 
 
 def _logistic(method, problem):
-    refuse_two_classes(problem)
     C = 1.0 / (problem.strong_convexity * problem.n)
 
     def build(budget):
