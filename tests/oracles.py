@@ -328,6 +328,7 @@ SOLVERS = {
     "lbfgs": Tested({}, Reaches(1e-9)),
     "newton": Tested({}, Reaches(1e-9)),
     "newton_cg": Tested({}, Reaches(1e-9)),
+    "newton_pcg": Tested({}, Reaches(1e-9)),
     "pdprox_accelerated": Tested({}, Reaches(0.5)),
     "pdprox_dual": Tested({}, Reaches(0.5)),
     "pdprox_preconditioned": Tested({}, Reaches(0.5)),

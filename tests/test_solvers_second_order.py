@@ -16,8 +16,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Flattened
 from rrmbench.problem.problem import Problem
-from rrmbench.solvers.second_order import gram
-from rrmbench.solvers.second_order.curvature import Curvature, curvatures, squares_of
+from rrmbench.solvers.second_order import gram, newton_pcg
+from rrmbench.solvers.second_order.curvature import Curvature, DirectionalCurvature, curvatures, squares_of
 
 L2 = {"name": "l2", "strength": 0.03}
 
@@ -121,7 +121,7 @@ def test_newton_comes_near_before_it_has_read_half_of_the_samples():
     assert np.isclose(np.diff(steps), 2.25 + 1.0).any() and np.diff(steps).max() <= 2.25 + 1.0 + 1e-9
 
 
-@pytest.mark.parametrize("solver", ["newton", "newton_cg"])
+@pytest.mark.parametrize("solver", ["newton", "newton_cg", "newton_pcg"])
 def test_no_step_overshoots_where_there_is_no_curvature_at_the_start(solver):
     """Features of any units and a hinge that is hardly smoothed: a step of Newton's is a gradient step of 1/l2."""
     X = sparse(200, 9)
@@ -171,6 +171,88 @@ def test_newton_refuses_many_features(monkeypatch):
     monkeypatch.setattr("rrmbench.solvers.second_order.newton.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):
         end(biased(sparse(60, 9), "logistic", "none"), None)
+
+
+SEVERAL = ["multinomial_logistic", "squared_multi", {"name": "soft_max_of_hinge", "gamma": 0.5}]
+
+
+def of_several(loss, n=300, d=7, k=4, units=1.0):
+    """A problem on k outputs, to which a reduction has added a square around a centre of no equal columns."""
+    rng = np.random.default_rng(0)
+    X = csr_array(sparse(n, d) * units)
+    y = rng.normal(size=(n, k)) if loss == "squared_multi" else np.arange(n) % k
+    return Problem(X, y, loss, L2).regularized(0.01, rng.normal(size=(d, k)))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "smoothed_hinge", "huber", "squared", *SEVERAL])
+def test_preconditioned_newton_on_growing_samples(loss):
+    """To rounding from 0, by stages, and from far away, in columns of any units; `newton_cg` finds the same P."""
+    for units in 1.0, np.geomspace(1e-3, 1e2, 7):
+        if loss in SEVERAL:
+            p = of_several(loss, 3000, units=units)
+        else:
+            p = biased(csr_array(sparse(800, 7) * units), loss, "none").regularized(0.02, np.linspace(-1.0, 1.0, 7))
+        P0 = p.primal(np.zeros(p.shape))
+        assert least_gap(p, "newton_pcg", 400) <= 1e-13 * P0
+        assert least_gap(p, "newton_pcg", 400, Iterate(np.full(p.shape, 5.0))) <= 1e-13 * P0
+        optimum = p.primal(solve(p, "newton_cg", passes=300, reduction="none").w)
+        assert abs(p.primal(solve(p, "newton_pcg", passes=300, reduction="none").w) - optimum) <= 1e-10 * P0
+
+
+def preconditioner(p, w):
+    z = p.X.forward(w)
+    steps = newton_pcg._preconditioner(p.counted(), z, p.loss_dual(z), Rng(0), Iterate(w))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def second_derivative(p, w):
+    """H as a matrix on vec(w), by products."""
+    z = p.X.forward(w)
+    if w.ndim == 1:
+        curvature = Curvature(p, z, squares_of(p))
+    else:
+        curvature = DirectionalCurvature(p, z, p.loss_dual(z), squares_of(p), 0.0)
+    return np.array([curvature.product(e.reshape(w.shape))[0].reshape(-1) for e in np.eye(w.size)])
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_multi"])
+def test_the_preconditioner_of_all_samples_is_the_inverse(loss):
+    """Of one output and of outputs that do not meet in a loss; 4 d samples are all."""
+    p = biased(sparse(28, 7), loss, "none") if loss == "logistic" else of_several(loss, 28)
+    w = np.random.default_rng(1).normal(size=p.shape)
+    H, M = second_derivative(p.counted(), w), preconditioner(p, w)
+    found = np.array([M(column.reshape(w.shape)).reshape(-1) for column in H])
+    assert np.abs(found - np.eye(w.size)).max() <= 1e-8  # curvatures are quotients of differences
+
+
+@pytest.mark.parametrize("loss", ["multinomial_logistic", SEVERAL[2]])
+def test_the_preconditioner_of_losses_that_equal_changes_do_not_change(loss):
+    """It is positive definite, and the condition of M^-1 H is far below those of H and of blocks alone."""
+    p = of_several(loss, 28, units=10.0)
+    w = np.random.default_rng(1).normal(size=p.shape)
+    H, M = second_derivative(p.counted(), w), preconditioner(p, w)
+    inverse = np.array([M(e.reshape(w.shape)).reshape(-1) for e in np.eye(w.size)])
+    assert np.allclose(inverse, inverse.T, atol=1e-9) and np.linalg.eigvalsh(inverse).min() > 0.0
+    equal = np.ones((1, 4)) * np.arange(1.0, 8.0)[:, np.newaxis]
+    assert np.allclose(M(equal), equal / p.strong_convexity)
+    of_an_output = np.arange(w.size) % 4
+    blocks = np.where(of_an_output[:, np.newaxis] == of_an_output, H, 0.0)
+
+    def condition(M):
+        values = np.linalg.eigvals(M @ H).real
+        return values.max() / values.min()
+
+    assert 10.0 * condition(inverse) <= condition(np.linalg.inv(blocks)) <= condition(np.eye(w.size))
+
+
+def test_preconditioned_newton_refuses_many_features(monkeypatch):
+    monkeypatch.setattr(newton_pcg, "LARGEST", 8)
+    with pytest.raises(RrmbenchError, match="newton_pcg: found 9 features, allowed are at most 8"):
+        least_gap(biased(sparse(60, 9), "logistic", "none"), "newton_pcg")
 
 
 def tasks():
@@ -312,6 +394,9 @@ def spec(loss="logistic", regularizer="l2", **data):
     [
         (spec(), (9, 9), "newton_cg"),
         (spec(bias="free"), (9, 9), "newton_cg"),
+        (spec("multinomial_logistic"), (9, 3000), "newton_pcg"),
+        (spec("multinomial_logistic"), (9, 3001), "newton_cg"),
+        (spec("multinomial_logistic"), None, "newton_cg"),
         (spec("squared"), (10**6, 3000), "direct"),
         (spec("squared", bias="minimized"), (3000, 10**6), "direct"),
         (spec("squared"), (3001, 3001), "newton_cg"),

@@ -31,6 +31,8 @@ def specs(run_spec, seconds, shape=None, entries=0):
     methods = [_method(has, shape)]
     if "smooth" in has and methods[0][0]["name"] == "pdprox_restarted":  # where one is slow, the other often is not
         methods.append(({"name": "agm_ef"}, "none"))
+    if methods[0][0]["name"] == "newton_cg" and _is_for_preconditioner(has, shape):
+        methods.insert(0, ({"name": "newton_pcg"}, "none"))
     if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
         methods.append(_method(has, None))
     if _is_for_clarabel(has, shape, entries):  # rounding may stop it, too, mostly below 1e-10
@@ -85,6 +87,12 @@ def _is_for_apcg_bias(has):
 
 def _is_for_ssnal(has, shape):
     from rrmbench.solvers.second_order.ssnal import is_best_for
+
+    return shape is not None and is_best_for(has, *shape)
+
+
+def _is_for_preconditioner(has, shape):
+    from rrmbench.solvers.second_order.newton_pcg import is_best_for
 
     return shape is not None and is_best_for(has, *shape)
 

@@ -75,6 +75,18 @@ def slopes_along(loss, mu, b, y, o, out):
 
 
 @kernel
+def slopes_along_units(loss, mu, b, y, out):
+    """As `slopes_along`, for each unit vector of outputs the slope of its entry of b_i alone: out (n, k)."""
+    unit, slope = np.zeros(b.shape[1]), np.empty(b.shape[1])
+    for i in range(b.shape[0]):
+        for j in range(unit.shape[0]):
+            unit[j] = 1.0
+            loss.slope_row(b[i], y[i], mu, unit, slope)
+            out[i, j] = slope[j]
+            unit[j] = 0.0
+
+
+@kernel
 def psi_value(regularizer, w):
     """Sum of psi(w_j)."""
     total = 0.0

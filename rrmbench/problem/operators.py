@@ -159,9 +159,16 @@ class CSR:
         """The operator of copies of the first n rows."""
         return CSR(*_head(self.rows, n), (n, self.shape[1]), *self.shape[2:]).with_products_of(self)
 
+    def part(self, samples):
+        """The operator of copies of some rows, ascending numbers (m,)."""
+        some = self._matrix[samples]
+        part = (some.data, some.indices.astype(np.uint32), some.indptr.astype(self.rows.indptr.dtype))
+        return CSR(*part, (len(samples), self.shape[1]), *self.shape[2:]).with_products_of(self)
+
     def with_products_of(self, X):
         """This operator, an array or none as X is: it is for compiling what X calls."""
-        self.array = None if X.array is None else _frozen(self._matrix.toarray())
+        if (self.array is None) != (X.array is None):
+            self.array = None if X.array is None else _frozen(self._matrix.toarray())
         return self
 
     def _as_array(self):

@@ -299,6 +299,10 @@ class Problem:
             X = self.X
         return self._with(X=Audited(X))
 
+    def on(self, samples: np.ndarray) -> "Problem":
+        """The problem on some of the samples, ascending numbers (m,); of one with `rows` and no weights of samples."""
+        return self._with(X=self.X.part(samples), y=frozen(self.y[samples]))
+
     def _with(self, **changes: Any) -> "Problem":
         """The problem with other fields, and the same classes."""
         other = replace(self, **changes)

@@ -172,12 +172,13 @@ class DirectionalCurvature:
     def product(self, p):
         """(H p, X p); a pass."""
         outputs = self.problem.X.forward(p)
-        product = self.problem.X.adjoint(self._bent(outputs))
+        product = self.problem.X.adjoint(self.slopes(outputs))
         product /= self.problem.n
         product += self.squares * p
         return product, outputs
 
-    def _bent(self, outputs):
+    def slopes(self, outputs):
+        """The slopes of the derivatives b along outputs (n, k); (n, k)."""
         problem, bent = self.problem, np.zeros(self.b.shape)
         longest = float(np.max(np.abs(outputs), initial=0.0))
         if longest > 0.0 and hasattr(problem.loss, "slope_row"):
@@ -186,6 +187,18 @@ class DirectionalCurvature:
             h = self.width / longest
             bent = (problem.loss_dual(self.z + h * outputs) - problem.loss_dual(self.z - h * outputs)) / (2.0 * h)
         return bent
+
+    def diagonals(self):
+        """The diagonal of the D of each sample (n, k)."""
+        problem, diagonals = self.problem, np.empty(self.b.shape)
+        if hasattr(problem.loss, "slope_row"):
+            whole_arrays.slopes_along_units(problem.loss, problem.mu, self.b, problem.y, diagonals)
+            return diagonals
+        for j in range(self.b.shape[1]):
+            unit = np.zeros(self.b.shape)
+            unit[:, j] = 1.0
+            diagonals[:, j] = self.slopes(unit)[:, j]
+        return diagonals
 
     def complete(self, p, outputs):
         """All of X p is known."""

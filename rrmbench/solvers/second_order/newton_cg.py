@@ -64,7 +64,7 @@ def newton_cg(problem, start, rng):
                 curvature = Curvature(problem, z, damped)
             else:
                 curvature = DirectionalCurvature(problem, z, b, damped, greatest)
-            system = ConjugateGradients(curvature, g)
+            system = ConjugateGradients(curvature, g, by_diagonal(curvature))
             yield at._replace(passes=problem.X.passes)
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
         p, outputs = yield from system.solve(goal, at, going_on)
@@ -73,18 +73,24 @@ def newton_cg(problem, start, rng):
         yield Iterate(w, b, problem.X.passes)
 
 
+def by_diagonal(curvature):
+    """The preconditioner of the square root of the diagonal of H, none where the diagonal is not to be had."""
+    diagonal = curvature.diagonal()
+    weights = 1.0 if diagonal is None else 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    return lambda r: weights * r
+
+
 class ConjugateGradients:
-    """Conjugate gradients for H p = -g, with the square root of the diagonal of H as the preconditioner.
+    """Conjugate gradients for H p = -g.
 
     curvature : H
+    precondition : the function r -> M^-1 r, a new array, for an M that is like H
     """
 
-    def __init__(self, curvature, g):
-        self.curvature, self.X = curvature, curvature.problem.X
-        diagonal = curvature.diagonal()
-        self.weights = 1.0 if diagonal is None else 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    def __init__(self, curvature, g, precondition):
+        self.curvature, self.X, self.precondition = curvature, curvature.problem.X, precondition
         self.r = -g
-        y = self.weights * self.r
+        y = precondition(self.r)
         self.q, self.energy, self.may_go_on = y.copy(), float(np.vdot(self.r, y)), True
 
     def goes_on_at(self, g):
@@ -94,7 +100,7 @@ class ConjugateGradients:
         self.r = -g  # without the rounding of its changes
         return True
 
-    def solve(self, goal, at, going_on):
+    def solve(self, goal, at, going_on=False):
         """Return (p, X p) with |H p - r| <= goal for the r of the beginning, or as far as H has curvature.
 
         Yields after each product: `at.w` + p where the steps go on from former ones, so that P is known to be
@@ -114,7 +120,7 @@ class ConjugateGradients:
             outputs += step * seen
             self.r -= step * product
             yield Iterate(at.w + p, passes=self.X.passes) if going_on else at._replace(passes=self.X.passes)
-            y = self.weights * self.r
+            y = self.precondition(self.r)
             self.energy, before = float(np.vdot(self.r, y)), self.energy
             self.q *= self.energy / before
             self.q += y
