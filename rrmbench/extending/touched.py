@@ -87,9 +87,26 @@ class Touched:
         """X by columns."""
         return Columns(self.X.columns(), self.reads)
 
+    def part(self, samples):
+        """Copies of some rows, of which every entry is read once."""
+        return TouchedPart(self.X.part(samples), self.reads)
+
     @property
     def passes(self):
         return (self.products - self.zeros) / 2 + self.reads[0] / (2 * self.nnz)
+
+
+class TouchedPart(Touched):
+    """A view of copies of rows that adds all it reads, for products too, to the reads of the whole."""
+
+    def __init__(self, X, reads):
+        super().__init__(X)
+        reads[0] += X.nnz
+        self.reads, self.rows = reads, self.rows._replace(data=Entries(X.rows.data, reads))
+
+    def _count(self, x, multiply):
+        self.reads[0] += self.nnz * x.any()
+        return multiply(x)
 
 
 @contextmanager

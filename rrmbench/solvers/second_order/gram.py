@@ -24,7 +24,7 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
 
     X : a counting view (`Problem.counted`), whose `passes` grow by what is read
     samples, weights : ascending numbers of rows (m,) and >= 0 (m,), for data with rows: the others are not read. All
-        rows have the weight 1 without them
+        rows have the weight 1 without them. Of weights (k, m) G is (k, d, d); rows are read once for all k
     """
     if not hasattr(X, "rows"):
         yield from _by_products(X, of_columns, G)
@@ -33,24 +33,25 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         yield from _of_array(X, of_columns, G, samples, weights)
         return
     indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
-    size = G.shape[0]
+    size = G.shape[-1]
     # both kernels are called, on no row, so that the few rows of a warm-up call them too
     none = np.zeros(0, dtype=np.int64), np.zeros(0)
-    scatter(indptr, indices, data, *none, np.zeros((0, size)))
-    add_pairs(indptr, indices, data, *none, G)
+    scatter(indptr, indices, data, none[0], np.zeros((0, size)))
+    add_pairs(indptr, indices, data, *none, G.reshape(-1, size, size)[0])
     if samples is None:
         samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
     m = indptr[samples + 1] - indptr[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(m))))
-    dense = size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0)
-    before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
-    for begin, end in _of_so_many(m.size, max(BLOCK // size, 1)) if dense else _of_a_pass(reads, a_pass):
-        part, of_part = samples[begin:end], weights[begin:end]
+    several, before, a_pass = G.ndim > 2, X.passes, 2.0 * max(X.nnz, 1)
+    dense = several or (size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0))
+    in_blocks = dense and not several
+    for begin, end in _of_so_many(m.size, max(BLOCK // size, 1)) if in_blocks else _of_a_pass(reads, a_pass):
+        part, of_part = samples[begin:end], weights[..., begin:end]
         if dense:
             yield from _told_ahead(X, before + float(reads[end]) / a_pass)
             block = np.zeros((end - begin, size))
-            scatter(indptr, indices, data, part, np.sqrt(of_part), block)
-            G += block.T @ block
+            scatter(indptr, indices, data, part, block)
+            _add_product(block, of_part, G)
         else:
             add_pairs(indptr, indices, data, part, of_part, G)
         X.passes = before + float(reads[end]) / a_pass
@@ -83,15 +84,28 @@ def _of_array(X, of_columns, G, samples, weights):
     lines = X.array if of_columns else X.array.T
     lengths = np.diff(X.rows.indptr) if of_columns else np.bincount(X.rows.indices, minlength=X.shape[1])
     if samples is not None:
-        lengths, weights = lengths[samples], np.sqrt(weights)[:, np.newaxis]
+        lengths = lengths[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(lengths))))
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
-    for begin, end in _of_so_many(lengths.size, max(BLOCK // len(G), 1)):
+    for begin, end in _of_so_many(lengths.size, max(BLOCK // G.shape[-1], 1)):
         yield from _told_ahead(X, after := before + float(reads[end]) / a_pass)
-        block = lines[begin:end] if samples is None else weights[begin:end] * lines[samples[begin:end]]
-        G += block.T @ block
+        if samples is None:
+            _add_product(lines[begin:end], np.ones(1), G)
+        else:
+            _add_product(lines[samples[begin:end]], weights[..., begin:end], G)
         X.passes = after
         yield
+
+
+def _add_product(block, weights, G):
+    """Add block^T diag(weights) block to G (d, d), or to G (k, d, d) for weights (k, m)."""
+    if G.ndim > 2:
+        for of_one, G_of_one in zip(weights, G, strict=True):
+            _add_product(block, of_one, G_of_one)
+        return
+    if np.any(weights != 1.0):
+        block = np.sqrt(weights)[:, np.newaxis] * block
+    G += block.T @ block
 
 
 def _told_ahead(X, after):
@@ -147,8 +161,8 @@ def add_pairs(indptr, indices, data, lines, weights, G):
 
 
 @kernel
-def scatter(indptr, indices, data, lines, weights, block):
-    """Write the lines (m,), times their weights (m,), to the dense block (m, d), which is zero."""
+def scatter(indptr, indices, data, lines, block):
+    """Write the lines (m,) to the dense block (m, d), which is zero."""
     for s in range(lines.shape[0]):
         for a in entries(indptr[lines[s]], indptr[lines[s] + 1]):
-            block[s, indices[a]] = weights[s] * data[a]
+            block[s, indices[a]] = data[a]

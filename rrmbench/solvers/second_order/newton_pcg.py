@@ -111,6 +111,7 @@ def _preconditioner(problem, z, b, rng, at):
     drawn = np.sort(rng.permutation(n)[: int(max(PER_FEATURE * d, AFFORDED * 4.0 * n / d))])
     part = problem.on(drawn)
     problem.X.passes += part.X.nnz / (2.0 * max(problem.X.nnz, 1))
+    yield at._replace(passes=problem.X.passes)
     if z.ndim == 1:
         weights, is_invariant = curvatures(part, z[drawn])[np.newaxis], False
     else:
@@ -133,19 +134,19 @@ def _preconditioner(problem, z, b, rng, at):
 def _inverses(problem, part, weights, at):
     """Return the inverses (k, d, d) of (1/m) sum_i weights_ji x_i x_i^T + s I over the m samples of a part."""
     X, d, k = problem.X, problem.shape[0], len(weights)
-    share, inverses = part.X.nnz / max(X.nnz, 1) / k, np.empty((k, d, d))
-    for j in range(k):
-        if j > 0 and np.array_equal(weights[j], weights[j - 1]):
-            inverses[j] = inverses[j - 1]
-            continue
-        G, counted, before = np.zeros((d, d)), part.counted(), X.passes
-        for _ in add_gram(counted.X, True, G, np.arange(part.n), weights[j]):
-            X.passes = before + share * counted.X.passes
-            yield at._replace(passes=X.passes)
-        G /= part.n
-        G.flat[:: d + 1] += problem.strong_convexity
-        inverses[j] = _inverse(G)
-    return inverses
+    if (weights == weights[0]).all():
+        weights = weights[0]
+    share, G, counted, before = (
+        part.X.nnz / max(X.nnz, 1),
+        np.zeros((*weights.shape[:-1], d, d)),
+        part.counted(),
+        X.passes,
+    )
+    for _ in add_gram(counted.X, True, G, np.arange(part.n), weights):
+        X.passes = before + share * counted.X.passes
+        yield at._replace(passes=X.passes)
+    inverses = [_inverse(H / part.n + problem.strong_convexity * np.eye(d)) for H in G.reshape(-1, d, d)]
+    return np.broadcast_to(inverses, (k, d, d))
 
 
 def _inverse(G):
