@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from rrmbench.problem.iterate import Iterate
+
 PARTS = 64  # of the samples, one of which is the least stage
 GROWTH = 4  # of the parts, from one stage to the next
+SETTLED = 0.05  # of P, the decrease promised by a step from which on one step ends a stage
 PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
 
 
@@ -21,3 +24,23 @@ def growing_samples(problem, w, rng):
         parts *= GROWTH
     while True:
         yield np.arange(n), True
+
+
+def on_growing_samples(problem, w, rng, steps):
+    """Yield the iterates of `steps(part, w, is_last)` for one stage after the other, from the end of the one before.
+
+    steps : a generator of iterates of a problem with a counting view of X. The last of a stage is its end; that of all
+        samples goes on
+
+    The copy of a stage's rows counts half a pass of them. An iterate has no b before the last stage.
+    """
+    passes = 0.0
+    for samples, is_last in growing_samples(problem, w, rng):
+        part, share = problem.counted(), 1.0
+        if not is_last:
+            part = problem.on(samples).counted()
+            share = part.X.nnz / max(problem.X.nnz, 1)
+            passes += 0.5 * share
+        for at in steps(part, w, is_last):
+            yield Iterate(at.w, at.b if is_last else None, passes + share * at.passes)
+        w, passes = at.w, passes + share * part.X.passes

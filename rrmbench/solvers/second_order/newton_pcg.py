@@ -1,5 +1,7 @@
 """Newton's method by conjugate gradients, preconditioned by the second derivative of a few samples."""
 
+from functools import partial
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -16,8 +18,8 @@ from rrmbench.solvers.second_order.curvature import (
     squares_of,
 )
 from rrmbench.solvers.second_order.gram import add_gram
-from rrmbench.solvers.second_order.growing import growing_samples
-from rrmbench.solvers.second_order.newton import LARGEST, SETTLED
+from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples
+from rrmbench.solvers.second_order.newton import LARGEST
 from rrmbench.solvers.second_order.newton_cg import ConjugateGradients
 
 FORCING = 0.3  # the greatest residual of a step, relative to the gradient
@@ -56,24 +58,14 @@ def newton_pcg(problem, start, rng):
     d = problem.shape[0]
     if d > LARGEST:
         raise RrmbenchError(f"newton_pcg: found {d} features, allowed are at most {LARGEST}")
-    w, passes = problem.start(start), 0.0
+    w = problem.start(start)
     yield Iterate(w)
     if "scalar" in problem.traits:
         rehearse(problem)
-    for samples, is_last in growing_samples(problem, w, rng):
-        part, share = problem, 1.0
-        if not is_last:
-            part = problem.on(samples)
-            share = part.X.nnz / max(problem.X.nnz, 1)
-            passes += 0.5 * share
-        part = part.counted()
-        for at in _stage(part, w, rng, is_last):
-            yield Iterate(at.w, at.b if is_last else None, passes + share * part.X.passes)
-        w, passes = at.w, passes + share * part.X.passes
+    yield from on_growing_samples(problem, w, rng, partial(_steps, rng))
 
 
-def _stage(problem, w, rng, is_last):
-    """Newton's steps from w; the last iterate of a stage is its end, the last stage has none."""
+def _steps(rng, problem, w, is_last):
     X, n = problem.X, problem.n
     z, precondition, first, needed, cost = problem.outputs(w), None, None, 0.0, 0.0
     P, b = problem.primal(w, z), problem.loss_dual(z)
@@ -87,10 +79,10 @@ def _stage(problem, w, rng, is_last):
             before = X.passes
             precondition = yield from _preconditioner(problem, z, b, rng, at)
             cost = X.passes - before
-        curvature = _curvature(problem, z, b)
         goal = min(FORCING, np.sqrt(norm / first)) * norm if first else 0.0
         before = X.passes
-        p, outputs = yield from ConjugateGradients(curvature, g, precondition).solve(goal, at)
+        system = ConjugateGradients(_curvature(problem, z, b), g, precondition)
+        p, outputs = yield from system.solve(goal, at)
         needed, slope = X.passes - before, float(np.vdot(g, p))
         t, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, slope)
         b = problem.loss_dual(z)

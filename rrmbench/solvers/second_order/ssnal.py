@@ -13,7 +13,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import WIDTH, squares_of
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
 from rrmbench.solvers.second_order.growing import growing_samples
-from rrmbench.solvers.second_order.newton import LARGEST, add_combination
+from rrmbench.solvers.second_order.newton import LARGEST
 from rrmbench.stages.starting_values import starting_values
 
 DECAY = 0.5  # of mu, from one stage to the next
@@ -288,3 +288,10 @@ def move_along(loss, mu, awake, y, c, b, along, n, slope, bend, z):
         z[i] += t * along[i]
         greatest = max(greatest, abs(t * along[i]))
     return t, greatest
+
+
+@kernel
+def add_combination(rows, samples, b, g):
+    """Add sum_i b_i x_i over the samples (m,), b (m,), to g (d,)."""
+    for s in range(samples.shape[0]):
+        axpy(rows.indices, rows.data, rows.indptr[samples[s]], rows.indptr[samples[s] + 1], b[s], g)
