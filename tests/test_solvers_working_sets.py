@@ -207,6 +207,19 @@ def test_fewer_passes_than_sweeps_over_all_columns():
     assert 2.0 * found.trace["passes"].iloc[-1] < plain.trace["passes"].iloc[-1]
 
 
+def test_coordinates_that_passed_a_kink_go_back_to_it():
+    """At 0 for l1: by a proximal step, which leaves the others where they are; the state follows."""
+    A = RNG.normal(size=(9, 5))
+    H = A.T @ A
+    before, step = np.array([1.0, -2.0, 0.5, 3.0, 0.0]), np.array([-1.01, 2.5, -0.2, 1.0, 9.0])
+    tilts, active, w = 0.1 * np.sign(before), np.arange(4), before + np.where(before != 0.0, step, 0.0)
+    state, w0 = H @ w, np.zeros(5)
+    reads = quadratic_descent.bend_back(ByMatrix(H), L1(0.1), np.ones(4), tilts, active, w, state)
+    np.testing.assert_allclose(w, [0.0, 0.3, 0.3, 4.0, 0.0], atol=1e-15)  # 0.5 is more than 2 lambda/c beyond
+    np.testing.assert_allclose(state, H @ (w - w0), atol=1e-12)
+    assert reads == 2 * (5 // 2)
+
+
 def counting(part, reads):
     return part._replace(data=Entries(part.data, reads))
 

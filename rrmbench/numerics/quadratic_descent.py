@@ -12,6 +12,8 @@ import numpy as np
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.lines import axpy, dot, whole_dot, whole_weighted_axpy, whole_weighted_square
 
+ROUNDING = 1e-12  # of a coordinate, relative
+
 
 class ByColumns(NamedTuple):
     """H = A^T A by the columns of A (n, m): data[indptr[j]:indptr[j+1]] in rows indices[indptr[j]:indptr[j+1]].
@@ -203,6 +205,24 @@ def residuals(H, s, linear, g, tilts, active, w, state, r):
     for k in range(active.shape[0]):
         j = active[k]
         r[k] = linear[j] - g[j] - H.slope_along(j, state) - s * w[j] - tilts[j]
+
+
+@kernel
+def bend_back(H, regularizer, diagonal, tilts, active, w, state):
+    """w_j+ = prox(w_j + tilts[j]/c, 1/c), c = diagonal[k], of each j = active[k]; return the numbers read.
+
+    Where psi_j is affine from the point with the subgradient tilts[j] to w_j, that is w_j but for rounding, and nothing
+    is done; where a kink is between, w_j goes back to it, or toward it.
+    """
+    read = 0
+    for k in range(active.shape[0]):
+        j = active[k]
+        new = regularizer.prox(w[j] + tilts[j] / diagonal[k], 1.0 / diagonal[k])
+        if abs(new - w[j]) > ROUNDING * abs(w[j]):
+            H.move_along(j, new - w[j], state)
+            read += H.reads_along(j) // 2
+            w[j] = new
+    return read
 
 
 @kernel

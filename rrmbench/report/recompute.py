@@ -104,7 +104,7 @@ def primal(prepared, spec, w, beta=None):
 
 
 def dual(prepared, spec, b):
-    """(D(b), the sum of the magnitudes of its terms); -inf where b is not feasible.
+    """(D(b), the sum of the magnitudes of its terms, and more where psi* is steep); -inf where b is not feasible.
 
     Feasible is an entry of v = -(1/n) X^T b to 1e-12 of (1/n) sum_i |x_ij b_i|, its terms, which may cancel.
     """
@@ -113,7 +113,7 @@ def dual(prepared, spec, b):
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
     n = X.shape[0]
     terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y, n)]
-    v = X.adjoint(b) / -n
+    v, size = X.adjoint(b) / -n, 0.0
     body = _body(v, spec)
     if body is not v and not np.all(np.abs(v[-1]) <= _rounding(prepared, loss, b)[-1] + LEAST):
         return -math.inf, math.inf
@@ -130,7 +130,15 @@ def dual(prepared, spec, b):
             nearest = _psi_terms(regularizer, np.sign(body) * inner, "conjugate")
             found = [there if here == math.inf else here for here, there in zip(found, nearest, strict=True)]
         terms += [-term for term in found]
-    return math.fsum(terms), math.fsum(map(abs, terms))
+        size += _unsure(regularizer, found, body, _body(_rounding(prepared, loss, b), spec)) / TOLERANCE
+    return math.fsum(terms), math.fsum(map(abs, terms)) + size
+
+
+def _unsure(regularizer, found, body, rounding):
+    """How far psi* can be off where v is off by its rounding, as the terms of v cancel: 0 where that makes it inf."""
+    farther = _psi_terms(regularizer, body + np.where(body < 0.0, -rounding, rounding), "conjugate")
+    off = [abs(there - here) for here, there in zip(found, farther, strict=True)]
+    return math.fsum(x for x in off if math.isfinite(x))
 
 
 def _rounding(prepared, loss, b):

@@ -63,7 +63,8 @@ def accuracy_of(solve):
 def _accuracy_per_square(stage):
     """(1 + s/L)^2 / (2 s), by which `accuracy_of` multiplies ||g||^2; s > 0."""
     s = stage.strong_convexity
-    return (1.0 + s / stage.L) ** 2 / (2.0 * s)
+    ratio = 1.0 + s / stage.L
+    return ratio * ratio / (2.0 * s)  # inf where it overflows, which a power would refuse
 
 
 class StandStill:

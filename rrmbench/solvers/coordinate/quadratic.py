@@ -4,7 +4,6 @@ import numpy as np
 
 from rrmbench.numerics import block_descent, quadratic_descent
 
-SWEEPS = 5  # over the coordinates that move, before conjugate gradients go on from there
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
 ROUNDING = 1e-26  # of a potential over P: the gap is then 1e-13 P or so, and what is left are errors of the gradient
 ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that move
@@ -23,9 +22,10 @@ class Quadratic:
     between : the numbers that may be read between two yields; a sweep may read more
     moved : moved[k] says whether the k-th unit of the last sweep moved
     alone : the part of a potential that is small enough at which sweeps do without conjugate gradients
+    turns : sweeps over the units that move, before conjugate gradients go on from there
     """
 
-    alone = 1.0
+    alone, turns = 1.0, 5
 
     def __init__(self, H, curvatures, state, regularizer, s, linear, g, w0, between=0.0):
         self.H, self.curvatures, self.state = H, curvatures, state
@@ -45,10 +45,10 @@ class Quadratic:
             if potential <= tolerance:
                 return
             active, enough = np.flatnonzero(self.moved), max(tolerance, SHARE * potential)
-            times = self._at_once(active, SWEEPS)
+            times = self._at_once(active, self.turns)
             for _ in range(ROUNDS):
-                for done in range(0, SWEEPS, times):
-                    potential = self.sweep(active, min(times, SWEEPS - done))
+                for done in range(0, self.turns, times):
+                    potential = self.sweep(active, min(times, self.turns - done))
                     yield
                 if potential <= max(tolerance, self.alone * enough):
                     break
@@ -90,6 +90,7 @@ class Quadratic:
     def extrapolate(self, active):
         """A generator: conjugate gradients on the units `active` after a sweep, as if Psi were smooth, if Q falls.
 
+        Coordinates that went past a kink go back to it, many at a time, where the step to the first kink is short.
         There are more steps the next time if they went all the way, fewer if a kink of Psi was in between.
         """
         w, state = self.w.copy(), self.state.copy()
@@ -107,6 +108,7 @@ class Quadratic:
             left -= steps
             if now <= ENOUGH * first:
                 break
+        self._bend_back(active, diagonal, w, state)
         least, halvings = self.value(self.w, self.state), 0
         while halvings <= HALVINGS and not self.value(w, state) < least:
             w, state = 0.5 * (self.w + w), 0.5 * (self.state + state)
@@ -114,6 +116,10 @@ class Quadratic:
         if halvings <= HALVINGS:
             self.w[:], self.state[:] = w, state
         self._length = max(SHORTEST, self._length // 2) if halvings else min(LONGEST, 2 * self._length)
+
+    def _bend_back(self, active, diagonal, w, state):
+        """Bring those `active` coordinates of w back to a kink of their psi_j that went past it."""
+        self.read += quadratic_descent.bend_back(self.H, self.regularizer, diagonal, self._tilts, active, w, state)
 
     def tangent(self, active):
         """(Coordinates, the second derivative of Q beside H, its diagonal with H, minus the gradient) after a sweep.
@@ -169,6 +175,9 @@ class BlockQuadratic(Quadratic):
             self.state,
             self.moved,
         )
+
+    def _bend_back(self, active, diagonal, w, state):
+        """A norm has its kink at 0 alone, which no step meets."""
 
     def tangent(self, active):
         blocks = self.regularizer

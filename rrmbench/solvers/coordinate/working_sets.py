@@ -26,6 +26,10 @@ EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
 RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
+TURNS, TURNS_LOOSE = (
+    5,
+    3,
+)  # sweeps over the coordinates that move, before conjugate gradients; in a model that is no bound
 OFTEN = 0.25  # passes between iterates, at least
 BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
@@ -69,6 +73,7 @@ def working_sets(problem, start, rng):
         at, read, compared = state.passes, 0, 0
         turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         accuracy = ACCURACY if is_bound or is_matrix(model.H) else LOOSE
+        model.turns = TURNS if is_bound else TURNS_LOOSE
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read
@@ -217,9 +222,9 @@ class State:
         return fallen / fall if fall > EXACT * abs(self.P) else 1.0
 
     def halfway(self, model):
-        """The iterate at the present point of a model that bounds P."""
+        """The iterate at the present point of a model that bounds P; its b would cost a product."""
         self.flat[self._coordinates] = model.w
-        return Iterate(self.w, self.problem.loss_dual(self.z + self.chosen.outputs(model)), self.passes)
+        return Iterate(self.w, passes=self.passes)
 
     def move(self, model, is_bound):
         """Go to the minimizer of the model or, of the points 1/2, 1/4 ... of the way, to the best; know the gradient.

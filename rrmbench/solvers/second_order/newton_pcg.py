@@ -100,16 +100,18 @@ def _curvature(problem, z, b):
 def _preconditioner(problem, z, b, rng, at):
     """Return the function r -> M^-1 r; M has one block for each output."""
     n, d = problem.n, problem.shape[0]
-    drawn = np.sort(rng.permutation(n)[: int(max(PER_FEATURE * d, AFFORDED * 4.0 * n / d))])
-    part = problem.on(drawn)
-    problem.X.passes += part.X.nnz / (2.0 * max(problem.X.nnz, 1))
-    yield at._replace(passes=problem.X.passes)
+    few, part = int(max(PER_FEATURE * d, AFFORDED * 4.0 * n / d)), problem
+    if few < n:
+        drawn = np.sort(rng.permutation(n)[:few])
+        part, z, b = problem.on(drawn), z[drawn], b[drawn]
+        problem.X.passes += part.X.nnz / (2.0 * max(problem.X.nnz, 1))
+        yield at._replace(passes=problem.X.passes)
     if z.ndim == 1:
-        weights, is_invariant = curvatures(part, z[drawn])[np.newaxis], False
+        weights, is_invariant = curvatures(part, z)[np.newaxis], False
     else:
-        curvature = DirectionalCurvature(part, z[drawn], b[drawn], 0.0, 0.0)
+        curvature = DirectionalCurvature(part, z, b, 0.0, 0.0)
         weights = np.ascontiguousarray(curvature.diagonals().T)
-        is_invariant = float(np.abs(curvature.slopes(np.ones(z[drawn].shape))).max()) <= ROUNDING * float(weights.max())
+        is_invariant = float(np.abs(curvature.slopes(np.ones(z.shape))).max()) <= ROUNDING * float(weights.max())
     inverses = yield from _inverses(problem, part, np.maximum(weights, 0.0), at)
 
     def precondition(r):
