@@ -140,10 +140,9 @@ def _nearer(problem: Problem, w: np.ndarray, passes: float) -> Generator[Found, 
         if x.passes + 0.5 * bounds > passes:
             break
         steps = x.passes - view.X.passes  # products with X are counted where they are made
-        if x.b is None or x.b is not known:
+        if x.b is not known:
             w, known, bounds = x.w.copy(), x.b, bounds + 1
-            b = problem.loss_dual(problem.X.forward(w)) if x.b is None else x.b
-            yield b, w, steps - before
+            yield x.b, w, steps - before
             before = steps
     problem.X.passes += x.passes - view.X.passes - before
     return w, x.passes + 0.5 * bounds

@@ -26,10 +26,8 @@ EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
 RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
-TURNS, TURNS_LOOSE = (
-    5,
-    3,
-)  # sweeps over the coordinates that move, before conjugate gradients; in a model that is no bound
+TURNS = 5  # sweeps over the coordinates that move, before conjugate gradients
+TURNS_LOOSE = 3  # the same where the model is no bound
 OFTEN = 0.25  # passes between iterates, at least
 BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
@@ -54,7 +52,8 @@ def working_sets(problem, start, rng):
     far. A model by columns ends early where P falls by less than half of what it says. Sweeps take one coordinate after
     the other to its minimizer, or one block, by columns or by the matrix of their inner products (the covariance
     updates of [Friedman, Hastie and Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients
-    go on as if psi were affine, and the norms of blocks quadratic, as far as the model falls.
+    go on as if psi were affine, and the norms of blocks quadratic. Coordinates that passed a kink of psi go back to it
+    by a proximal step, all of them at once, and the whole step is made as far as the model falls.
 
     P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
     is every product of two entries in an inner product; matrices of inner products cost nothing once they are made. Of
@@ -222,9 +221,9 @@ class State:
         return fallen / fall if fall > EXACT * abs(self.P) else 1.0
 
     def halfway(self, model):
-        """The iterate at the present point of a model that bounds P; its b would cost a product."""
+        """The iterate at the present point of a model that bounds P."""
         self.flat[self._coordinates] = model.w
-        return Iterate(self.w, passes=self.passes)
+        return Iterate(self.w, self.problem.loss_dual(self.z + self.chosen.outputs(model)), self.passes)
 
     def move(self, model, is_bound):
         """Go to the minimizer of the model or, of the points 1/2, 1/4 ... of the way, to the best; know the gradient.

@@ -27,8 +27,6 @@ PER_FEATURE = 4  # samples of the preconditioner at least
 AFFORDED = 1.0  # passes, for which it has more
 RIDGE = 1e-13  # of the diagonal of a block: more than the rounding of its factors
 ROUNDING = 1e-7  # of curvatures: those along equal changes of all outputs are 0 below it
-
-
 NEEDS = frozenset({"rows", "Zero", "smooth", "strongly_convex"})
 
 
@@ -130,14 +128,10 @@ def _inverses(problem, part, weights, at):
     X, d, k = problem.X, problem.shape[0], len(weights)
     if (weights == weights[0]).all():
         weights = weights[0]
-    share, G, counted, before = (
-        part.X.nnz / max(X.nnz, 1),
-        np.zeros((*weights.shape[:-1], d, d)),
-        part.counted(),
-        X.passes,
-    )
-    for _ in add_gram(counted.X, True, G, np.arange(part.n), weights):
-        X.passes = before + share * counted.X.passes
+    G, before, share = np.zeros((*weights.shape[:-1], d, d)), X.passes, part.X.nnz / max(X.nnz, 1)
+    view = part.counted()
+    for _ in add_gram(view.X, True, G, np.arange(part.n), weights):
+        X.passes = before + share * view.X.passes
         yield at._replace(passes=X.passes)
     inverses = [_inverse(H / part.n + problem.strong_convexity * np.eye(d)) for H in G.reshape(-1, d, d)]
     return np.broadcast_to(inverses, (k, d, d))
