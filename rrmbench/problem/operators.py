@@ -7,7 +7,7 @@ of a matrix, where w is a matrix and z a vector; an operator for label sequences
 methods. `sqnorms` (n,) are the squared norms of the samples' maps, so that ||X||^2 <= sum sqnorms; `head(n)` is a
 small operator of the same kind, for compiling kernels; `nnz` is the number of stored entries. `variance` is the mean
 squared distance of the samples' maps to their mean, where it is known. One that also has `rows` gives compiled kernels
-its samples one by one.
+its samples one by one, and `part(samples)` is the operator of copies of some of them.
 """
 
 from copy import copy
