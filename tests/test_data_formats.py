@@ -107,10 +107,12 @@ def test_messages_name_labels_that_are_texts(folder):
 
 def test_labels_of_a_regression_are_no_classes(folder):
     (folder / "prices.svm").write_text("100.5 1:1\n90 1:2\n95.25 1:3\n")
-    for mode in ("classes", "targets"):
-        with pytest.raises(
-            RrmbenchError, match=r"labels of classes are whole numbers or texts, found 90, 95\.25, 100\.5"
-        ):
+    messages = {
+        "classes": "labels of classes are whole numbers or texts",
+        "targets": "a loss on several outputs needs two targets a row at least, or classes",
+    }
+    for mode, message in messages.items():
+        with pytest.raises(RrmbenchError, match=rf"{message}, found 90, 95\.25, 100\.5"):
             prepare.load({"path": "prices.svm"}, mode)
     with pytest.raises(RrmbenchError, match="labels of classes are whole numbers"):
         Problem(np.eye(3), [100.5, 90.0, 95.25], "max_of_hinge", {"name": "l2", "strength": 0.1})

@@ -113,7 +113,12 @@ def traced(clock, yields, stop=None, every=1.0):
         return {}
 
     measured = Trace(TOY, worker(clock, yields), stop or StopRule(), Schedule(every), metrics=slow, counted=False)
-    return list(measured), measured
+    rows = list(measured)
+    if measured.reason == "ended":  # the last point is there once more, with the bound of the end
+        *rows, again = rows
+        assert (again["seconds"], again["primal"]) == (rows[-1]["seconds"], rows[-1]["primal"])
+        assert again["gap"] < 0.9 * rows[-1]["gap"]
+    return rows, measured
 
 
 def test_the_time_of_a_restart_is_that_of_the_one_call(clock):

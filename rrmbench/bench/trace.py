@@ -111,6 +111,20 @@ class Trace:
             yield self._measure(pending)
         if self.status is None:
             self.status, self.reason = "done", ENDED
+            if math.isnan(self._last[0].passes) and (better := self._with_last_bound()) is not None:
+                yield better
+
+    def _with_last_bound(self) -> Row | None:
+        """The last row of a black box again with the bound that is looked for at the end of a run, if it is better.
+
+        Before its end there is none for a black box, and that it ends is known only after its last point.
+        """
+        started, (x, row) = perf_counter(), self._last
+        better = self._polished(x, row)
+        if better["gap"] < row["gap"]:
+            better = self._completed(x, better)
+        self.evaluation_seconds += perf_counter() - started
+        return better if better["gap"] < row["gap"] else None
 
     def _next(self) -> Iterate | None:
         products = self._audited.passes if self._audited else 0.0
@@ -176,11 +190,17 @@ class Trace:
             row = self._polished(x, row)
             if self.status is not None and not ended:  # its bound made this the last point, on which more is spent
                 row = self._polished(x, row)
+        row = self._completed(x, row)
+        self.evaluation_seconds += perf_counter() - started
+        return row
+
+    def _completed(self, x: Iterate, row: Row) -> Row:
+        """The row with the metrics of its point, which is kept as the last one."""
         self.w, self.b, self._gap = x.w.copy(), self._certifier.b, row["gap"]  # a copy: the solver may go on
+        self._last = x._replace(w=self.w), row
         if is_finite(x.w):
             known = np.zeros(self.problem.output_shape) if self.b is None else self.b
             row |= self.metrics(model_of(self.problem.loss, x.w, known))
-        self.evaluation_seconds += perf_counter() - started
         return row
 
     def _row(self, x: Iterate, primal: float) -> Row:
@@ -265,7 +285,7 @@ def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[
         for point, row in enumerate(
             Trace(tiny, iterates, StopRule(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)
         ):
-            if math.isnan(row["passes"]) and point > WARM_UP_PASSES:
+            if math.isnan(row["passes"]) and point > 0:  # one call compiles what a library compiles
                 break
         tiny.certificate(np.zeros(tiny.output_shape))
         polishing.warm_up(problem, tiny)

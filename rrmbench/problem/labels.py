@@ -144,6 +144,11 @@ def _targets(labels, positive, where, names):
     if isinstance(labels, list):
         k = len(labels[0])
         return (lambda given, where: _numbers(given, k, where)), f"{k} numbers a row"
+    if not (labels == np.round(labels)).all():
+        found = values_found(labels, names)
+        raise RrmbenchError(
+            f"{where}: a loss on several outputs needs two targets a row at least, or classes, found {found}"
+        )
     number, meaning = _classes(labels, None, where, names)
     units = np.eye(len(np.unique(labels)))
     return (lambda given, where: units[number(given, where).astype(int)]), f"{meaning}, as unit vectors"

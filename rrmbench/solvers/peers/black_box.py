@@ -14,7 +14,7 @@ whole takes about four times as long as its last call. A starting point is not u
 
 import importlib
 import warnings
-from math import ceil, nan
+from math import ceil, log, nan
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from rrmbench.problem.operators import DENSE
 from rrmbench.registry import lacking, lookup
 
 LARGEST = 2**27  # entries of an array, 1 GB
+AT_REST = 12  # falling tolerances in a row with the same result, after which no smaller one is tried
 
 
 def fastest(X):
@@ -55,6 +56,8 @@ def by_outputs(estimator):
 def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, coefficients=by_outputs):
     """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
+    A tolerance that a library meets at once gives the same coefficients again; these are yielded once.
+
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
     budgets : growing numbers of iterations (int), or falling tolerances (float)
@@ -65,11 +68,18 @@ def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, 
     check(problem, needs)
     X = layout(problem.X)
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
+    before, same = None, 0
     for budget in budgets:
         fitted = _fitted(build(budget), X, problem)
         w = _with_all_classes(np.array(coefficients(fitted), dtype=np.float64), problem).reshape(problem.shape)
         used = np.max(getattr(fitted, "n_iter_", nan))
+        same = same + 1 if before is not None and np.array_equal(w, before) else 0
+        if isinstance(budget, float) and 0 < same < AT_REST:
+            continue
         yield Iterate(w, passes=per_iteration * used, restarted=True)
+        if isinstance(budget, float) and same:
+            return
+        before = w.copy()
         if isinstance(budget, int) and 2 * used < budget:  # cyanure ends in multiples of its interval
             return
 
@@ -124,9 +134,9 @@ def iterations():
         m = ceil(1.3 * m)
 
 
-def tolerances():
+def tolerances(first=0.1, last=1e-13):
     """Falling tolerances: 0.1, 0.033, 0.011, ... down to 1e-13."""
-    return (0.1 * 3.0**-k for k in range(26))
+    return (first * 3.0**-k for k in range(ceil(log(first / last, 3.0))))
 
 
 def imported(module):

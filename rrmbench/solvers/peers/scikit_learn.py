@@ -1,10 +1,14 @@
 """scikit-learn's solvers: liblinear [Fan et al. 2008], coordinate descent, SAGA, L-BFGS, Newton, LSQR.
 
-liblinear is asked for more and more iterations at a tolerance that it does not reach; on real data that was no slower
-to any accuracy than falling tolerances, and it gives more points. C multiplies the sum of the losses, beside
+liblinear's coordinate descent is asked for falling tolerances where it shrinks: what it has shrunk comes back when its
+tolerance is met, so that with one that it never meets it ends at wrong points, however many iterations it has. The
+number of iterations is limited by the tolerance, too, as where one is out of reach. The other methods are asked for
+more and more iterations. C multiplies the sum of the losses, beside
 (1/2) ||w||^2, so C = 1/(l2 n); alpha of the lasso and the elastic net multiplies the penalty beside half the mean
 square, as here.
 """
+
+from math import ceil
 
 from rrmbench.registry import solver
 from rrmbench.solvers.peers.black_box import (
@@ -23,6 +27,8 @@ from rrmbench.solvers.peers.black_box import (
 
 LOGISTIC = "Logistic or MultinomialLogistic"
 TINY = 1e-15  # a tolerance at which the number of iterations alone ends a call
+LOOSE, TIGHT = 1.0, 1e-10  # the first tolerance of liblinear, and one that rounding lets it meet
+MOST = 10**5  # iterations of a call of it with a tolerance
 
 
 CLASSIFIERS = "Hinge or SquaredHinge or Logistic"
@@ -34,26 +40,27 @@ CLASSIFIERS = "Hinge or SquaredHinge or Logistic"
 def liblinear(problem, start, rng):
     """liblinear's dual coordinate descent with shrinking, through scikit-learn
 
-    Its outer iterations are not passes, since it shrinks. For Crammer and Singer's loss it heeds tolerances alone.
+    Its outer iterations are not passes, since it shrinks. For the logistic loss it does not.
     """
-    budgets = tolerances() if "MaxOfHinge" in problem.traits else iterations()
-    return restarts(problem, known("liblinear"), _liblinear(problem, dual=True, random_state=seed(rng)), budgets)
+    build = _liblinear(problem, dual=True, random_state=seed(rng))
+    return restarts(problem, known("liblinear"), build, _budgets(problem))
 
 
 @solver(needs={"SquaredHinge or Logistic", "L1", "rows"}, counts_passes=False)
 def liblinear_l1(problem, start, rng):
     """liblinear for l1: coordinate descent for the squared hinge, GLMNET for the logistic loss [Yuan et al. 2012]"""
     C, random_state = 1.0 / (strength(problem) * problem.n), seed(rng)
-    given = {"fit_intercept": False, "tol": TINY, "random_state": random_state}
+    given = {"fit_intercept": False, "random_state": random_state}
 
     def build(budget):
+        limits = _limits(budget)
         if "Logistic" in problem.traits:
             model = imported("sklearn.linear_model").LogisticRegression
-            return model(C=C, l1_ratio=1.0, solver="liblinear", max_iter=budget, **given)
+            return model(C=C, l1_ratio=1.0, solver="liblinear", **limits, **given)
         model = imported("sklearn.svm").LinearSVC
-        return model(C=0.5 * C, penalty="l1", dual=False, max_iter=budget, **given)  # its loss has no factor 1/2
+        return model(C=0.5 * C, penalty="l1", dual=False, **limits, **given)  # its loss has no factor 1/2
 
-    return restarts(problem, known("liblinear_l1"), build, iterations())
+    return restarts(problem, known("liblinear_l1"), build, _budgets(problem))
 
 
 @solver(needs={"SquaredHinge or Logistic", "Zero", "strongly_convex", "rows"}, counts_passes=False, deterministic=True)
@@ -120,22 +127,35 @@ def sklearn_lsqr(problem, start, rng):
 
 def _liblinear(problem, **given):
     loss, C = type(problem.loss).__name__, 1.0 / (problem.strong_convexity * problem.n)
-    given |= {"fit_intercept": False, "tol": TINY}
+    given |= {"fit_intercept": False}
 
     def build(budget):
+        limits = _limits(budget)
         if loss == "Logistic":
             linear_model = imported("sklearn.linear_model")
-            return linear_model.LogisticRegression(C=C, solver="liblinear", max_iter=budget, **given)
+            return linear_model.LogisticRegression(C=C, solver="liblinear", **limits, **given)
         svm = imported("sklearn.svm")
         if loss == "EpsilonInsensitive":
-            return svm.LinearSVR(C=C, epsilon=problem.loss.epsilon, max_iter=budget, **given)
+            return svm.LinearSVR(C=C, epsilon=problem.loss.epsilon, **limits, **given)
         if loss == "MaxOfHinge":
-            return svm.LinearSVC(C=C, multi_class="crammer_singer", **(given | {"tol": budget}))
+            return svm.LinearSVC(C=C, multi_class="crammer_singer", **limits, **given)
         if loss == "Hinge":
-            return svm.LinearSVC(C=C, loss="hinge", max_iter=budget, **given)
-        return svm.LinearSVC(C=0.5 * C, loss="squared_hinge", max_iter=budget, **given)  # it has no factor 1/2
+            return svm.LinearSVC(C=C, loss="hinge", **limits, **given)
+        return svm.LinearSVC(C=0.5 * C, loss="squared_hinge", **limits, **given)  # it has no factor 1/2
 
     return build
+
+
+def _budgets(problem):
+    """What liblinear is called with: numbers of iterations for the logistic loss, for which it does not shrink."""
+    return iterations() if "Logistic" in problem.traits else tolerances(LOOSE, TIGHT)
+
+
+def _limits(budget):
+    """The tolerance and the greatest number of iterations of liblinear: one of them is given, the other follows."""
+    if isinstance(budget, int):
+        return {"tol": TINY, "max_iter": budget}
+    return {"tol": budget, "max_iter": min(ceil(100.0 * budget**-0.5), MOST)}
 
 
 def _logistic(method, problem):
