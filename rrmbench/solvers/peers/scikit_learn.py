@@ -155,7 +155,7 @@ def _limits(budget):
     """The tolerance and the greatest number of iterations of liblinear: one of them is given, the other follows."""
     if isinstance(budget, int):
         return {"tol": TINY, "max_iter": budget}
-    return {"tol": budget, "max_iter": min(ceil(100.0 * budget**-0.5), MOST)}
+    return {"tol": budget, "max_iter": min(ceil(30.0 * budget**-0.5), MOST)}
 
 
 def _logistic(method, problem):
