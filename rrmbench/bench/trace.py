@@ -80,6 +80,7 @@ class Trace:
         self._polisher = polishing.Polisher(problem, self._certifier)
         self._seconds = self._cpu = 0.0
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
+        self._called: np.ndarray | None = None  # the very w of the last point
         self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
 
     def __iter__(self) -> Iterator[Row]:
@@ -120,11 +121,11 @@ class Trace:
         Before its end there is none for a black box, and that it ends is known only after its last point.
         """
         started, (x, row) = perf_counter(), self._last
+        self._seconds, self._cpu = row["seconds"], row["cpu_seconds"]  # what came after the point is not in it
         better = self._polished(x, row)
-        if better["gap"] < row["gap"]:
-            better = self._completed(x, better)
+        found = None if better is row else self._completed(x, better)
         self.evaluation_seconds += perf_counter() - started
-        return better if better["gap"] < row["gap"] else None
+        return found
 
     def _next(self) -> Iterate | None:
         products = self._audited.passes if self._audited else 0.0
@@ -183,8 +184,10 @@ class Trace:
                 self._certifier.update(x, z)
         row = self._row(x, primal)
         self._judge(row)
-        if self.status is None and x.restarted and x.w.any():  # a first call with a loose tolerance may stay at 0
+        # a first call with a loose tolerance may stay at 0
+        if self.status is None and x.restarted and x.w.any() and x.w is not self._called:
             self._look_for_rest(primal)
+        self._called = x.w
         if self.status != "diverged":
             ended = self.status is not None
             row = self._polished(x, row)

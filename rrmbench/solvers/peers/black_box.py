@@ -56,7 +56,7 @@ def by_outputs(estimator):
 def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, coefficients=by_outputs):
     """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
-    A tolerance that a library meets at once gives the same coefficients again; these are yielded once.
+    A tolerance that a library meets at once gives the same coefficients again: the same array, see `Iterate`.
 
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
@@ -73,13 +73,14 @@ def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, 
         fitted = _fitted(build(budget), X, problem)
         w = _with_all_classes(np.array(coefficients(fitted), dtype=np.float64), problem).reshape(problem.shape)
         used = np.max(getattr(fitted, "n_iter_", nan))
-        same = same + 1 if before is not None and np.array_equal(w, before) else 0
-        if isinstance(budget, float) and 0 < same < AT_REST:
-            continue
+        if isinstance(budget, float) and before is not None and np.array_equal(w, before):
+            w, same = before, same + 1
+        else:
+            same = 0
         yield Iterate(w, passes=per_iteration * used, restarted=True)
-        if isinstance(budget, float) and same:
+        before = w
+        if same == AT_REST:
             return
-        before = w.copy()
         if isinstance(budget, int) and 2 * used < budget:  # cyanure ends in multiples of its interval
             return
 
