@@ -168,7 +168,7 @@ def test_columns_of_any_units_beside_a_minimized_bias(loss, passes):
 
 
 def test_newton_refuses_many_features(monkeypatch):
-    monkeypatch.setattr("rrmbench.solvers.second_order.newton.LARGEST", 8)
+    monkeypatch.setattr("rrmbench.solvers.second_order.growing.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):
         end(biased(sparse(60, 9), "logistic", "none"), None)
 
@@ -250,7 +250,7 @@ def test_the_preconditioner_of_losses_that_equal_changes_do_not_change(loss):
 
 
 def test_preconditioned_newton_refuses_many_features(monkeypatch):
-    monkeypatch.setattr(newton_pcg, "LARGEST", 8)
+    monkeypatch.setattr("rrmbench.solvers.second_order.growing.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton_pcg: found 9 features, allowed are at most 8"):
         least_gap(biased(sparse(60, 9), "logistic", "none"), "newton_pcg")
 

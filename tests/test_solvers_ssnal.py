@@ -177,6 +177,6 @@ def test_where_all_is_zero():
 
 
 def test_many_features_are_refused(monkeypatch):
-    monkeypatch.setattr(ssnal, "LARGEST", 8)
+    monkeypatch.setattr("rrmbench.solvers.second_order.growing.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="ssnal: found 9 features, allowed are at most 8"):
         list(iterates(oracles.problem("hinge", L2, n=20, d=9), 1))

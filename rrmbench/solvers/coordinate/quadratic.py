@@ -23,9 +23,10 @@ class Quadratic:
     moved : moved[k] says whether the k-th unit of the last sweep moved
     alone : the part of a potential that is small enough at which sweeps do without conjugate gradients
     turns : sweeps over the units that move, before conjugate gradients go on from there
+    loose_turns : the same where the model is no bound of P
     """
 
-    alone, turns = 1.0, 5
+    alone, turns, loose_turns = 1.0, 5, 3
 
     def __init__(self, H, curvatures, state, regularizer, s, linear, g, w0, between=0.0):
         self.H, self.curvatures, self.state = H, curvatures, state
@@ -151,6 +152,7 @@ class BlockQuadratic(Quadratic):
     bends : `block_descent.Curvatures` of H
     """
 
+    loose_turns = 5
     alone = 0.03  # steps on blocks whose columns are alike get slow before their potential says so
 
     def __init__(self, H, curvatures, state, blocks, bends, s, linear, g, w0, between=0.0):

@@ -26,8 +26,6 @@ EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
 RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
 HALVINGS = 30  # of a step, at most
 BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
-TURNS = 5  # sweeps over the coordinates that move, before conjugate gradients
-TURNS_LOOSE = 3  # the same where the model is no bound
 OFTEN = 0.25  # passes between iterates, at least
 BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
@@ -72,7 +70,8 @@ def working_sets(problem, start, rng):
         at, read, compared = state.passes, 0, 0
         turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         accuracy = ACCURACY if is_bound or is_matrix(model.H) else LOOSE
-        model.turns = TURNS if is_bound else TURNS_LOOSE
+        if not is_bound:
+            model.turns = model.loose_turns
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
             read = model.read

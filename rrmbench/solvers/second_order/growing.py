@@ -2,12 +2,20 @@
 
 import numpy as np
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 
+LARGEST = 3000  # features, for matrices of them
 PARTS = 64  # of the samples, one of which is the least stage
 GROWTH = 4  # of the parts, from one stage to the next
 SETTLED = 0.05  # of P, the decrease promised by a step from which on one step ends a stage
 PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
+
+
+def refuse_many_features(solver, problem):
+    """Raise RrmbenchError for more than 3000 features, of which `solver` would make a matrix."""
+    if (d := problem.shape[0]) > LARGEST:
+        raise RrmbenchError(f"{solver}: found {d} features, allowed are at most {LARGEST}")
 
 
 def growing_samples(problem, w, rng):

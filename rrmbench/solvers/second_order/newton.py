@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import curvatures, gradient_of, longest_step
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
-from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples
-
-LARGEST = 3000  # entries of w
+from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples, refuse_many_features
 
 
 @solver(needs={"rows", "Zero", "scalar", "smooth", "strongly_convex"}, gives={"full_steps"})
@@ -30,9 +27,7 @@ def newton(problem, start, rng):
 
     Raises RrmbenchError for d > 3000.
     """
-    d = problem.shape[0]
-    if d > LARGEST:
-        raise RrmbenchError(f"newton: found {d} features, allowed are at most {LARGEST}")
+    refuse_many_features("newton", problem)
     w = problem.start(start)
     yield Iterate(w)
     yield from on_growing_samples(problem, w, rng, _steps)

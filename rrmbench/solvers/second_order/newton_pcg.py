@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 from scipy.linalg import lapack
 
-from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import (
@@ -18,8 +17,7 @@ from rrmbench.solvers.second_order.curvature import (
     squares_of,
 )
 from rrmbench.solvers.second_order.gram import add_gram
-from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples
-from rrmbench.solvers.second_order.newton import LARGEST
+from rrmbench.solvers.second_order.growing import LARGEST, SETTLED, on_growing_samples, refuse_many_features
 from rrmbench.solvers.second_order.newton_cg import ConjugateGradients
 
 FORCING = 0.3  # the greatest residual of a step, relative to the gradient
@@ -53,9 +51,7 @@ def newton_pcg(problem, start, rng):
 
     Raises RrmbenchError for d > 3000.
     """
-    d = problem.shape[0]
-    if d > LARGEST:
-        raise RrmbenchError(f"newton_pcg: found {d} features, allowed are at most {LARGEST}")
+    refuse_many_features("newton_pcg", problem)
     w = problem.start(start)
     yield Iterate(w)
     if "scalar" in problem.traits:

@@ -4,7 +4,6 @@ from functools import partial
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.sparse_rows import axpy, dot, sample_at
 from rrmbench.parameters import Auto, Positive
@@ -12,8 +11,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import WIDTH, squares_of
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
-from rrmbench.solvers.second_order.growing import growing_samples
-from rrmbench.solvers.second_order.newton import LARGEST
+from rrmbench.solvers.second_order.growing import growing_samples, refuse_many_features
 from rrmbench.stages.starting_values import starting_values
 
 DECAY = 0.5  # of mu, from one stage to the next
@@ -57,9 +55,7 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
 
     Raises RrmbenchError for d > 3000.
     """
-    d = problem.shape[0]
-    if d > LARGEST:
-        raise RrmbenchError(f"ssnal: found {d} features, allowed are at most {LARGEST}")
+    refuse_many_features("ssnal", problem)
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
