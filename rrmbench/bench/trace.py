@@ -24,6 +24,7 @@ from rrmbench.problem.operators import Audited
 from rrmbench.problem.problem import Problem
 
 AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use
+UNMOVED = 12  # calls in a row that end at the same w: a library meets several falling tolerances at once
 REST = 1e-14  # what P(w) may change by, relative to P(w): the rounding of a sum over the samples
 STALLED = 1000  # iterates without work after which a solver is given up
 WARM_UP_PASSES = 3.0
@@ -80,7 +81,7 @@ class Trace:
         self._polisher = polishing.Polisher(problem, self._certifier)
         self._seconds = self._cpu = 0.0
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
-        self._called: np.ndarray | None = None  # the very w of the last point
+        self._unmoved = 0  # calls of a black box since w last changed
         self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
 
     def __iter__(self) -> Iterator[Row]:
@@ -184,10 +185,8 @@ class Trace:
                 self._certifier.update(x, z)
         row = self._row(x, primal)
         self._judge(row)
-        # a first call with a loose tolerance may stay at 0
-        if self.status is None and x.restarted and x.w.any() and x.w is not self._called:
-            self._look_for_rest(primal)
-        self._called = x.w
+        if self.status is None and x.restarted and x.w.any():  # a first call with a loose tolerance may stay at 0
+            self._look_for_rest(x.w, primal)
         if self.status != "diverged":
             ended = self.status is not None
             row = self._polished(x, row)
@@ -251,10 +250,16 @@ class Trace:
         self.reason = self.stop.reached(row, self._first_primal)
         self.status = "done" if self.reason else None
 
-    def _look_for_rest(self, primal: float) -> None:
-        """End a black box whose calls with greater and greater budgets do not change P(w) any more."""
-        self._recent.append(primal)
-        if len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= REST * abs(primal):
+    def _look_for_rest(self, w: np.ndarray, primal: float) -> None:
+        """End a black box whose calls with greater and greater budgets do not change P(w), or w itself, any more."""
+        if np.array_equal(w, self.w):
+            self._unmoved += 1
+            rests = self._unmoved == UNMOVED
+        else:
+            self._unmoved = 0
+            self._recent.append(primal)
+            rests = len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= REST * abs(primal)
+        if rests:
             self.status, self.reason = "done", NO_PROGRESS
 
 

@@ -17,8 +17,7 @@ class Iterate(NamedTuple):
     gradient_norm : norm of the prox-gradient map at w, of the problem that the solver sees, where it is known for free
     restarted : whether this iterate was computed from scratch, as by another library called with a greater budget:
         it took the time since the iterate before it, not the sum of all times. Of a solver that counts passes this is
-        a failure unless it `gives={"restarts"}`. The very array w of the iterate before it says that the greater budget
-        made no difference yet, and nothing of greater ones
+        a failure unless it `gives={"restarts"}`
     objectives : objectives() is (P(w), D(b)) of the problem that the solver sees, for no product, until its next step
     """
 

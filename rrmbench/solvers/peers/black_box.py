@@ -24,7 +24,6 @@ from rrmbench.problem.operators import DENSE
 from rrmbench.registry import lacking, lookup
 
 LARGEST = 2**27  # entries of an array, 1 GB
-AT_REST = 12  # falling tolerances in a row with the same result, after which no smaller one is tried
 
 
 def fastest(X):
@@ -56,8 +55,6 @@ def by_outputs(estimator):
 def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, coefficients=by_outputs):
     """Yield the start, then the coefficients of build(budget).fit(X, y) for each budget until half is not used up.
 
-    A tolerance that a library meets at once gives the same coefficients again: the same array, see `Iterate`.
-
     problem, needs : the Problem, and the traits of it that the library knows
     build : budget -> estimator in the style of scikit-learn
     budgets : growing numbers of iterations (int), or falling tolerances (float)
@@ -68,19 +65,11 @@ def restarts(problem, needs, build, budgets, per_iteration=nan, layout=fastest, 
     check(problem, needs)
     X = layout(problem.X)
     yield Iterate(problem.start(), passes=0.0 * per_iteration)
-    before, same = None, 0
     for budget in budgets:
         fitted = _fitted(build(budget), X, problem)
         w = _with_all_classes(np.array(coefficients(fitted), dtype=np.float64), problem).reshape(problem.shape)
         used = np.max(getattr(fitted, "n_iter_", nan))
-        if isinstance(budget, float) and before is not None and np.array_equal(w, before):
-            w, same = before, same + 1
-        else:
-            same = 0
         yield Iterate(w, passes=per_iteration * used, restarted=True)
-        before = w
-        if same == AT_REST:
-            return
         if isinstance(budget, int) and 2 * used < budget:  # cyanure ends in multiples of its interval
             return
 
