@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from rrmbench.numerics import restricted
 from rrmbench.problem.operators import CSR
 from rrmbench.solvers.coordinate import copies
-from rrmbench.solvers.coordinate.copies import ByColumn
+from rrmbench.solvers.coordinate.copies import DenseColumns, SparseColumns
 
 
 def matrix(seed, n, d):
@@ -68,20 +68,63 @@ def test_the_first_gradient_and_the_columns_of_an_array(seed, n, d):
     restricted.gradient_and_sqnorms(rows, b, g, sqnorms, counts)
     assert g == pytest.approx(X.T @ b, abs=1e-12) and sqnorms == pytest.approx((X**2).sum(axis=0))
     assert np.array_equal(counts, np.count_nonzero(X, axis=0))
-    columns, first = ByColumn(X), 1 + int(rng.integers(d - 1))
+    columns, first = DenseColumns(X), 1 + int(rng.integers(d - 1))
     copied = 0
     for numbers in np.arange(first), np.arange(d - 1), np.arange(d):
         columns.grow(numbers)
         for weights in rng.random(n), np.full(n, 0.3):
             columns.read = 0
-            form, squares, over_outputs = columns.weighted(weights)
+            form, squares = columns.weighted(weights)
             assert columns.read == n * (2 * numbers.size - copied)
             copied = numbers.size
-            assert np.array_equal(form.lines[form.place], X[:, numbers].T)
-            assert np.array_equal(form.weights, weights) and np.array_equal(over_outputs, weights)
+            assert np.array_equal(form.indptr, n * np.arange(form.indptr.size)) and not form.indices.size
+            assert np.array_equal(form.data.reshape(-1, n)[form.place], X[:, numbers].T)
+            assert np.array_equal(form.weights, weights)
             assert squares == pytest.approx(weights @ X[:, numbers] ** 2)
         v = rng.normal(size=numbers.size)
         assert columns.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)
+
+
+@given(seed=st.integers(0, 2**20), n=st.integers(1, 9), d=st.integers(4, 40), columns_first=st.booleans())
+def test_sparse_columns_by_columns_and_by_rows_and_what_they_read(seed, n, d, columns_first):
+    """X is transposed once, unless nothing but the rows of the first choice are wanted."""
+    X, rng = matrix(seed, n, d), np.random.default_rng(seed)
+    counts, order = np.count_nonzero(X, axis=0), rng.permutation(d)
+    columns, transposed, counted = SparseColumns(CSR.of(csr_array(X)).rows, n, counts), 0, 0
+    for choice, size in enumerate(np.sort(rng.choice(np.arange(1, d), size=3, replace=False))):
+        numbers = np.sort(order[:size])
+        part, nnz, columns.read = X[:, numbers], counts[numbers].sum(), 0
+        columns.grow(numbers)
+        assert columns.nnz == nnz and columns.read == 0
+        if columns_first:
+            check_by_columns(columns, part, rng)
+            assert columns.read == nnz + counts.sum() - transposed
+            transposed, columns.read = counts.sum(), 0
+        in_rows = np.count_nonzero(part, axis=1)
+        assert columns.pairs == np.sum(in_rows * (in_rows + 1)) // 2
+        assert columns.pairs == np.sum(in_rows * (in_rows + 1)) // 2
+        if choice == 0 and not columns_first:
+            read_by_rows = counts.sum()
+            assert columns.read == read_by_rows
+        else:
+            assert columns.read == nnz - counted + counts.sum() - transposed
+            transposed, read_by_rows = counts.sum(), columns.read + nnz
+        counted, v = nnz, rng.normal(size=size)
+        assert columns.outputs(v) == pytest.approx(part @ v, abs=1e-12)
+        assert columns.outputs(v) == pytest.approx(part @ v, abs=1e-12)
+        assert columns.read == read_by_rows + 2 * nnz
+
+
+def check_by_columns(columns, part, rng):
+    weights, state, v = rng.random(len(part)), np.zeros(len(part)), rng.normal(size=part.shape[1])
+    form, squares = columns.weighted(weights)
+    for j in range(v.size):
+        form.move_along(j, v[j], state)
+    assert state == pytest.approx(weights * (part @ v), abs=1e-12)
+    slopes = [form.slope_along(j, state) for j in range(v.size)]
+    assert np.array(slopes) == pytest.approx(part.T @ (weights * (part @ v)), abs=1e-10)
+    assert squares == pytest.approx(weights @ part**2)
+    assert [form.reads_along(j) for j in range(v.size)] == list(2 * np.count_nonzero(part, axis=0))
 
 
 @given(seed=st.integers(0, 2**20), n=st.integers(1, 9), d=st.integers(2, 40), most=st.sampled_from([1.0, 50.0, 1e9]))
@@ -94,7 +137,7 @@ def test_inner_products_of_columns_of_an_array_and_what_they_read(seed, n, d, mo
 
 def check_products(rng, n, d, most):
     X, numbers, matrix = rng.normal(size=(n, d)), np.zeros(0, dtype=np.int64), np.zeros((0, 0))
-    columns, order, is_constant = ByColumn(X), rng.permutation(d), bool(rng.integers(2))
+    columns, order, is_constant = DenseColumns(X), rng.permutation(d), bool(rng.integers(2))
     weights = np.full(n, 0.7) if is_constant else rng.random(n)
     for size in np.unique(rng.integers(1, d + 1, size=3)):
         before, numbers = numbers, np.sort(order[:size])

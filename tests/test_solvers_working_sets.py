@@ -230,11 +230,10 @@ def test_what_kernels_say_they_read_is_what_they_read():
     numbers = np.arange(0, D, 3)
     place[numbers] = np.arange(numbers.size)
     chosen.grow(numbers)
-    assert chosen.read == X.nnz  # the copy
     h, every = np.ones(N), np.arange(numbers.size)
     chosen.make_dear()
     H, curvatures, state = outcome(chosen.form(h, True))
-    assert isinstance(H, ByColumns) and chosen.read == X.nnz + chosen.nnz
+    assert isinstance(H, ByColumns) and chosen.read == X.nnz + chosen.nnz  # the transposition, and the diagonal
     reads = np.zeros(1, dtype=np.int64)
     with kernels_in_memory():
         model = Quadratic(counting(H, reads), curvatures, state, L1(0.0), 0.1, *RNG.normal(size=(3, every.size)))
@@ -244,7 +243,7 @@ def test_what_kernels_say_they_read_is_what_they_read():
         fresh = np.ones(every.size, dtype=np.bool_)
         fresh[::2] = False
         matrix, reads[0] = np.zeros((every.size, every.size)), 0
-        part = chosen._columns._part
+        part = chosen._columns._by_rows()
         said = restricted.add_products(counting(part, reads), 0, N, h, fresh, matrix)
         assert said == reads[0]
 
@@ -261,16 +260,17 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
         H, diagonal, state = outcome(grown.form(h, True))
         part = dense[:, numbers]
         expected = part.T @ (h[:, None] * part) / 20
-        found = H.matrix if isinstance(H, ByMatrix) else by_columns(H, 20).T @ by_columns(H, 20)
+        A = None if isinstance(H, ByMatrix) else columns_of(H, 20)
+        found = H.matrix if A is None else A.T @ (H.weights[:, None] * A)
         np.testing.assert_allclose(found, expected, atol=1e-12)
         np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-12)
         assert not state.any()
 
 
-def by_columns(H, n):
-    A = np.zeros((n, H.indptr.size - 1))
-    for j in range(A.shape[1]):
-        entries = slice(H.indptr[j], H.indptr[j + 1])
+def columns_of(H, n):
+    A = np.zeros((n, H.place.size))
+    for j, k in enumerate(H.place):
+        entries = slice(H.indptr[k], H.indptr[k + 1])
         A[H.indices[entries], j] = H.data[entries]
     return A
 

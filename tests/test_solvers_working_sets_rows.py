@@ -5,12 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from oracles import by_columns
 from runs import until
 from scipy.sparse import kron, random_array
 
 from rrmbench import Problem, solve
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, ByMatrix, OfOutputs
+from rrmbench.numerics.quadratic_descent import ByMatrix, OfOutputs
 from rrmbench.problem.iterate import Iterate
 
 RNG = np.random.default_rng(7)
@@ -88,11 +89,10 @@ def test_with_a_square_and_a_center():
 
 def test_every_output_has_the_form_of_one():
     A = np.random.default_rng(1).normal(size=(20, 12))
+    A[::3, ::2] = 0.0
     weights = np.linspace(0.5, 2.0, 20)
     H = A.T @ (weights[:, None] * A)
-    rooted = (np.sqrt(weights)[:, None] * A).T
-    columns = ByColumns(np.arange(0, 241, 20), np.tile(np.arange(20, dtype=np.uint32), 12), rooted.reshape(-1).copy())
-    known = {20: [columns, ByLines(A.T.copy(), np.arange(12), weights)], 12: [ByMatrix(H.copy())]}
+    known = {20: [by_columns(A, weights), by_columns(A, weights, is_whole=True)], 12: [ByMatrix(H.copy())]}
     V = np.random.default_rng(2).normal(size=(12, K))
     for size, forms in known.items():
         for form in forms:

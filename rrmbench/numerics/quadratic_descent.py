@@ -2,7 +2,7 @@
 
     Q(w) = g.(w - w0) + (1/2) (w - w0)^T H (w - w0) + (s/2) ||w||^2 - linear.w + sum_j psi(w_j)
 
-H is known by the columns of A with H = A^T A, or as a matrix. `state` is A (w - w0), or H (w - w0).
+H is known by columns, or as a matrix. `state` is what each of these forms knows of w - w0.
 """
 
 from typing import NamedTuple
@@ -10,61 +10,41 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import axpy, dot, whole_dot, whole_weighted_axpy, whole_weighted_square
+from rrmbench.numerics.lines import dot, weighted_axpy, weighted_square
 
 ROUNDING = 1e-12  # of a coordinate, relative
 
 
 class ByColumns(NamedTuple):
-    """H = A^T A by the columns of A (n, m): data[indptr[j]:indptr[j+1]] in rows indices[indptr[j]:indptr[j+1]].
+    """H = sum_i weights[i] x_i x_i^T by columns of X; weights (n,) > 0.
 
-    The state is A v (n,) for v = w - w0.
+    Column j is data[indptr[k]:indptr[k+1]] in rows indices[indptr[k]:indptr[k+1]], k = place[j]; place (m,). The state
+    is diag(weights) X v (n,) for v = w - w0.
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
-
-    def slope_along(self, j, state):
-        """(H v)_j."""
-        return dot(self.indices, self.data, self.indptr[j], self.indptr[j + 1], state)
-
-    def move_along(self, j, step, state):
-        """v_j += step."""
-        axpy(self.indices, self.data, self.indptr[j], self.indptr[j + 1], step, state)
-
-    def reads_along(self, j):
-        """The numbers that `slope_along` and `move_along` read."""
-        return 2 * (self.indptr[j + 1] - self.indptr[j])
-
-    def square_of(self, v, state):
-        """v^T H v."""
-        total = 0.0
-        for i in range(state.shape[0]):
-            total += state[i] * state[i]
-        return total
-
-
-class ByLines(NamedTuple):
-    """H = sum_i weights[i] x_i x_i^T, where no entry is missing: column j of X is lines[place[j]]; weights (n,) > 0.
-
-    The state is diag(weights) X v (n,); lines (k, n), place (m,).
-    """
-
-    lines: np.ndarray
     place: np.ndarray
     weights: np.ndarray
 
     def slope_along(self, j, state):
-        return whole_dot(self.lines[self.place[j]], 0, state)
+        """(H v)_j."""
+        k = self.place[j]
+        return dot(self.indices, self.data, self.indptr[k], self.indptr[k + 1], state)
 
     def move_along(self, j, step, state):
-        whole_weighted_axpy(self.lines[self.place[j]], self.weights, step, state)
+        """v_j += step."""
+        k = self.place[j]
+        weighted_axpy(self.indices, self.data, self.indptr[k], self.indptr[k + 1], step, self.weights, state)
 
     def reads_along(self, j):
-        return 2 * self.lines.shape[1]
+        """The numbers that `slope_along` and `move_along` read."""
+        k = self.place[j]
+        return 2 * (self.indptr[k + 1] - self.indptr[k])
 
     def square_of(self, v, state):
+        """v^T H v."""
         total = 0.0
         for i in range(state.shape[0]):
             total += state[i] * state[i] / self.weights[i]
@@ -185,9 +165,10 @@ def value(H, regularizer, s, linear, g, w0, w, state):
 
 @kernel
 def weighted_squares(H, squares):
-    """Write H_jj to squares (m,), for H by lines."""
+    """Write H_jj to squares (m,), for H by columns."""
     for j in range(squares.shape[0]):
-        squares[j] = whole_weighted_square(H.lines[H.place[j]], H.weights)
+        k = H.place[j]
+        squares[j] = weighted_square(H.indices, H.data, H.indptr[k], H.indptr[k + 1], H.weights)
 
 
 @kernel

@@ -70,30 +70,36 @@ def copy_columns(X, numbers, lines):
 
 
 @kernel
-def weighted_columns(rows, weights, columns, sqnorms):
-    """Write the entries of row i times weights[i] to `columns`, whose indptr (m + 1,) knows the numbers of entries.
-
-    Their squares are added to sqnorms (m,).
-    """
+def transpose(rows, columns):
+    """Write X to `columns`, whose indptr (d + 1,) knows the numbers of entries."""
     at = columns.indptr[:-1].copy()
-    for i in range(weights.shape[0]):
+    for i in range(rows.indptr.shape[0] - 1):
         for e in entries(rows.indptr[i], rows.indptr[i + 1]):
-            k = rows.indices[e]
-            columns.indices[at[k]] = i
-            x = weights[i] * rows.data[e]
-            columns.data[at[k]] = x
-            sqnorms[k] += x * x
-            at[k] += 1
+            j = rows.indices[e]
+            k = at[j]
+            columns.indices[k] = i
+            columns.data[k] = rows.data[e]
+            at[j] = k + 1
 
 
 @kernel
-def pairs(rows, n):
-    """How many products the inner products of the columns of `rows` (n, m) consist of: sum m_i (m_i + 1)/2."""
-    total = 0
-    for i in range(n):
-        m = rows.indptr[i + 1] - rows.indptr[i]
-        total += m * (m + 1) // 2
-    return total
+def count_rows(columns, numbers, counts):
+    """Add to counts (n,) how many entries of the columns `numbers` (m,) are in each row."""
+    for j in numbers:
+        for e in entries(columns.indptr[j], columns.indptr[j + 1]):
+            counts[columns.indices[e]] += 1
+
+
+@kernel
+def rows_of(columns, numbers, part):
+    """Write the columns `numbers` (m,) to the rows of `part`, whose indptr (n + 1,) knows the numbers of entries."""
+    at = part.indptr[:-1].copy()
+    for k in range(numbers.shape[0]):
+        for e in entries(columns.indptr[numbers[k]], columns.indptr[numbers[k] + 1]):
+            i = columns.indices[e]
+            part.indices[at[i]] = k
+            part.data[at[i]] = columns.data[e]
+            at[i] += 1
 
 
 @kernel

@@ -30,7 +30,7 @@ class Chosen:
         self.n, self.entries = X.shape[0], max(X.nnz if X.array is None else X.array.size, 1)
         self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
         self._columns, self._swept = columns_of(X, counts), 0
-        self._price = self._paid = 0
+        self._paid, self._is_dear = 0, False
         self._by_columns = self._matrix = None
         self._is_constant = False  # whether the weights of the form are those of every later one
 
@@ -44,10 +44,10 @@ class Chosen:
         fresh = np.ones(numbers.size, dtype=np.bool_)
         present = np.searchsorted(numbers, self.numbers)
         fresh[present] = False
+        paid = 0 if self._matrix is None else self._price
         self._columns.grow(numbers)
         self.numbers, self.nnz, self._by_columns = numbers, self._columns.nnz, None
-        whole, self._price = self._price, self.nnz + self._columns.time_of_pair * self._columns.pairs
-        if self._matrix is not None and self._is_constant and self._fits and self._is_worth(self._price - whole):
+        if self._matrix is not None and self._is_constant and self._fits and self._is_worth(self._price - paid):
             matrix = np.zeros((numbers.size, numbers.size))
             restricted.spread(self._matrix, present, matrix)
             self._matrix, self._fresh = matrix, fresh
@@ -56,7 +56,12 @@ class Chosen:
 
     def make_dear(self):
         """Have the matrix of the present columns cost more than they will ever have been read."""
-        self._price = math.inf
+        self._is_dear = True
+
+    @property
+    def _price(self):
+        """What the matrix takes, in numbers that a sweep reads; to know it may take a copy of the columns by rows."""
+        return math.inf if self._is_dear else self.nnz + self._columns.time_of_pair * self._columns.pairs
 
     @property
     def _fits(self):
@@ -77,7 +82,7 @@ class Chosen:
         h = h / self.n
         known = is_constant and self._is_constant
         self._is_constant = is_constant
-        if self._fits and (self._matrix is not None or self._is_worth(self._price)):
+        if self._matrix is not None or (self._fits and self._is_worth(self._price)):
             if self._matrix is None or not known:
                 self._matrix = np.zeros((self.numbers.size, self.numbers.size))
                 self._fresh = np.ones(self.numbers.size, dtype=np.bool_)
@@ -86,9 +91,9 @@ class Chosen:
                 self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
             return self._of_outputs(ByMatrix(self._matrix), np.diag(self._matrix).copy(), self.numbers.size)
         if self._by_columns is None or not known:
-            self._by_columns, self._sqnorms, self._state_over_outputs = self._columns.weighted(h)
+            self._by_columns, self._squares = self._columns.weighted(h)
             yield
-        return self._of_outputs(self._by_columns, self._sqnorms, self.n)
+        return self._of_outputs(self._by_columns, self._squares, self.n)
 
     def _of_outputs(self, form, diagonal, size):
         form = form if self.outputs_of_each is None else OfOutputs(form, self.outputs_of_each)
@@ -104,6 +109,6 @@ class Chosen:
         """X (w - w0), (n,) or (n, k), at the present point of the Quadratic `model`."""
         k, v = self.outputs_of_each, model.w - model.w0
         if not is_matrix(model.H):
-            of_each = model.state.reshape(self._times, self.n) / self._state_over_outputs
+            of_each = model.state.reshape(self._times, self.n) / self._by_columns.weights
             return of_each[0] if k is None else np.ascontiguousarray(of_each.T)
         return np.ascontiguousarray(self._columns.outputs(v if k is None else v.reshape(-1, k)))

@@ -1,24 +1,26 @@
-"""The columns of a working set: of sparse data copied by rows; of dense data by columns, or not at all."""
+"""The columns of a working set: of sparse data transposed once; of dense data copied, or not at all."""
 
 import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
-from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
+from rrmbench.numerics.quadratic_descent import ByColumns, weighted_squares
 
 LINES = 32  # of an array, in one product: of 7 it takes twice as long
 LARGEST = 2**22  # entries of these lines
 
 
 def columns_of(X, counts):
-    """`ByColumn` of dense data, else `ByRow`; none is chosen yet. Arguments as for `Chosen`."""
-    return ByRow(X.rows, X.shape[0], counts) if X.array is None else ByColumn(X.array)
+    """`DenseColumns` or `SparseColumns` of X; none is chosen yet. Arguments as for `Chosen`."""
+    return SparseColumns(X.rows, X.shape[0], counts) if X.array is None else DenseColumns(X.array)
 
 
-class ByRow:
-    """The chosen columns by rows, X itself where they are all of them; each growth copies them anew.
+class SparseColumns:
+    """The chosen columns by columns, of a transposed copy of X, and by rows.
 
-    nnz : the entries of the chosen columns; pairs : those whose products are the inner products of the columns
+    X is transposed once: when columns are wanted, or other rows than the first, which are copied from X.
+
+    nnz : the entries of the chosen columns
     read : the entries of X, or of the copies, that were read so far
     """
 
@@ -26,33 +28,61 @@ class ByRow:
 
     def __init__(self, rows, n, counts):
         self.rows, self.n, self.counts = rows, n, counts
-        self.nnz = self.pairs = self.read = 0
-        self._part = _frozen(restricted.Part(np.zeros(n + 1, rows.indptr.dtype), *_room(0)))
-        self._indptr = np.zeros(1, dtype=np.int64)
+        self.nnz = self.read = 0
+        self._numbers = self._fresh = np.zeros(0, dtype=np.int64)
+        self._in_rows = np.zeros(n, dtype=np.int64)  # entries of the chosen columns but for the fresh ones
+        self._transposed, self._part = None, None
 
     def grow(self, numbers):
-        """Have the columns `numbers` (m,), ascending."""
-        self.nnz = int(self.counts[numbers].sum())
-        if numbers.size == self.counts.size:
+        """Have the columns `numbers` (m,), ascending, the present ones among them."""
+        self._fresh = np.union1d(self._fresh, np.setdiff1d(numbers, self._numbers, assume_unique=True))
+        self._numbers, self.nnz, self._part = numbers, int(self.counts[numbers].sum()), None
+
+    @property
+    def pairs(self):
+        """How many products the inner products of the chosen columns consist of."""
+        if self._fresh.size == self._numbers.size and self._transposed is None:
+            self._in_rows = np.diff(self._by_rows().indptr).astype(np.int64)
+        elif self._fresh.size:
+            restricted.count_rows(self._by_columns(), self._fresh, self._in_rows)
+            self.read += int(self.counts[self._fresh].sum())
+        self._fresh = self._fresh[:0]
+        return int(self._in_rows @ (self._in_rows + 1)) // 2
+
+    def _by_columns(self):
+        """X by columns."""
+        if self._transposed is None:
+            ends = np.append(0, np.cumsum(self.counts))
+            self._transposed = restricted.Part(ends, *_room(ends[-1]))
+            restricted.transpose(self.rows, self._transposed)
+            self.read += int(ends[-1])
+        return self._transposed
+
+    def _by_rows(self):
+        """The chosen columns by rows: X itself where they are all of them. If X is transposed, `pairs` are known."""
+        if self._part is None and self._numbers.size == self.counts.size:
             self._part = restricted.Part(self.rows.indptr, self.rows.indices, self.rows.data)
-        else:
-            place = np.full(self.counts.size, -1, dtype=np.int32)
-            place[numbers] = np.arange(numbers.size)
+        elif self._part is None:
             part = restricted.Part(np.empty_like(self.rows.indptr), *_room(self.nnz))
-            restricted.chosen_rows(self.rows, place, part)
+            if self._transposed is None:
+                place = np.full(self.counts.size, -1, dtype=np.int32)
+                place[self._numbers] = np.arange(self._numbers.size)
+                restricted.chosen_rows(self.rows, place, part)
+                self.read += int(self.rows.indptr[-1])
+            else:
+                part.indptr[0] = 0
+                np.cumsum(self._in_rows, out=part.indptr[1:])
+                restricted.rows_of(self._transposed, self._numbers, part)
+                self.read += self.nnz
             self._part = _frozen(part)
-            self.read += int(self.rows.indptr[-1])
-        self._indptr = np.zeros(numbers.size + 1, dtype=np.int64)
-        np.cumsum(self.counts[numbers], out=self._indptr[1:])
-        self.pairs = restricted.pairs(self._part, self.n)
+        return self._part
 
     def weighted(self, weights):
-        """(H = sum_i weights[i] x_i x_i^T by columns, its diagonal (m,), what its state is over X v (n,))."""
-        root = np.sqrt(weights)
-        columns, sqnorms = ByColumns(self._indptr, *_room(self.nnz)), np.zeros(self._indptr.size - 1)
-        restricted.weighted_columns(self._part, root, columns, sqnorms)
+        """(`ByColumns` with these weights, its diagonal (m,))."""
+        columns, squares = ByColumns(*self._by_columns(), self._numbers, weights), np.empty(self._numbers.size)
+        weighted_squares(columns, squares)
         self.read += self.nnz
-        return columns, sqnorms, root
+        return columns, squares
 
     def multiply(self, weights, fresh, matrix, most):
         """A generator: write the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
@@ -60,9 +90,11 @@ class ByRow:
         The inner product of columns j and k is sum_i weights[i] x_ij x_ik; weights (n,), fresh (m,), matrix (m, m).
         """
         step = max(1, int(self.n * most / max(self.nnz + self.pairs, 1)))
+        part = self._by_rows()
+        yield
         for first in range(0, self.n, step):
             last = min(first + step, self.n)
-            self.read += restricted.add_products(self._part, first, last, weights, fresh, matrix)
+            self.read += restricted.add_products(part, first, last, weights, fresh, matrix)
             yield
         restricted.mirror(matrix)
 
@@ -75,12 +107,12 @@ class ByRow:
 
     def _product(self, v):
         z = np.empty(self.n)
-        products(self._part, v, z)
+        products(self._by_rows(), v, z)
         return z
 
 
-class ByColumn:
-    """As `ByRow`, of an array: each chosen column is copied once, and none as long as matrix products are enough."""
+class DenseColumns:
+    """As `SparseColumns`, of an array: chosen columns are copied once, or never if matrix products are enough."""
 
     time_of_pair = 0.25
 
@@ -88,7 +120,7 @@ class ByColumn:
         self.array, self.n = array, len(array)
         self.nnz = self.pairs = self.read = 0
         self._numbers = np.zeros(0, dtype=np.int64)
-        self._place = np.full(array.shape[1], -1, dtype=np.int32)  # of each column among the copies
+        self._place = np.full(array.shape[1], -1, dtype=np.int64)  # of each column among the copies
         self._copies, self._size = np.empty((0, self.n)), 0
 
     def grow(self, numbers):
@@ -111,21 +143,23 @@ class ByColumn:
                 self._copies = room
             lines = self._copies[self._size : end]
             restricted.copy_columns(self.array, fresh, lines)
-            self._place[fresh] = self._size + np.arange(fresh.size, dtype=np.int32)
+            self._place[fresh] = self._size + np.arange(fresh.size)
             self._size = end
             self.read += lines.size
         return self._place[self._numbers]
 
     def weighted(self, weights):
-        """As `ByRow.weighted`."""
+        """As `SparseColumns.weighted`."""
         place = self._copy()
-        lines, squares = ByLines(self._copies, place, weights), np.empty(place.size)
-        weighted_squares(lines, squares)
+        starts = self.n * np.arange(len(self._copies) + 1)
+        columns = ByColumns(starts, _room(0)[0], self._copies.reshape(-1), place, weights)  # indices are not read
+        squares = np.empty(place.size)
+        weighted_squares(columns, squares)
         self.read += self.nnz
-        return lines, squares, weights
+        return columns, squares
 
     def multiply(self, weights, fresh, matrix, most):
-        """As `ByRow.multiply`, by blocks of fresh columns, of which numbers are counted before they are read."""
+        """As `SparseColumns.multiply`, by blocks of fresh columns, whose numbers are counted before they are read."""
         if self._has_all and fresh.all():
             lines, at = self.array.T, np.arange(fresh.size)
         else:  # those that joined last are the fresh ones

@@ -17,10 +17,10 @@ from rrmbench.solvers.coordinate.units import units_of
 FEW = 300  # coordinates, which all join the working set at once
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
-LOOSE = 0.1  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
+LOOSE = 0.5  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
-AGREES = 0.75  # of the fall of a model, by which P falls at least where the damping may fall
+AGREES = 0.75  # of the fall of a model, by which P falls at least where the whole step is made, and damping may fall
 DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
 EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
 RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
@@ -225,9 +225,9 @@ class State:
         return Iterate(self.w, self.problem.loss_dual(self.z + self.chosen.outputs(model)), self.passes)
 
     def move(self, model, is_bound):
-        """Go to the minimizer of the model or, of the points 1/2, 1/4 ... of the way, to the best; know the gradient.
+        """Go to the minimizer of the model or, if P falls by less, to the best of the points 1/2, 1/4 ... of the way.
 
-        P along the way costs no product.
+        P along the way costs no product; the gradient at the end is known.
         """
         problem, W, outputs = self.problem, self._coordinates, self.chosen.outputs(model)
 
@@ -240,7 +240,8 @@ class State:
             return problem.primal(self.w, z), t, z
 
         best = at(1.0)
-        for t in () if is_bound else 0.5 ** np.arange(1, HALVINGS):
+        is_good = best[0] <= self.P and self._over(model.fall, self.P - best[0]) >= AGREES
+        for t in () if is_bound or is_good else 0.5 ** np.arange(1, HALVINGS):
             point = at(t)
             if best[0] <= self.P and point[0] >= best[0]:
                 break
