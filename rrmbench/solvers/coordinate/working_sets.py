@@ -17,7 +17,7 @@ from rrmbench.solvers.coordinate.units import units_of
 FEW = 300  # coordinates, which all join the working set at once
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
-LOOSE = 0.5  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
+LOOSE = 0.3  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
 FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
 AGREES = 0.75  # of the fall of a model, by which P falls at least where the whole step is made, and damping may fall
