@@ -195,6 +195,20 @@ def test_a_split_parts_the_rows_and_scales_by_the_training_part(folder):
     np.testing.assert_allclose(X_test(scaled)[:, 0] * (row(prepared).max() + 1), test + 1)
 
 
+def test_a_split_that_leaves_a_class_out_is_named(folder):
+    (folder / "rare.svm").write_text("3 1:1\n" + "1 1:1\n2 1:1\n" * 9)
+    (folder / "one.svm").write_text("1 1:1\n" + "2 1:1\n" * 18)
+    said = []
+    for seed in range(8):
+        for labels, path in ("classes", "rare.svm"), ("binary", "one.svm"):
+            try:
+                load(labels=labels, path=path, split=0.5, split_seed=seed)
+            except RrmbenchError as error:
+                assert f"{path}, the t" in str(error) and f" part by 'split: 0.5, split_seed: {seed}': " in str(error)
+                said.append(str(error).partition("': ")[2].partition(";")[0])
+    assert set(said) == {"found the label 3, in training only 1, 2", "a binary loss needs two label values, found 2"}
+
+
 def test_flip_changes_a_fraction_of_the_training_labels_only(folder):
     numbered(folder)
     plain, flipped = (load(path="many.svm", split=0.75, **keys) for keys in ({}, {"flip": 0.2}))

@@ -124,14 +124,15 @@ def _prepared(train, test, folds, steps, mode):
             "'subset_seed: 0' takes random ones in place of the first"
         )
     positive = _positive(steps["positive"], train.entry or table, table.names, train.where)
-    convert, meaning = labels.rule(found, train.entry or table, positive, mode, train.where, table.names)
+    wheres = _wheres_of_parts(train.where, (test or train).where, steps, taken)
+    convert, meaning = labels.rule(found, train.entry or table, positive, mode, wheres[0], table.names)
     if table.names is not None and meaning == labels.AS_THEY_ARE:
         texts = listed(map(printable, table.names), 5)
         raise RrmbenchError(
             f"{train.where}: found labels that are texts ({texts}), the loss needs numbers; 'positive: LABEL' takes "
             "one against the rest, as 1 and -1"
         )
-    y = [convert(part.labels, (test or train).where if k else train.where) for k, part in enumerate(parts)]
+    y = [convert(part.labels, where) for part, where in zip(parts, wheres, strict=False)]
     if mode == "sequences":
         numbers = [labels.numbered_sequences(part.qid, train.where) for part in parts]
         y = [np.column_stack(columns) for columns in zip(y, numbers, strict=True)]
@@ -149,6 +150,15 @@ def _prepared(train, test, folds, steps, mode):
         "label_values": labels.values_found(found),
     }
     return list(zip(X, y, strict=True)), info | sizes | table.facts | layout
+
+
+def _wheres_of_parts(train, test, steps, taken):
+    """What messages say of (the training part, the test part): their files, or also what made parts of one file."""
+    if not taken:
+        return train, test
+    key = taken[0]
+    made_by = f"{key}: {steps[key]}" + (f", split_seed: {steps['split_seed']}" if key == "split" else "")
+    return tuple(f"{train}, the {part} part by '{made_by}'" for part in ("training", "test"))
 
 
 def _is_constant(labels):
