@@ -9,7 +9,7 @@ import pytest
 from chain_labellings import labellings, statistics
 
 from rrmbench import registry
-from rrmbench.numerics.quadratic_descent import ByColumns
+from rrmbench.numerics.quadratic_descent import ByColumns, ByLines
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss, build_regularizer
 
@@ -408,15 +408,15 @@ def cvxpy_optimum(loss, regularizer_name, **sizes):
 # the dual in plain numpy
 
 
-def by_columns(A, weights, is_whole=False):
-    """The form sum_i weights[i] a_i a_i^T by the columns of A (n, m), stored in another order, behind a foreign one."""
+def by_columns(A, weights):
+    """Both forms of sum_i weights[i] a_i a_i^T by the columns of A (n, m), which are stored in another order."""
     n, m = A.shape
     order = np.random.default_rng(3).permutation(m)
-    stored = np.column_stack([np.full(n, 7.0), A[:, order]])
-    present = np.ones(stored.T.shape, dtype=bool) if is_whole else stored.T != 0.0
-    indptr = np.append(0, np.cumsum(np.count_nonzero(present, axis=1)))
-    indices = np.zeros(0, dtype=np.uint32) if is_whole else np.nonzero(present)[1].astype(np.uint32)
-    return ByColumns(indptr, indices, stored.T[present], 1 + np.argsort(order), weights)
+    place, stored = 1 + np.argsort(order), np.column_stack([np.full(n, 7.0), A[:, order]]).T.copy()
+    indptr = np.append(0, np.cumsum(np.count_nonzero(stored, axis=1)))
+    indices = np.nonzero(stored)[1].astype(np.uint32)
+    weighted = (np.sqrt(weights) * stored)[stored != 0.0]
+    return ByColumns(indptr, indices, weighted, place), ByLines(stored, place, weights)
 
 
 def derivatives(p, z):

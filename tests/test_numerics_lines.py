@@ -74,12 +74,11 @@ def test_the_first_gradient_and_the_columns_of_an_array(seed, n, d):
         columns.grow(numbers)
         for weights in rng.random(n), np.full(n, 0.3):
             columns.read = 0
-            form, squares = columns.weighted(weights)
+            form, squares, over_outputs = columns.weighted(weights)
             assert columns.read == n * (2 * numbers.size - copied)
             copied = numbers.size
-            assert np.array_equal(form.indptr, n * np.arange(form.indptr.size)) and not form.indices.size
-            assert np.array_equal(form.data.reshape(-1, n)[form.place], X[:, numbers].T)
-            assert np.array_equal(form.weights, weights)
+            assert np.array_equal(form.lines[form.place], X[:, numbers].T)
+            assert np.array_equal(form.weights, weights) and np.array_equal(over_outputs, weights)
             assert squares == pytest.approx(weights @ X[:, numbers] ** 2)
         v = rng.normal(size=numbers.size)
         assert columns.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)
@@ -117,10 +116,10 @@ def test_sparse_columns_by_columns_and_by_rows_and_what_they_read(seed, n, d, co
 
 def check_by_columns(columns, part, rng):
     weights, state, v = rng.random(len(part)), np.zeros(len(part)), rng.normal(size=part.shape[1])
-    form, squares = columns.weighted(weights)
+    form, squares, over_outputs = columns.weighted(weights)
     for j in range(v.size):
         form.move_along(j, v[j], state)
-    assert state == pytest.approx(weights * (part @ v), abs=1e-12)
+    assert state == pytest.approx(over_outputs * (part @ v), abs=1e-12)
     slopes = [form.slope_along(j, state) for j in range(v.size)]
     assert np.array(slopes) == pytest.approx(part.T @ (weights * (part @ v)), abs=1e-10)
     assert squares == pytest.approx(weights @ part**2)

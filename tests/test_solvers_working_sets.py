@@ -233,7 +233,7 @@ def test_what_kernels_say_they_read_is_what_they_read():
     h, every = np.ones(N), np.arange(numbers.size)
     chosen.make_dear()
     H, curvatures, state = outcome(chosen.form(h, True))
-    assert isinstance(H, ByColumns) and chosen.read == X.nnz + chosen.nnz  # the transposition, and the diagonal
+    assert isinstance(H, ByColumns) and chosen.read == X.nnz + chosen.nnz  # a transposed copy, and its weighted columns
     reads = np.zeros(1, dtype=np.int64)
     with kernels_in_memory():
         model = Quadratic(counting(H, reads), curvatures, state, L1(0.0), 0.1, *RNG.normal(size=(3, every.size)))
@@ -261,7 +261,7 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
         part = dense[:, numbers]
         expected = part.T @ (h[:, None] * part) / 20
         A = None if isinstance(H, ByMatrix) else columns_of(H, 20)
-        found = H.matrix if A is None else A.T @ (H.weights[:, None] * A)
+        found = H.matrix if A is None else A.T @ A
         np.testing.assert_allclose(found, expected, atol=1e-12)
         np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-12)
         assert not state.any()

@@ -99,14 +99,14 @@ def test_with_a_square_and_a_center():
 
 
 def forms():
-    """H = A^T diag(weights) A of A (20, 12), by sparse columns, by whole ones, and itself."""
+    """H = A^T diag(weights) A of A (20, 12), in its three forms."""
     A = np.random.default_rng(1).normal(size=(20, 12))
     A[:, 7] = 0.0
     A[::3, ::2] = 0.0
     weights = np.linspace(0.5, 2.0, 20)
     H = A.T @ (weights[:, None] * A)
-    columns, whole = by_columns(A, weights), by_columns(A, weights, is_whole=True)
-    return H, {"columns": columns, "whole": whole, "matrix": ByMatrix(H.copy())}
+    columns, lines = by_columns(A, weights)
+    return H, {"columns": columns, "lines": lines, "matrix": ByMatrix(H.copy())}
 
 
 def blocks_of(sizes=(3, 1, 5, 3), members=None):
@@ -121,7 +121,7 @@ def curvatures(H, blocks, size):
     return made
 
 
-@pytest.mark.parametrize("form", ["columns", "whole", "matrix"])
+@pytest.mark.parametrize("form", ["columns", "lines", "matrix"])
 def test_the_part_of_a_block_and_what_is_read_of_it(form):
     H, known = forms()
     blocks, size = blocks_of(), 12 if form == "matrix" else 20
@@ -159,7 +159,7 @@ def models():
     g, w0, linear = np.random.default_rng(4).normal(size=(3, 12))
     w0[[0, 4]] = 0.0
     H, known = forms()
-    for form, size in ("columns", 20), ("whole", 20), ("matrix", 12):
+    for form, size in ("columns", 20), ("lines", 20), ("matrix", 12):
         blocks = blocks_of()
         bends = curvatures(known[form], blocks, size)
         bends.bounds[:] += 1e-3  # one of them is of a column of zeros

@@ -44,20 +44,18 @@ def whole_axpy(data, begin, a, w):
 
 
 @register_jitable(forceinline=True)
-def whole_weighted_axpy(data, begin, a, weights, w):
-    """`weighted_axpy` of a whole line."""
-    first = np.uint64(begin)
+def whole_weighted_axpy(line, weights, a, w):
+    """Add a * weights[j] * line[j] to all w[j]."""
     for j in places(0, w.shape[0]):
-        w[j] += a * weights[j] * data[first + j]
+        w[j] += a * weights[j] * line[j]
 
 
 @register_jitable(fastmath={"reassoc", "nsz"}, forceinline=True)
-def whole_weighted_square(data, begin, weights):
-    """`weighted_square` of a whole line."""
-    total, first = 0.0, np.uint64(begin)
-    for j in places(0, weights.shape[0]):
-        x = data[first + j]
-        total += weights[j] * x * x
+def whole_weighted_square(line, weights):
+    """Return sum of weights[j] * line[j]^2."""
+    total = 0.0
+    for j in places(0, line.shape[0]):
+        total += weights[j] * line[j] * line[j]
     return total
 
 
@@ -80,28 +78,6 @@ def axpy(indices, data, begin, end, a, w):
         return
     for k in places(begin, end):
         w[indices[k]] += a * data[k]
-
-
-@kernel
-def weighted_axpy(indices, data, begin, end, a, weights, w):
-    """Add a * weights[i] * data[k], i = indices[k], to w[i] for begin <= k < end; weights and w (d,)."""
-    if is_whole(begin, end, w.shape[0]):
-        whole_weighted_axpy(data, begin, a, weights, w)
-        return
-    for k in places(begin, end):
-        i = indices[k]
-        w[i] += a * weights[i] * data[k]
-
-
-@kernel
-def weighted_square(indices, data, begin, end, weights):
-    """Return sum of weights[indices[k]] * data[k]^2 over begin <= k < end; weights (d,)."""
-    if is_whole(begin, end, weights.shape[0]):
-        return whole_weighted_square(data, begin, weights)
-    total = 0.0
-    for k in places(begin, end):
-        total += weights[indices[k]] * data[k] * data[k]
-    return total
 
 
 @kernel

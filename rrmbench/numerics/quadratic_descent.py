@@ -2,7 +2,7 @@
 
     Q(w) = g.(w - w0) + (1/2) (w - w0)^T H (w - w0) + (s/2) ||w||^2 - linear.w + sum_j psi(w_j)
 
-H is known by columns, or as a matrix. `state` is what each of these forms knows of w - w0.
+H is known by the columns of A with H = A^T A, or as a matrix. `state` is A (w - w0), or H (w - w0).
 """
 
 from typing import NamedTuple
@@ -10,23 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import dot, weighted_axpy, weighted_square
+from rrmbench.numerics.lines import axpy, dot, whole_dot, whole_weighted_axpy, whole_weighted_square
 
 ROUNDING = 1e-12  # of a coordinate, relative
 
 
 class ByColumns(NamedTuple):
-    """H = sum_i weights[i] x_i x_i^T by columns of X; weights (n,) > 0.
+    """H = A^T A by the columns of A (n, m).
 
     Column j is data[indptr[k]:indptr[k+1]] in rows indices[indptr[k]:indptr[k+1]], k = place[j]; place (m,). The state
-    is diag(weights) X v (n,) for v = w - w0.
+    is A v (n,) for v = w - w0.
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     data: np.ndarray
     place: np.ndarray
-    weights: np.ndarray
 
     def slope_along(self, j, state):
         """(H v)_j."""
@@ -36,7 +35,7 @@ class ByColumns(NamedTuple):
     def move_along(self, j, step, state):
         """v_j += step."""
         k = self.place[j]
-        weighted_axpy(self.indices, self.data, self.indptr[k], self.indptr[k + 1], step, self.weights, state)
+        axpy(self.indices, self.data, self.indptr[k], self.indptr[k + 1], step, state)
 
     def reads_along(self, j):
         """The numbers that `slope_along` and `move_along` read."""
@@ -45,6 +44,32 @@ class ByColumns(NamedTuple):
 
     def square_of(self, v, state):
         """v^T H v."""
+        total = 0.0
+        for i in range(state.shape[0]):
+            total += state[i] * state[i]
+        return total
+
+
+class ByLines(NamedTuple):
+    """H = sum_i weights[i] x_i x_i^T, where no entry is missing: column j of X is lines[place[j]]; weights (n,) > 0.
+
+    The state is diag(weights) X v (n,); lines (k, n), place (m,).
+    """
+
+    lines: np.ndarray
+    place: np.ndarray
+    weights: np.ndarray
+
+    def slope_along(self, j, state):
+        return whole_dot(self.lines[self.place[j]], 0, state)
+
+    def move_along(self, j, step, state):
+        whole_weighted_axpy(self.lines[self.place[j]], self.weights, step, state)
+
+    def reads_along(self, j):
+        return 2 * self.lines.shape[1]
+
+    def square_of(self, v, state):
         total = 0.0
         for i in range(state.shape[0]):
             total += state[i] * state[i] / self.weights[i]
@@ -165,10 +190,9 @@ def value(H, regularizer, s, linear, g, w0, w, state):
 
 @kernel
 def weighted_squares(H, squares):
-    """Write H_jj to squares (m,), for H by columns."""
+    """Write H_jj to squares (m,), for H by lines."""
     for j in range(squares.shape[0]):
-        k = H.place[j]
-        squares[j] = weighted_square(H.indices, H.data, H.indptr[k], H.indptr[k + 1], H.weights)
+        squares[j] = whole_weighted_square(H.lines[H.place[j]], H.weights)
 
 
 @kernel

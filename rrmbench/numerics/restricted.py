@@ -83,6 +83,21 @@ def transpose(rows, columns):
 
 
 @kernel
+def weigh_rows(columns, numbers, weights, data, sqnorms):
+    """Write the entries of the columns `numbers` (m,), in row i times weights[i], to `data` (nnz,), at their places.
+
+    sqnorms (m,) becomes the sums of their squares.
+    """
+    for k in range(numbers.shape[0]):
+        total = 0.0
+        for e in entries(columns.indptr[numbers[k]], columns.indptr[numbers[k] + 1]):
+            x = weights[columns.indices[e]] * columns.data[e]
+            data[e] = x
+            total += x * x
+        sqnorms[k] = total
+
+
+@kernel
 def count_rows(columns, numbers, counts):
     """Add to counts (n,) how many entries of the columns `numbers` (m,) are in each row."""
     for j in numbers:

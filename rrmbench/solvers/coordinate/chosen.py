@@ -91,9 +91,9 @@ class Chosen:
                 self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
             return self._of_outputs(ByMatrix(self._matrix), np.diag(self._matrix).copy(), self.numbers.size)
         if self._by_columns is None or not known:
-            self._by_columns, self._squares = self._columns.weighted(h)
+            self._by_columns, self._sqnorms, self._state_over_outputs = self._columns.weighted(h)
             yield
-        return self._of_outputs(self._by_columns, self._squares, self.n)
+        return self._of_outputs(self._by_columns, self._sqnorms, self.n)
 
     def _of_outputs(self, form, diagonal, size):
         form = form if self.outputs_of_each is None else OfOutputs(form, self.outputs_of_each)
@@ -109,6 +109,6 @@ class Chosen:
         """X (w - w0), (n,) or (n, k), at the present point of the Quadratic `model`."""
         k, v = self.outputs_of_each, model.w - model.w0
         if not is_matrix(model.H):
-            of_each = model.state.reshape(self._times, self.n) / self._by_columns.weights
+            of_each = model.state.reshape(self._times, self.n) / self._state_over_outputs
             return of_each[0] if k is None else np.ascontiguousarray(of_each.T)
         return np.ascontiguousarray(self._columns.outputs(v if k is None else v.reshape(-1, k)))

@@ -4,7 +4,7 @@ import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
-from rrmbench.numerics.quadratic_descent import ByColumns, weighted_squares
+from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
 
 LINES = 32  # of an array, in one product: of 7 it takes twice as long
 LARGEST = 2**22  # entries of these lines
@@ -31,7 +31,7 @@ class SparseColumns:
         self.nnz = self.read = 0
         self._numbers = self._fresh = np.zeros(0, dtype=np.int64)
         self._in_rows = np.zeros(n, dtype=np.int64)  # entries of the chosen columns but for the fresh ones
-        self._transposed, self._part = None, None
+        self._transposed, self._weighted, self._part = None, None, None
 
     def grow(self, numbers):
         """Have the columns `numbers` (m,), ascending, the present ones among them."""
@@ -78,11 +78,13 @@ class SparseColumns:
         return self._part
 
     def weighted(self, weights):
-        """(`ByColumns` with these weights, its diagonal (m,))."""
-        columns, squares = ByColumns(*self._by_columns(), self._numbers, weights), np.empty(self._numbers.size)
-        weighted_squares(columns, squares)
+        """(H = sum_i weights[i] x_i x_i^T by columns, its diagonal (m,), what its state is over X v (n,))."""
+        columns, root, squares = self._by_columns(), np.sqrt(weights), np.empty(self._numbers.size)
+        if self._weighted is None:
+            self._weighted = np.empty(columns.data.size)
+        restricted.weigh_rows(columns, self._numbers, root, self._weighted, squares)
         self.read += self.nnz
-        return columns, squares
+        return ByColumns(columns.indptr, columns.indices, self._weighted, self._numbers), squares, root
 
     def multiply(self, weights, fresh, matrix, most):
         """A generator: write the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
@@ -120,7 +122,7 @@ class DenseColumns:
         self.array, self.n = array, len(array)
         self.nnz = self.pairs = self.read = 0
         self._numbers = np.zeros(0, dtype=np.int64)
-        self._place = np.full(array.shape[1], -1, dtype=np.int64)  # of each column among the copies
+        self._place = np.full(array.shape[1], -1, dtype=np.int32)  # of each column among the copies
         self._copies, self._size = np.empty((0, self.n)), 0
 
     def grow(self, numbers):
@@ -143,7 +145,7 @@ class DenseColumns:
                 self._copies = room
             lines = self._copies[self._size : end]
             restricted.copy_columns(self.array, fresh, lines)
-            self._place[fresh] = self._size + np.arange(fresh.size)
+            self._place[fresh] = self._size + np.arange(fresh.size, dtype=np.int32)
             self._size = end
             self.read += lines.size
         return self._place[self._numbers]
@@ -151,12 +153,10 @@ class DenseColumns:
     def weighted(self, weights):
         """As `SparseColumns.weighted`."""
         place = self._copy()
-        starts = self.n * np.arange(len(self._copies) + 1)
-        columns = ByColumns(starts, _room(0)[0], self._copies.reshape(-1), place, weights)  # indices are not read
-        squares = np.empty(place.size)
-        weighted_squares(columns, squares)
+        lines, squares = ByLines(self._copies, place, weights), np.empty(place.size)
+        weighted_squares(lines, squares)
         self.read += self.nnz
-        return columns, squares
+        return lines, squares, weights
 
     def multiply(self, weights, fresh, matrix, most):
         """As `SparseColumns.multiply`, by blocks of fresh columns, whose numbers are counted before they are read."""

@@ -15,7 +15,7 @@ ENOUGH = 1e-2  # of the first squared residual, at which conjugate gradients end
 class Quadratic:
     """Q(w) = g.(w - w0) + (1/2) (w - w0)^T H (w - w0) + (s/2) ||w||^2 - linear.w + sum_j psi(w_j) on m coordinates.
 
-    H : `quadratic_descent.ByColumns` or `ByMatrix`; `state` is what these know of w - w0, zeros at first
+    H : `quadratic_descent.ByColumns`, `ByLines` or `ByMatrix`; `state` is what these know of w - w0, zeros at first
     curvatures : (m,) H_jj > 0; linear, g, w0 : (m,); w : (m,), the present point
     units : what a sweep takes one after the other: here the coordinates
     read : the numbers read so far of the columns, or of the matrix
