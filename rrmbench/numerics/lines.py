@@ -35,6 +35,15 @@ def whole_dot(data, begin, w):
     return total
 
 
+@register_jitable(fastmath={"reassoc", "nsz"}, forceinline=True)
+def part_dot(indices, data, begin, end, w):
+    """`dot` of a line whose indices are read."""
+    total = 0.0
+    for k in places(begin, end):
+        total += data[k] * w[indices[k]]
+    return total
+
+
 @register_jitable(forceinline=True)
 def whole_axpy(data, begin, a, w):
     """`axpy` of a whole line."""
@@ -64,10 +73,7 @@ def dot(indices, data, begin, end, w):
     """Return sum of data[k] * w[indices[k]] over begin <= k < end; indices and data (nnz,), w (d,)."""
     if is_whole(begin, end, w.shape[0]):
         return whole_dot(data, begin, w)
-    total = 0.0
-    for k in places(begin, end):
-        total += data[k] * w[indices[k]]
-    return total
+    return part_dot(indices, data, begin, end, w)
 
 
 @kernel
