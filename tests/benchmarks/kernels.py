@@ -59,7 +59,8 @@ def synthetic(n, d, per_row, skew):
     frequency = 1.0 / np.arange(1, d + 1) ** skew
     columns = rng.choice(d, size=n * per_row, p=frequency / frequency.sum())
     data = rng.random(n * per_row) + 0.1
-    X = sp.csr_array((data, columns, np.arange(0, n * per_row + 1, per_row)), shape=(n, d))
+    starts = np.arange(0, n * per_row + 1, per_row, dtype=np.int32)
+    X = sp.csr_array((data, columns.astype(np.int32), starts), shape=(n, d))
     X.sum_duplicates()
     return X, np.where(X @ rng.standard_normal(d) > 0.0, 1.0, -1.0)
 
