@@ -15,8 +15,8 @@ class Chosen:
     """Chosen columns of X (n, d); `numbers` (m,) says which, ascending.
 
     The quadratic form (1/n) sum_i h_i (x_i.v)^2 in these columns is had by columns, or by the matrix of their inner
-    products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when sweeps by
-    columns have taken as long as it takes, or at once where it takes no longer than CHEAP sweeps.
+    products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when it had
+    spared as much time as it takes, or at once where it will in CHEAP sweeps.
 
     Of k outputs the form is that of each, see `OfOutputs`, and a sweep by columns takes k times as long.
 
@@ -67,12 +67,17 @@ class Chosen:
     def _fits(self):
         return self.numbers.size**2 <= 2 * self.nnz
 
+    @property
+    def _spared(self):
+        """The part of the time of a sweep by columns that one by the matrix does not take."""
+        return 1.0 - self._columns.time_of_product * self.numbers.size**2 / max(2 * self.nnz, 1)
+
     def _is_worth(self, price):
-        return price <= self._times * max(2 * CHEAP * self.nnz, self._paid)
+        return price <= self._times * self._spared * max(2 * CHEAP * self.nnz, self._paid)
 
     def has_paid_for_matrix(self, form):
-        """Whether sweeps by columns have taken as long as it takes to make the matrix, which the next form will be."""
-        return not is_matrix(form) and self._fits and self._price <= self._times * self._paid
+        """Whether a matrix had spared sweeps by columns as long as it takes to make it; the next form will be one."""
+        return not is_matrix(form) and self._fits and self._price <= self._times * self._spared * self._paid
 
     def form(self, h, is_constant):
         """A generator that yields while it reads; returns (form, its diagonal, its state at 0) for the weights h (n,).

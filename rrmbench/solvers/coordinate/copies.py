@@ -24,7 +24,7 @@ class SparseColumns:
     read : the entries of X, or of the copies, that were read so far
     """
 
-    time_of_pair = 1.0  # over that of an entry that a sweep reads
+    time_of_pair, time_of_product = 1.0, 0.25  # to make, and to read, an inner product; over an entry in a sweep
 
     def __init__(self, rows, n, counts):
         self.rows, self.n, self.counts = rows, n, counts
@@ -116,7 +116,7 @@ class SparseColumns:
 class DenseColumns:
     """As `SparseColumns`, of an array: chosen columns are copied once, or never if matrix products are enough."""
 
-    time_of_pair = 0.25
+    time_of_pair, time_of_product = 0.25, 1.0
 
     def __init__(self, array):
         self.array, self.n = array, len(array)
