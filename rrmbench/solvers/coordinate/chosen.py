@@ -44,10 +44,10 @@ class Chosen:
         fresh = np.ones(numbers.size, dtype=np.bool_)
         present = np.searchsorted(numbers, self.numbers)
         fresh[present] = False
-        paid = 0 if self._matrix is None else self._price
+        before = 0 if self._matrix is None else self._price
         self._columns.grow(numbers)
         self.numbers, self.nnz, self._by_columns = numbers, self._columns.nnz, None
-        if self._matrix is not None and self._is_constant and self._fits and self._is_worth(self._price - paid):
+        if self._matrix is not None and self._is_constant and self._fits and self._is_worth(self._price - before):
             matrix = np.zeros((numbers.size, numbers.size))
             restricted.spread(self._matrix, present, matrix)
             self._matrix, self._fresh = matrix, fresh
