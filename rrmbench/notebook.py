@@ -1,5 +1,6 @@
 """Solving one problem in this process and running experiments, for notebooks and scripts."""
 
+import math
 import os
 import sys
 import time
@@ -190,7 +191,7 @@ def solve(
 def _check_rules(**given: Any) -> None:
     """Raise RrmbenchError where a rule is no number greater than 0, or growth less than 1; infinity is no rule."""
     for name, value in given.items():
-        least = 1.0 if name == "growth" else np.nextafter(0.0, 1.0)
+        least = 1.0 if name == "growth" else math.ulp(0.0)
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not is_number or not (value >= least or (value == -np.inf and name.endswith("gap"))):
             allowed = "a number of at least 1" if name == "growth" else "a number greater than 0"

@@ -36,7 +36,7 @@ def test_positive_takes_one_class_against_the_rest(folder):
     ("text", "keys", "message"),
     [
         ("1 1:1\n2 1:1\n3 1:1\n", {}, "needs two label values, found 1, 2, 3"),
-        ("1 1:1\n1 2:1\n", {}, "needs two label values, found 1;"),
+        ("1 1:1\n1 2:1\n", {}, "needs two label values, found 1$"),
         (f"{2**53 - 1} 1:1\n{2**53 - 2} 2:1\n0.5 1:1\n", {}, f"found 0.5, {2**53 - 2}, {2**53 - 1};"),
         ("1 1:1\n2 2:1\n", {"positive": 3}, "no row has the label 3 .positive.; found 1, 2"),
         ("1,2 1:1\n1 2:1\n", {"positive": 1}, "every row has the label 1"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
 from test_solvers_peers import make_clock, traced  # noqa: F401
 
-from rrmbench import Iterate, components
+from rrmbench import Iterate, components, solve
 from rrmbench.bench import timing
 from rrmbench.bench.children import Outcome
 from rrmbench.bench.rules import OWN_ENDS, Schedule, StopRule
@@ -277,6 +277,26 @@ def test_a_black_box_that_does_not_move_beyond_rounding_is_done():
     assert ended([0.1, 0.2, *[0.3] * 50]) == (3 + UNMOVED, "done", "no more progress")
     slow = [0.3 - 1e-6 * 0.9**k for k in range(50)]
     assert ended(slow) == (50, "done", "ended")
+
+
+def test_a_black_box_that_returns_to_0_has_no_six_calls_in_a_row():
+    assert ended([0.0, 0.1] * 30) == (60, "done", "ended")
+    assert ended([0.1, *[0.0] * 100])[1:] == ("done", "no more progress")
+
+
+def test_a_last_bound_below_the_rounding_of_p_leaves_the_end_of_a_run():
+    """The rule takes no gap below 1e-15 P for met; what ended the run stays."""
+    gaps = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((80, 30))
+        y = np.where(X[:, 0] + rng.standard_normal(80) > 0.0, 1.0, -1.0)
+        p = Problem(X, y, "logistic", {"name": "l2", "strength": 1e-2})
+        exact = solve(p, "newton_cg", gap=1e-15, passes=1000).w
+        trace = Trace(p, [Iterate(exact, passes=np.nan)], StopRule(gap=1e-16), Schedule(), counted=False)
+        gaps.append(list(trace)[-1]["gap"])
+        assert (trace.status, trace.reason) == ("done", "ended")
+    assert min(gaps) <= 1e-16
 
 
 def test_tolerances_that_a_library_meets_at_once_are_no_rest():

@@ -25,6 +25,7 @@ from rrmbench.problem.problem import Problem
 
 AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use
 UNMOVED = 12  # calls in a row that end at the same w: a library meets several falling tolerances at once
+UNMOVED_AT_0 = 50  # the same at w = 0, where loose tolerances may leave it
 REST = 1e-14  # what P(w) may change by, relative to P(w): the rounding of a sum over the samples
 STALLED = 1000  # iterates without work after which a solver is given up
 WARM_UP_PASSES = 3.0
@@ -185,7 +186,7 @@ class Trace:
                 self._certifier.update(x, z)
         row = self._row(x, primal)
         self._judge(row)
-        if self.status is None and x.restarted and x.w.any():  # a first call with a loose tolerance may stay at 0
+        if self.status is None and x.restarted:
             self._look_for_rest(x.w, primal)
         if self.status != "diverged":
             ended = self.status is not None
@@ -247,14 +248,18 @@ class Trace:
             spent = f"{row['seconds']:.3g} s" if math.isnan(row["passes"]) else f"{row['passes']:g} passes"
             self.reason = f"the objective is {row['primal']} after {spent}"
             return
-        self.reason = self.stop.reached(row, self._first_primal)
-        self.status = "done" if self.reason else None
+        if reason := self.stop.reached(row, self._first_primal):  # what ended the run before stays
+            self.status, self.reason = "done", reason
 
     def _look_for_rest(self, w: np.ndarray, primal: float) -> None:
         """End a black box whose calls with greater and greater budgets do not change P(w), or w itself, any more."""
+        is_0 = not w.any()
         if np.array_equal(w, self.w):
             self._unmoved += 1
-            rests = self._unmoved == UNMOVED
+            rests = self._unmoved >= (UNMOVED_AT_0 if is_0 else UNMOVED)
+        elif is_0:
+            self._unmoved, rests = 0, False
+            self._recent.clear()
         else:
             self._unmoved = 0
             self._recent.append(primal)

@@ -42,10 +42,9 @@ def rule(labels, entry, positive, mode, where, names=None):
     if mode == "binary" or (entry is not None and entry.task == "binary"):
         values = _distinct(labels, where)
         if len(values) != 2:
-            raise RrmbenchError(
-                f"{where}: a binary loss needs two label values, found {values_found(labels, names)}; "
-                "'positive: LABEL' takes one class against the rest"
-            )
+            remedy = "; 'positive: LABEL' takes one class against the rest" if len(values) > 2 else ""
+            found = values_found(labels, names)
+            raise RrmbenchError(f"{where}: a binary loss needs two label values, found {found}{remedy}")
         return _two_values(labels, {float(values[0]): -1.0, float(values[1]): 1.0}, where, names)
     return (lambda given, where: np.array(given, dtype=np.float64)), AS_THEY_ARE
 
