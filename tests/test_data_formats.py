@@ -95,7 +95,7 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
 def test_messages_name_labels_that_are_texts(folder):
     for rows, keys, message in (
         ("1,red\n2,green\n3,blue\n", {}, r"two label values, found blue, green, red; 'positive"),
-        ("1,red\n2,red\n", {}, "two label values, found red;"),
+        ("1,red\n2,red\n", {}, "two label values, found red$"),
         ("1,red\n2,red\n", {"positive": "red"}, r"every row has the label red \(positive\); found red"),
     ):
         (folder / "colours.csv").write_text(f"a,y\n{rows}")
