@@ -405,7 +405,7 @@ def cvxpy_optimum(loss, regularizer_name, **sizes):
     return task.value, w.value
 
 
-# the dual in plain numpy
+# the models of working sets
 
 
 def by_columns(A, weights):
@@ -417,6 +417,9 @@ def by_columns(A, weights):
     indices = np.nonzero(stored)[1].astype(np.uint32)
     weighted = (np.sqrt(weights) * stored)[stored != 0.0]
     return ByColumns(indptr, indices, weighted, place), ByLines(stored, place, weights)
+
+
+# the dual in plain numpy
 
 
 def derivatives(p, z):

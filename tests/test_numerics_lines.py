@@ -89,7 +89,7 @@ def test_sparse_columns_by_columns_and_by_rows_and_what_they_read(seed, n, d, co
     """X is transposed once, unless nothing but the rows of the first choice are wanted."""
     X, rng = matrix(seed, n, d), np.random.default_rng(seed)
     counts, order = np.count_nonzero(X, axis=0), rng.permutation(d)
-    columns, transposed, counted = SparseColumns(CSR.of(csr_array(X)).rows, n, counts), 0, 0
+    columns, transposed, counted = SparseColumns(CSR.of(csr_array(X)), counts), 0, 0
     for choice, size in enumerate(np.sort(rng.choice(np.arange(1, d), size=3, replace=False))):
         numbers = np.sort(order[:size])
         part, nnz, columns.read = X[:, numbers], counts[numbers].sum(), 0

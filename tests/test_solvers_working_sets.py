@@ -260,8 +260,7 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
         H, diagonal, state = outcome(grown.form(h, True))
         part = dense[:, numbers]
         expected = part.T @ (h[:, None] * part) / 20
-        A = None if isinstance(H, ByMatrix) else columns_of(H, 20)
-        found = H.matrix if A is None else A.T @ A
+        found = H.matrix if isinstance(H, ByMatrix) else columns_of(H, 20).T @ columns_of(H, 20)
         np.testing.assert_allclose(found, expected, atol=1e-12)
         np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-12)
         assert not state.any()

@@ -253,16 +253,14 @@ class Trace:
 
     def _look_for_rest(self, w: np.ndarray, primal: float) -> None:
         """End a black box whose calls with greater and greater budgets do not change P(w), or w itself, any more."""
-        is_0 = not w.any()
         if np.array_equal(w, self.w):
             self._unmoved += 1
-            rests = self._unmoved >= (UNMOVED_AT_0 if is_0 else UNMOVED)
-        elif is_0:
-            self._unmoved, rests = 0, False
-            self._recent.clear()
+            rests = self._unmoved >= (UNMOVED if w.any() else UNMOVED_AT_0)
         else:
             self._unmoved = 0
             self._recent.append(primal)
+            if not w.any():
+                self._recent.clear()
             rests = len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= REST * abs(primal)
         if rests:
             self.status, self.reason = "done", NO_PROGRESS

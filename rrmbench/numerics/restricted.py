@@ -70,19 +70,6 @@ def copy_columns(X, numbers, lines):
 
 
 @kernel
-def transpose(rows, columns):
-    """Write X to `columns`, whose indptr (d + 1,) knows the numbers of entries."""
-    at = columns.indptr[:-1].copy()
-    for i in range(rows.indptr.shape[0] - 1):
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
-            j = rows.indices[e]
-            k = at[j]
-            columns.indices[k] = i
-            columns.data[k] = rows.data[e]
-            at[j] = k + 1
-
-
-@kernel
 def weigh_rows(columns, numbers, weights, data, sqnorms):
     """Write the entries of the columns `numbers` (m,), in row i times weights[i], to `data` (nnz,), at their places.
 

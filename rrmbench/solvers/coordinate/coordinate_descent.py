@@ -24,7 +24,8 @@ def coordinate_descent(problem, start, rng):
     """
     problem = problem.counted()
     n, nnz = problem.n, max(problem.X.nnz, 1)
-    columns, sqnorms = _columns(problem)
+    transposed = problem.X.columns()
+    columns, sqnorms = part_of(transposed), np.asarray(transposed.multiply(transposed).sum(axis=0)).ravel()
     curvatures = problem.smoothness * sqnorms / n
     if problem.strong_convexity == 0.0:
         curvatures = positive(curvatures)
@@ -56,10 +57,9 @@ def positive(curvatures):
     return np.maximum(curvatures, TINY * (curvatures.max(initial=0.0) or 1.0))
 
 
-def _columns(problem):
-    transposed = problem.X.columns()
-    columns = Part(transposed.indptr, transposed.indices.astype(np.uint32), transposed.data)
-    return columns, np.asarray(transposed.multiply(transposed).sum(axis=0)).ravel()
+def part_of(columns):
+    """scipy's CSC as kernels see it."""
+    return Part(columns.indptr, columns.indices.astype(np.uint32), columns.data)
 
 
 @kernel

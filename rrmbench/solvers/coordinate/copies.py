@@ -5,6 +5,7 @@ import numpy as np
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
+from rrmbench.solvers.coordinate.coordinate_descent import part_of
 
 LINES = 32  # of an array, in one product: of 7 it takes twice as long
 LARGEST = 2**22  # entries of these lines
@@ -12,7 +13,7 @@ LARGEST = 2**22  # entries of these lines
 
 def columns_of(X, counts):
     """`DenseColumns` or `SparseColumns` of X; none is chosen yet. Arguments as for `Chosen`."""
-    return SparseColumns(X.rows, X.shape[0], counts) if X.array is None else DenseColumns(X.array)
+    return SparseColumns(X, counts) if X.array is None else DenseColumns(X.array)
 
 
 class SparseColumns:
@@ -26,11 +27,11 @@ class SparseColumns:
 
     time_of_pair, time_of_product = 1.0, 0.25  # to make, and to read, an inner product; over an entry in a sweep
 
-    def __init__(self, rows, n, counts):
-        self.rows, self.n, self.counts = rows, n, counts
-        self.nnz = self.read = 0
+    def __init__(self, X, counts):
+        self.X, self.n, self.counts = X, X.shape[0], counts
+        self.nnz = self.read = self._pairs = 0
         self._numbers = self._fresh = np.zeros(0, dtype=np.int64)
-        self._in_rows = np.zeros(n, dtype=np.int64)  # entries of the chosen columns but for the fresh ones
+        self._in_rows = np.zeros(self.n, dtype=np.int64)  # entries of the chosen columns but for the fresh ones
         self._transposed, self._weighted, self._part = None, None, None
 
     def grow(self, numbers):
@@ -41,34 +42,34 @@ class SparseColumns:
     @property
     def pairs(self):
         """How many products the inner products of the chosen columns consist of."""
+        if not self._fresh.size:
+            return self._pairs
         if self._fresh.size == self._numbers.size and self._transposed is None:
             self._in_rows = np.diff(self._by_rows().indptr).astype(np.int64)
-        elif self._fresh.size:
+        else:
             restricted.count_rows(self._by_columns(), self._fresh, self._in_rows)
             self.read += int(self.counts[self._fresh].sum())
-        self._fresh = self._fresh[:0]
-        return int(self._in_rows @ (self._in_rows + 1)) // 2
+        self._fresh, self._pairs = self._fresh[:0], int(self._in_rows @ (self._in_rows + 1)) // 2
+        return self._pairs
 
     def _by_columns(self):
         """X by columns."""
         if self._transposed is None:
-            ends = np.append(0, np.cumsum(self.counts))
-            self._transposed = restricted.Part(ends, *_room(ends[-1]))
-            restricted.transpose(self.rows, self._transposed)
-            self.read += int(ends[-1])
+            self._transposed = part_of(self.X.columns())
+            self.read += int(self.X.rows.indptr[-1])
         return self._transposed
 
     def _by_rows(self):
         """The chosen columns by rows: X itself where they are all of them. If X is transposed, `pairs` are known."""
         if self._part is None and self._numbers.size == self.counts.size:
-            self._part = restricted.Part(self.rows.indptr, self.rows.indices, self.rows.data)
+            self._part = restricted.Part(self.X.rows.indptr, self.X.rows.indices, self.X.rows.data)
         elif self._part is None:
-            part = restricted.Part(np.empty_like(self.rows.indptr), *_room(self.nnz))
+            part = restricted.Part(np.empty_like(self.X.rows.indptr), *_room(self.nnz))
             if self._transposed is None:
                 place = np.full(self.counts.size, -1, dtype=np.int32)
                 place[self._numbers] = np.arange(self._numbers.size)
-                restricted.chosen_rows(self.rows, place, part)
-                self.read += int(self.rows.indptr[-1])
+                restricted.chosen_rows(self.X.rows, place, part)
+                self.read += int(self.X.rows.indptr[-1])
             else:
                 part.indptr[0] = 0
                 np.cumsum(self._in_rows, out=part.indptr[1:])
@@ -81,7 +82,7 @@ class SparseColumns:
         """(H = sum_i weights[i] x_i x_i^T by columns, its diagonal (m,), what its state is over X v (n,))."""
         columns, root, squares = self._by_columns(), np.sqrt(weights), np.empty(self._numbers.size)
         if self._weighted is None:
-            self._weighted = np.empty(columns.data.size)
+            self._weighted = np.empty(self.X.nnz)
         restricted.weigh_rows(columns, self._numbers, root, self._weighted, squares)
         self.read += self.nnz
         return ByColumns(columns.indptr, columns.indices, self._weighted, self._numbers), squares, root

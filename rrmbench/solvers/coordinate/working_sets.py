@@ -240,8 +240,8 @@ class State:
             return problem.primal(self.w, z), t, z
 
         best = at(1.0)
-        is_good = best[0] <= self.P and self._over(model.fall, self.P - best[0]) >= AGREES
-        for t in () if is_bound or is_good else 0.5 ** np.arange(1, HALVINGS):
+        is_whole = is_bound or (best[0] <= self.P and self._over(model.fall, self.P - best[0]) >= AGREES)
+        for t in () if is_whole else 0.5 ** np.arange(1, HALVINGS):
             point = at(t)
             if best[0] <= self.P and point[0] >= best[0]:
                 break
