@@ -10,12 +10,16 @@ class RrmbenchError(Exception):
     """Bad input: the message says where, what was found and what is allowed."""
 
 
-def nearest(name, allowed):
-    """Return "; did you mean 'x'?" for the allowed name closest to `name` and other than it, or ""."""
-    others = [str(a) for a in allowed if str(a) != str(name)]
+def nearest(name, allowed, aliases=None):
+    """Return "; did you mean 'x'?" for the allowed name closest to `name` and other than it, or "".
+
+    aliases : other texts that `name` may be close to -> the allowed names that they stand for
+    """
+    meant = {str(a): str(a) for a in allowed} | (aliases or {})
+    texts = {text: other for text, other in meant.items() if other != str(name)}
     alike = 0.5 if len(str(name)) > SHORT else 0.65  # half of a short word says nothing
-    close = difflib.get_close_matches(str(name), others, n=1, cutoff=alike)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    close = difflib.get_close_matches(str(name), texts, n=1, cutoff=alike)
+    return f"; did you mean '{texts[close[0]]}'?" if close else ""
 
 
 def printable(text):

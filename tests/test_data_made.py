@@ -92,6 +92,7 @@ def test_mistakes_name_file_and_key(lab):
         (taken, "the parameter 'scale' of the data set 'taken' has the name of a key that every data set has"),
         (none, "registers no dataset"),
         ({"name": "simulatd"}, "unknown data set 'simulatd'; did you mean 'simulated'?"),
+        ({"name": "wine.scale"}, "unknown data set 'wine.scale'; did you mean 'wine'?"),
     ):
         ran = lab.cli("validate", lab.config(dataset=dataset))
         assert ran.code == 2 and message in ran.err.replace("\n", " "), ran.err

@@ -1,7 +1,9 @@
 """`run --timing`, the gate of seconds, the environment, and black boxes that come to rest or are not installed."""
 
+import itertools
 import json
 import os
+import time
 from importlib import metadata
 from types import SimpleNamespace
 
@@ -15,6 +17,7 @@ from test_solvers_peers import make_clock, traced  # noqa: F401
 
 from rrmbench import Iterate, components, solve
 from rrmbench.bench import timing
+from rrmbench.bench import trace as trace_module
 from rrmbench.bench.children import Outcome
 from rrmbench.bench.rules import OWN_ENDS, Schedule, StopRule
 from rrmbench.bench.timing import Timing, repeated
@@ -282,6 +285,20 @@ def test_a_black_box_that_does_not_move_beyond_rounding_is_done():
 def test_a_black_box_that_returns_to_0_has_no_six_calls_in_a_row():
     assert ended([0.0, 0.1] * 30) == (60, "done", "ended")
     assert ended([0.1, *[0.0] * 100])[1:] == ("done", "no more progress")
+
+
+def test_a_black_box_whose_budgets_do_not_grow_ends(monkeypatch):
+    """Each call is far from the seconds of the rule, and moves w: together they end the run."""
+    monkeypatch.setattr(trace_module, "ALL_CALLS", 1e-4)
+
+    def calls():
+        for call in itertools.count(1):
+            time.sleep(1e-3)
+            yield Iterate(np.array([1.0 / call, 0.0, 0.0]), passes=np.nan, restarted=True)
+
+    toy = Problem(np.eye(3), np.ones(3), "squared", {"name": "l2", "strength": 0.1})
+    trace = Trace(toy, calls(), StopRule(seconds=100.0), Schedule(), counted=False)
+    assert len(list(trace)) > 1 and (trace.status, trace.reason) == ("done", "no more progress")
 
 
 def test_a_last_bound_below_the_rounding_of_p_leaves_the_end_of_a_run():

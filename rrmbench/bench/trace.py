@@ -26,6 +26,7 @@ from rrmbench.problem.problem import Problem
 AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use
 UNMOVED = 12  # calls in a row that end at the same w: a library meets several falling tolerances at once
 UNMOVED_AT_0 = 50  # the same at w = 0, where loose tolerances may leave it
+ALL_CALLS = 100  # times the seconds of the rule that calls of a black box take together, if none reaches it alone
 REST = 1e-14  # what P(w) may change by, relative to P(w): the rounding of a sum over the samples
 STALLED = 1000  # iterates without work after which a solver is given up
 WARM_UP_PASSES = 3.0
@@ -81,6 +82,7 @@ class Trace:
         self._certifier = Certifier(problem)
         self._polisher = polishing.Polisher(problem, self._certifier)
         self._seconds = self._cpu = 0.0
+        self._spent = 0.0  # seconds of all calls of a black box
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
         self._unmoved = 0  # calls of a black box since w last changed
         self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
@@ -138,7 +140,8 @@ class Trace:
             if self._restarts and getattr(x, "restarted", False):
                 self._seconds = self._cpu = 0.0
                 self._before = products
-            self._seconds += perf_counter() - wall
+            self._seconds += (took := perf_counter() - wall)
+            self._spent += took
             self._cpu += process_time() - cpu
         return x
 
@@ -262,7 +265,7 @@ class Trace:
             if not w.any():
                 self._recent.clear()
             rests = len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= REST * abs(primal)
-        if rests:
+        if rests or self._spent >= ALL_CALLS * self.stop.seconds:  # budgets that do not grow never meet the rule
             self.status, self.reason = "done", NO_PROGRESS
 
 

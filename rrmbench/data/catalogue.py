@@ -3,6 +3,7 @@
 The file's stem is the name. Adding a data set is adding one such file.
 """
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -136,12 +137,22 @@ def file_of(name):
     return next(filter(places.is_file, (folder / f"{name}.yaml" for folder in _folders())), None)
 
 
+def hint(name, made=()):
+    """The hint to the data set whose name, or whose file's name, or to the function of `made`, is nearest to `name`."""
+    files = {}
+    for known in names():
+        with suppress(RrmbenchError):  # an entry that cannot be read is told where it is used
+            if file := get(known).file:
+                files[file.name] = known
+    return nearest(name, [*names(), *made], files)
+
+
 def get(name, where="dataset"):
     """Return the Entry called `name`; raise RrmbenchError with the nearest match if there is none."""
     file = file_of(name)
     if file is None:
-        hint = nearest(name, [*names(), *registry.names("dataset")])
-        raise RrmbenchError(f"{where}: unknown data set '{name}'{hint} ('rrmbench list datasets' shows the names)")
+        close = hint(name, registry.names("dataset"))
+        raise RrmbenchError(f"{where}: unknown data set '{name}'{close} ('rrmbench list datasets' shows the names)")
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -278,7 +278,7 @@ def _source(text, where, folder, made=False):
         return {"name": text} | registry.lookup("dataset", text).plugin
     path = places.file_at(text, [folder], where)
     if path is None:
-        close = nearest(text[:50], [*catalogue.names(), *(registry.names("dataset") if made else ())])
+        close = catalogue.hint(text[:50], registry.names("dataset") if made else ())
         raise RrmbenchError(
             f"{where}: found {shown(text)}, which is neither a registered data set nor a file "
             f"({shortened(str(folder / text))}){close}; 'rrmbench list datasets' shows the names"
