@@ -111,6 +111,20 @@ def test_at_rounding_a_pass_is_a_few_sweeps(monkeypatch):
     assert sweeps[0] <= 10 * 60
 
 
+@pytest.mark.parametrize(
+    ("loss", "regularizer", "most"), [("logistic", "l1", 120), ("squared", "l1", 400), ("logistic", "group_lasso", 250)]
+)
+def test_the_last_digits_take_no_more_passes_than_the_first(loss, regularizer, most):
+    """Below the rounding of P no step makes a difference to it, and those of Newton are right all the same."""
+    rng = np.random.default_rng(1)
+    X = random_array((300, 900), density=0.03, rng=rng, data_sampler=rng.normal, format="csr")
+    y = np.where(X @ rng.normal(size=900) + 0.1 * rng.normal(size=300) > 0.0, 1.0, -1.0)
+    p = Problem(
+        X, y, loss, {"name": regularizer, "strength": 1e-3, **({"groups": 5} if "group" in regularizer else {})}
+    )
+    assert solve(p, "working_sets", passes=most, gap=1e-12, every=5).reason == "gap"
+
+
 FLAT = [{"name": "huber", "mu": 0.01}, {"name": "smoothed_hinge", "gamma": 0.01}]  # phi' is, but for small parts
 
 

@@ -6,6 +6,7 @@ from rrmbench.numerics import block_descent, quadratic_descent
 
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
 ROUNDING = 1e-26  # of a potential over P: the gap is then 1e-13 P or so, and what is left are errors of the gradient
+SAME = 1e-14  # of a value of P or Q, by which two may differ for the rounding of sums alone
 ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that move
 SHORTEST, LONGEST = 4, 64  # conjugate gradient steps in a row
 HALVINGS = 5  # of the way to the point that conjugate gradients found
@@ -89,7 +90,7 @@ class Quadratic:
         )
 
     def extrapolate(self, active):
-        """A generator: conjugate gradients on the units `active` after a sweep, as if Psi were smooth, if Q falls.
+        """A generator: conjugate gradients on the units `active` after a sweep, as if Psi were smooth, unless Q rises.
 
         Coordinates that went past a kink go back to it, many at a time, where the step to the first kink is short.
         There are more steps the next time if they went all the way, fewer if a kink of Psi was in between.
@@ -110,8 +111,9 @@ class Quadratic:
             if now <= ENOUGH * first:
                 break
         self._bend_back(active, diagonal, w, state)
-        least, halvings = self.value(self.w, self.state), 0
-        while halvings <= HALVINGS and not self.value(w, state) < least:
+        value, halvings = self.value(self.w, self.state), 0
+        level = value + SAME * abs(value)  # close to the minimizer a step is right though Q does not tell it from none
+        while halvings <= HALVINGS and not self.value(w, state) < level:
             w, state = 0.5 * (self.w + w), 0.5 * (self.state + state)
             halvings += 1
         if halvings <= HALVINGS:

@@ -10,7 +10,7 @@ from rrmbench.numerics.quadratic_descent import is_matrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.quadratic import ROUNDING
+from rrmbench.solvers.coordinate.quadratic import ROUNDING, SAME
 from rrmbench.solvers.coordinate.rehearsal import rehearse
 from rrmbench.solvers.coordinate.units import units_of
 
@@ -53,9 +53,10 @@ def working_sets(problem, start, rng):
     go on as if psi were affine, and the norms of blocks quadratic. Coordinates that passed a kink of psi go back to it
     by a proximal step, all of them at once, and the whole step is made as far as the model falls.
 
-    P never rises from one working set to the next. What is read of X, or of copies of its columns, is counted, and so
-    is every product of two entries in an inner product; matrices of inner products cost nothing once they are made. Of
-    dense data all entries count, those that are 0 too, and a pass is 2 n d of them.
+    P never rises beyond rounding from one working set to the next: close to w*, where no step makes a difference to P,
+    they are made all the same. What is read of X, or of copies of its columns, is counted, and so is every product of
+    two entries in an inner product; matrices of inner products cost nothing once they are made. Of dense data all
+    entries count, those that are 0 too, and a pass is 2 n d of them.
     """
     problem = problem.counted()
     w = problem.start(start)
@@ -239,16 +240,16 @@ class State:
             z = self.z + t * outputs
             return problem.primal(self.w, z), t, z
 
-        best = at(1.0)
-        is_whole = is_bound or (best[0] <= self.P and self._over(model.fall, self.P - best[0]) >= AGREES)
+        best, level = at(1.0), self.P + SAME * abs(self.P)
+        is_whole = is_bound or (best[0] <= level and self._over(model.fall, self.P - best[0]) >= AGREES)
         for t in () if is_whole else 0.5 ** np.arange(1, HALVINGS):
             point = at(t)
-            if best[0] <= self.P and point[0] >= best[0]:
+            if best[0] <= level and point[0] >= best[0]:
                 break
             best = min(best, point, key=itemgetter(0))
         if best[1] < 1.0 or self._damping > FLOOR:
             self._damp(best[1], self._over(model.fall, self.P - best[0]), outputs)
-        self._cautious = not (is_bound or best[0] <= self.P)  # the next model bounds P from above
+        self._cautious = not (is_bound or best[0] <= level)  # the next model bounds P from above
         self.P, t, self.z = (self.P, 0.0, self.z) if self._cautious else best
         place(t)
         self._change = max(1.0 - t, BACK) * outputs
