@@ -70,10 +70,15 @@ def check_unchanged(kept):
             raise OtherCode(f"{file} has changed since the command was started; start it again")
 
 
+def is_as_imported(file):
+    """Whether the code of a file of plug-ins is that which this process has imported, if any."""
+    return file not in _loaded or _loaded[file] == digest(file)
+
+
 def check_loaded(files):
     """Raise OtherCode where a file of plug-ins has changed since this process imported it."""
     for file in files:
-        if file in _loaded and _loaded[file] != digest(file):
+        if not is_as_imported(file):
             raise OtherCode(f"{file} has changed since this process imported it; start it again")
 
 

@@ -150,7 +150,7 @@ def solve(
     _check_rules(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds, every=every, growth=growth)
     _check_seed(seed)
     for mapping in solver, reduction:
-        registry.load_plugins_of(mapping)
+        registry.load_edited_plugins_of(mapping)
     run = registry.build_solver(solver, reduction)
     if lacking := registry.lacking(run.needs, problem.traits):
         helps = not registry.lacking(registry.build_solver(solver, "auto").needs, problem.traits)

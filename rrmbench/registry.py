@@ -29,8 +29,27 @@ def built(kind, mapping):
     """What the component of a mapping makes of its checked parameters, files read."""
     component, values = from_mapping(kind, mapping)
     made = _call(component, **{key: component.parameters[key].read(value) for key, value in values.items()})
-    renamed(kind, made[0] if type(made) is tuple else made)  # a tuple has the mu or the l2 beside the component
+    adopted(kind, made[0] if type(made) is tuple else made)  # a tuple has the mu or the l2 beside the component
     return made
+
+
+def adopted(kind, component):
+    """The loss or regularizer `component`, with the present names of its kind and a class of a name of its own.
+
+    numba tells NamedTuples that kernels are called with apart by the names of their classes and the types of their
+    fields alone. Of two of one name, the second one would be computed with the methods of the first one: of a plug-in's
+    class and a shipped one, of two plug-ins, of a cell of a notebook that was changed and run again. A class that is
+    not shipped has a number behind its name where the name is taken.
+    """
+    for part in component if isinstance(component, tuple) else ():
+        if hasattr(part, "_fields"):
+            adopted(kind, part)
+    cls, number = type(component), 2
+    if not is_shipped(cls):
+        name = cls.__name__
+        while cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls:
+            cls.__name__, number = f"{name}_{number}", number + 1
+    return renamed(kind, component)
 
 
 def _call(component, /, *given, **values):
@@ -45,6 +64,7 @@ def _call(component, /, *given, **values):
 
 _components = {kind: {} for kind in COMPONENTS}
 _aliases = {kind: {} for kind in COMPONENTS}
+_owners = {}  # name -> the class of losses and regularizers that has it, of those that are not shipped
 _plugins = set()  # the resolved paths of the plug-in files that were imported
 
 
@@ -164,7 +184,6 @@ def load():
         entry.load()
 
 
-@cache
 def load_plugin(path):
     """Import a user's own file; the components that it registers are named like shipped ones.
 
@@ -257,6 +276,31 @@ def load_plugins_of(mapping):
     for component in nested(mapping):
         if "path" in component:
             load_plugin(str(component["path"]))
+
+
+def load_edited_plugins_of(mapping):
+    """As `load_plugins_of`, in a session: a plug-in file that was edited since it was imported is executed anew.
+
+    What the earlier one made stays as it is. Raises OtherCode where a module that the file imports was edited.
+    """
+    for component in nested(mapping):
+        if "path" in component:
+            path = Path(component["path"]).resolve()
+            if path in _plugins and path.is_file() and not loaded_code.is_as_imported(path):
+                _forget(path)
+            load_plugin(path)
+            loaded_code.check_loaded(fingerprint.sources_of(path))
+
+
+def _forget(path):
+    """Take a plug-in file, and the components that it registered, out of the registry."""
+    module = PLUGIN + path.stem
+    for kind in COMPONENTS:
+        gone = {name for name, known in _components[kind].items() if known.build.__module__ == module}
+        _components[kind] = {name: known for name, known in _components[kind].items() if name not in gone}
+        _aliases[kind] = {alias: name for alias, name in _aliases[kind].items() if name not in gone}
+    _plugins.discard(path)
+    del sys.modules[module]
 
 
 def names(kind):
@@ -428,11 +472,13 @@ def _is_in_module_of_a_loss(class_name):
 
 
 @cache
-def shipped_classes(kind):
-    """The names of the classes in the modules of this package's components of one kind."""
+def _shipped_names():
+    """The names of the classes in the modules of this package's losses and regularizers."""
     load()
-    modules = {component.build.__module__ for component in _components[kind].values() if is_shipped(component.build)}
-    members = (member for module in modules for member in vars(sys.modules[module]).items())
+    shipped = [c.build for kind in ("loss", "regularizer") for c in _components[kind].values() if is_shipped(c.build)]
+    members = (
+        member for module in {build.__module__ for build in shipped} for member in vars(sys.modules[module]).items()
+    )
     return frozenset(name for name, value in members if inspect.isclass(value))
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 
+import numpy as np
 import oracles
 import pytest
 from plans import (
@@ -18,10 +19,10 @@ from plans import (
     values,
 )
 
-from rrmbench import registry
+from rrmbench import Problem, registry
 from rrmbench.components import alternatives
 from rrmbench.config import select, validate, validity
-from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
+from rrmbench.problem.traits import build_loss, build_regularizer
 
 PLUGIN = '''
 from rrmbench import registry
@@ -393,7 +394,6 @@ def test_a_loss_of_ones_own_is_not_taken_for_the_one_of_its_class_name():
     class Squared(type(ours)):
         pass
 
-    psi, _ = build_regularizer("none")
-    shipped, own = (traits_of(loss, 0.0, psi, 0.0, 0.0, frozenset()) for loss in (ours, Squared(*ours)))
-    assert "Squared" in shipped and "Squared" not in own
-    assert shipped - {"Squared"} == {trait for trait in own if not trait.endswith(".Squared")}
+    shipped, own = (Problem(np.eye(2), np.ones(2), loss, "none").traits for loss in (ours, Squared(*ours)))
+    assert shipped - own == {"Squared"}
+    assert all(trait.startswith("Squared_") for trait in own - shipped)

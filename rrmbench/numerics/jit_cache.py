@@ -83,7 +83,9 @@ class KernelCache(FunctionCache):
         return folder_of and folder_of(files)
 
     def _path(self, folder, key):
-        name = hashlib.sha256(repr((self._known, key)).encode()).hexdigest()[:24]
+        """The file of a signature: types are told by their names, and classes of one name by their modules."""
+        classes = sorted({f"{c.__module__}.{c.__qualname__}" for t in key[0] for c in _classes_of(t)})
+        name = hashlib.sha256(repr((self._known, key, classes)).encode()).hexdigest()[:24]
         return os.path.join(folder, f"{self._base}.{name}.nbc")
 
 
@@ -102,11 +104,20 @@ class _CompileResults(FunctionCache._impl_class):
 _WITH_CODE = types.Callable, types.ClassInstanceType, types.StructRef, types.FunctionType
 
 
+def _classes_of(numba_type):
+    """The classes of the named tuples in a type."""
+    if isinstance(numba_type, types.BaseNamedTuple):
+        yield numba_type.instance_class
+    if isinstance(numba_type, types.BaseTuple):
+        for part in set(numba_type):
+            yield from _classes_of(part)
+
+
 def _files_of(numba_type):
     """The files with the code of a type: of classes of named tuples and of compiled functions; None for no file."""
-    if isinstance(numba_type, types.BaseNamedTuple):
-        yield getattr(inspect.getmodule(numba_type.instance_class), "__file__", None)
     if isinstance(numba_type, types.BaseTuple):
+        for cls in _classes_of(numba_type):
+            yield getattr(inspect.getmodule(cls), "__file__", None)
         for part in set(numba_type):
             yield from _files_of(part)
     elif isinstance(numba_type, types.Dispatcher):

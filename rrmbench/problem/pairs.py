@@ -4,20 +4,27 @@ A conjugate that is too small makes bounds that are too great, and a run may end
 lies below them. Fenchel's inequality f(z) + f*(b) >= b.z tells at the first pair of points that it fails at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rrmbench.components import is_shipped
+from rrmbench.numerics import whole_arrays
 from rrmbench.problem.problem import Problem
 
+FEW = 4  # samples, and numbers, at which compiled methods are compared with those in Python
 SCALES = 1e-2, 1.0, 1e2  # of random points
 STEPS = (-1.0, -0.1, -0.01, -0.001, 0.001, 0.01, 0.1, 1.0)  # over the norm of where they begin
 TOLERANCE = 1e-8  # relative to the terms
 FAULT = "is no conjugate pair: value + conjugate is below the product at random points, so that no gap means anything"
+FROZEN = (
+    "gives other numbers where it is compiled than in Python: kernels keep globals, and what else its methods refer to, "
+    "as they were at the first call; make fields of them"
+)
 UNBALANCED = "has a method `balanced` whose dual variables do not sum to 0, so that no gap with a bias means anything"
 
 
@@ -40,6 +47,8 @@ def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
     """
     rng = np.random.default_rng(0)
     asked = (
+        (problem.loss, _is_frozen_loss, f"the loss '{loss}'", FROZEN),
+        (problem.regularizer, _is_frozen_regularizer, f"the regularizer '{regularizer}'", FROZEN),
         (problem.loss, _is_broken_loss, f"the loss '{loss}'", FAULT),
         (problem.loss, _is_unbalanced, f"the loss '{loss}'", UNBALANCED),
         (problem.regularizer, _is_broken_regularizer, f"the regularizer '{regularizer}'", FAULT),
@@ -67,6 +76,47 @@ def _outputs(problem: Problem, scale: float, rng: np.random.Generator) -> np.nda
     if hasattr(problem.loss, "operator"):
         return problem.X.forward(scale * rng.normal(size=problem.shape))
     return scale * rng.normal(size=problem.output_shape)
+
+
+def _is_frozen_loss(problem: Problem, rng: np.random.Generator) -> bool:
+    loss, kind = problem.loss, getattr(problem.loss, "outputs", "scalar")
+    for i in range(min(FEW, problem.y.shape[0]) if kind in ("scalar", "vector") else 0):
+        z, y, b = rng.normal(size=(1, *problem.output_shape[1:])), problem.y[i : i + 1], np.empty(1)
+        if kind == "vector":
+            pairs = [(whole_arrays.mean_loss_rows(loss, 0.0, z, y), partial(loss.value_row, z[0], y[0]))]
+        else:
+            whole_arrays.loss_dual(loss, 1.0, z, y, b)
+            at, label = float(z[0]), float(y[0])
+            pairs = [
+                (whole_arrays.mean_loss(loss, 0.0, z, y), partial(loss.value, at, label)),
+                (whole_arrays.mean_conjugate(loss, 0.0, b, y), partial(loss.conjugate, float(b[0]), label)),
+                (b[0], partial(loss.dual_point, at, label, 1.0)),
+            ]
+        if any(_differ(compiled, plain) for compiled, plain in pairs):
+            return True
+    return False
+
+
+def _is_frozen_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
+    psi, over = problem.regularizer, problem.regularization
+    if not over.coordinate_separable:  # its methods are not compiled
+        return False
+    for _ in range(FEW):
+        w = over.prox(rng.normal(size=1), 1.0)  # in the domain
+        pairs = [(over.value(w), partial(psi.value, float(w[0])))]
+        pairs += [(over.conjugate(v), partial(psi.conjugate, float(v[0]))) for v in (w, 1e-3 * w)]
+        pairs += [(over.prox(w, 0.5)[0], partial(psi.prox, float(w[0]), 0.5))]
+        if any(_differ(compiled, plain) for compiled, plain in pairs):
+            return True
+    return False
+
+
+def _differ(compiled: float, plain: Callable[[], float]) -> bool:
+    """Whether a number from a kernel is not what Python computes; errors of arithmetic are numbers in kernels."""
+    try:
+        return not np.isclose(compiled, plain(), rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+    except ArithmeticError:
+        return False
 
 
 def _is_broken_loss(problem: Problem, rng: np.random.Generator) -> bool:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, shown
-from rrmbench.former_names import renamed, with_former_names
+from rrmbench.former_names import with_former_names
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.given import (
     NUMBER,
@@ -38,7 +38,7 @@ from rrmbench.problem.operators import CSR, Audited, Counted
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
-from rrmbench.registry import from_mapping, load_plugins_of, needs_of
+from rrmbench.registry import adopted, from_mapping, load_edited_plugins_of, needs_of
 
 DUAL_ROUNDING = 1e-13  # of an entry of v, relative to the magnitudes of its terms
 
@@ -116,7 +116,7 @@ class Problem:
             if isinstance(given, type) or not (isinstance(given, str | dict) or is_component):
                 allowed = f"a name, a mapping with a name, or a {kind}"
                 raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
-            load_plugins_of(given)
+            load_edited_plugins_of(given)
         named = self.loss
         for kind, build, strength in (("loss", build_loss, "mu"), ("regularizer", build_regularizer, "l2")):
             if isinstance(given := getattr(self, kind), str | dict):
@@ -124,7 +124,7 @@ class Problem:
                 self._put(kind, component)
                 self._put(strength, getattr(self, strength) + more)
             else:
-                renamed(kind, given)
+                adopted(kind, given)
         if not (hasattr(self.X, "forward") and is_frozen(self.y)):
             by_name = isinstance(named, str | dict)
             needs = from_mapping("loss", named)[0].needs if by_name else needs_of("loss", type(named))

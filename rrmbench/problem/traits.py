@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from rrmbench.components import is_shipped
 from rrmbench.errors import RrmbenchError, listed
 from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.operators import check_mask
 from rrmbench.problem.samples import is_entropic, takes_bias
-from rrmbench.registry import built, shipped_classes
+from rrmbench.registry import built
 
 
 def build_loss(mapping):
@@ -92,20 +91,13 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     return traits_of(phi, mu, psi, l2, 0.0, data)
 
 
-def _class_name(kind, part):
-    """The name of its class; with its module where that is one of ours, whose formula methods know, and it is not."""
-    cls = type(part)
-    foreign = not is_shipped(cls) and cls.__name__ in shipped_classes(kind)
-    return f"{cls.__module__}.{cls.__name__}" if foreign else cls.__name__
-
-
 def traits_of(loss, mu, regularizer, l2, kappa, data):
     """As `traits`, of built components and the strengths of the two squares in Psi."""
     outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
     square = kappa + (0.0 if "free_bias" in data else l2)  # that bounds all of w
     tests = {
-        _class_name("loss", loss): mu == 0.0,
-        _class_name("regularizer", regularizer): True,
+        type(loss).__name__: mu == 0.0,
+        type(regularizer).__name__: True,
         "smooth": loss.conjugate_convexity + mu > 0.0,
         "strongly_convex": square > 0.0 or (regularization.convexity > 0.0 and "free_bias" not in data),
         "separable": outputs != "whole" and "minimized_bias" not in data,

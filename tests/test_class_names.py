@@ -1,0 +1,185 @@
+"""Classes of one name in one process, which numba takes for one another where their fields are of the same types."""
+
+import textwrap
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from rrmbench import Problem, registry, solve
+from rrmbench.errors import RrmbenchError
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 4))
+Y = X[:, 0] + RNG.normal(size=30)
+RIDGE = {"name": "l2", "strength": 0.1}
+LOSS = """
+    class NAME(NamedTuple):
+        conjugate_convexity: float = 1.0 / FACTOR
+        lipschitz: float = float("inf")
+
+        def value(self, z, y):
+            return 0.5 * FACTOR * (z - y) ** 2
+
+        def conjugate(self, b, y):
+            return y * b + 0.5 * b * b / FACTOR
+
+        def dual_point(self, z, y, mu):
+            return (z - y) / (1.0 / FACTOR + mu)
+"""
+NORM = """
+    class NAME(NamedTuple):
+        strength: float = FACTOR
+
+        def value(self, w):
+            return FACTOR * abs(w)
+
+        def conjugate(self, v):
+            return 0.0 if abs(v) <= FACTOR * (1.0 + 1e-12) else math.inf
+
+        def prox(self, w, t):
+            return math.copysign(max(abs(w) - t * FACTOR, 0.0), w)
+
+        def dual_scaling(self, v):
+            return min(1.0, FACTOR / max(np.abs(v).max(), 1e-300))
+
+        def radius(self, value, shape):
+            return value / FACTOR
+"""
+
+
+def cell(text, factor, name="Mine"):
+    """The class that a cell of a notebook makes, as often as it runs."""
+    scope = {"C": 1.0}
+    code = textwrap.dedent(text).replace("FACTOR", repr(factor)).replace("NAME", name)
+    exec("import math\nfrom typing import NamedTuple\nimport numpy as np\n" + code, scope)
+    return scope[name]
+
+
+def ridge(factor):
+    """min (factor/2n) ||X w - y||^2 + 0.05 ||w||^2, in closed form."""
+    w = np.linalg.solve(factor * X.T @ X / 30 + 0.1 * np.eye(4), factor * X.T @ Y / 30)
+    return factor * np.mean((X @ w - Y) ** 2) / 2 + 0.05 * w @ w
+
+
+@pytest.mark.parametrize("factors", [(1.0, 4.0), (4.0, 1.0)])
+def test_a_cell_that_runs_again_makes_another_loss(factors):
+    for factor in factors:
+        found = solve(Problem(X, Y, cell(LOSS, factor)(), RIDGE), "fista", passes=500, gap=1e-10)
+        assert found.reason == "gap"
+        assert found.trace["primal"].iloc[-1] == pytest.approx(ridge(factor), abs=1e-9)
+
+
+def test_and_another_regularizer():
+    for factor in 0.1, 0.4:
+        p = Problem(X, Y, "squared", cell(NORM, factor)())
+        shipped = Problem(X, Y, "squared", {"name": "l1", "strength": factor})
+        found, known = (solve(one, "fista", passes=500, gap=1e-10) for one in (p, shipped))
+        assert found.reason == "gap" and np.allclose(found.w, known.w, atol=1e-6)
+
+
+@pytest.mark.parametrize(("text", "name", "kind"), [(LOSS, "Squared", "loss"), (NORM, "L1", "regularizer")])
+def test_the_name_of_a_shipped_class_is_that_of_the_shipped_one(text, name, kind):
+    own = cell(text, 3.0, name)
+    given = {"loss": "squared", "regularizer": {"name": "l1", "strength": 1.0}}
+    w = RNG.normal(size=4)
+    P = [
+        Problem(X, Y, **{**given, kind: own()}).primal(w) if other else Problem(X, Y, **given).primal(w)
+        for other in (1, 0)
+    ]
+    fit, norm = np.mean((X @ w - Y) ** 2) / 2, np.abs(w).sum()
+    assert pytest.approx(P) == [3.0 * fit + norm if kind == "loss" else fit + 3.0 * norm, fit + norm]
+    assert own.__name__ == f"{name}_2"
+
+
+def test_classes_that_a_function_makes_keep_what_they_enclose():
+    def made(c):
+        class Scaled(NamedTuple):
+            conjugate_convexity: float = 1.0
+            lipschitz: float = float("inf")
+
+            def value(self, z, y):
+                return 0.5 * c * (z - y) ** 2
+
+            def conjugate(self, b, y):
+                return y * b + 0.5 * b * b / c
+
+            def dual_point(self, z, y, mu):
+                return (z - y) / (1.0 / c + mu)
+
+        return Scaled(1.0 / c)
+
+    for c in 1.0, 2.0, 5.0:
+        assert Problem(X, Y, made(c), RIDGE).primal(np.zeros(4)) == pytest.approx(c * np.mean(Y**2) / 2)
+
+
+def test_a_class_inside_another_one_has_a_name_of_its_own_too():
+    outer = textwrap.dedent("""
+        class Outer(NamedTuple):
+            inner: tuple
+            conjugate_convexity: float = 1.0
+            lipschitz: float = float("inf")
+
+            def value(self, z, y):
+                return self.inner.value(z, y)
+
+            def conjugate(self, b, y):
+                return self.inner.conjugate(b, y)
+
+            def dual_point(self, z, y, mu):
+                return self.inner.dual_point(z, y, mu)
+    """)
+    made = cell(outer, 1.0, "Outer")
+    for factor in 1.0, 4.0:
+        p = Problem(X, Y, made(cell(LOSS, factor)(), 1.0 / factor), RIDGE)
+        assert p.primal(np.zeros(4)) == pytest.approx(factor * np.mean(Y**2) / 2)
+
+
+def test_globals_that_kernels_have_frozen_are_found(monkeypatch):
+    own = cell(LOSS.replace("FACTOR", "C"), 1.0)
+    for c in 1.0, 2.0:
+        monkeypatch.setitem(own.value.__globals__, "C", c)
+        p = Problem(X, Y, own(1.0 / c), RIDGE)
+        if c == 1.0:
+            assert solve(p, "fista", passes=5).reason == "passes"
+        else:
+            with pytest.raises(RrmbenchError, match="gives other numbers where it is compiled than in Python"):
+                solve(p, "fista", passes=5)
+
+
+PLUGIN = """
+    from typing import NamedTuple
+    import rrmbench
+    HELPER
+    {}
+    @rrmbench.loss
+    def edited():
+        \"\"\"a loss\"\"\"
+        return Mine()
+"""
+
+
+def written(path, factor, helper=""):
+    body = textwrap.dedent(LOSS).replace("FACTOR", repr(factor)).replace("NAME", "Mine")
+    path.write_text(textwrap.dedent(PLUGIN).replace("HELPER", helper).format(body))
+
+
+def test_a_plug_in_that_is_edited_in_a_session_is_executed_anew(tmp_path, registry_as_before):
+    path = tmp_path / "my_edited_loss.py"
+    given = {"loss": {"path": str(path), "name": "edited"}, "regularizer": RIDGE}
+    for factor in 1.0, 4.0:
+        written(path, factor)
+        assert Problem(X, Y, **given).primal(np.zeros(4)) == pytest.approx(factor * np.mean(Y**2) / 2)
+    (tmp_path / "my_helper_module.py").write_text("ONE = 1.0\n")
+    written(path, 2.0, "import my_helper_module")
+    Problem(X, Y, **given)
+    (tmp_path / "my_helper_module.py").write_text("ONE = 2.0\n")
+    with pytest.raises(RrmbenchError, match=r"my_helper_module\.py has changed since this process imported it"):
+        Problem(X, Y, **given)
+
+
+@pytest.fixture
+def registry_as_before():
+    yield
+    for path in [path for path in registry._plugins if path.stem == "my_edited_loss"]:
+        registry._forget(path)
