@@ -225,12 +225,16 @@ class Trace:
         }
 
     def _polished(self, x: Iterate, row: Row) -> Row:
-        """The row with a better bound, where the passes of evaluation find one; it may meet the rule of the gap."""
+        """The row with a better bound, where the passes of evaluation find one.
+
+        It may meet the rule of the gap. A run that another rule has ended has met that one: on its last point more is
+        spent than on those before, which does not tell that the rule of the gap would have ended it there.
+        """
         wanted = self.stop.wanted_gap(self._first_primal)
         self._polisher.polish(x.w, row["primal"], x.passes + x.checks, wanted, self.status is not None)
         if self._certifier.dual > row["dual"]:
             row = self._row(x, row["primal"])
-            if row["gap"] <= wanted:
+            if self.status is None and row["gap"] <= wanted:
                 self._judge(row)
         return row
 

@@ -22,8 +22,8 @@ STEPS = (-1.0, -0.1, -0.01, -0.001, 0.001, 0.01, 0.1, 1.0)  # over the norm of w
 TOLERANCE = 1e-8  # relative to the terms
 FAULT = "is no conjugate pair: value + conjugate is below the product at random points, so that no gap means anything"
 FROZEN = (
-    "gives other numbers where it is compiled than in Python: kernels keep globals, and what else its methods refer to, "
-    "as they were at the first call; make fields of them"
+    "gives other numbers where it is compiled than in Python: kernels keep the globals that methods refer to as they "
+    "were at the first call; make fields of them"
 )
 UNBALANCED = "has a method `balanced` whose dual variables do not sum to 0, so that no gap with a bias means anything"
 
