@@ -150,6 +150,18 @@ def test_runs_that_differ_in_their_stopping_rule_only_are_told_apart(tmp_path):
     assert verdicts(path, tmp_path / "b.json") == ["ok", "ok"]
 
 
+def test_other_stopping_rules_are_not_compared(tmp_path, baseline):
+    """The last point has a bound that those before have not, and is another one."""
+    run = stored.result(stored.spec() | {"stop": {"passes": 41.0}}, stored.trace(rate=0.7, passes=41))
+    (row,) = check(now(tmp_path, run), baseline).rows
+    assert row.verdict == "regression" and row.detail.startswith("other stopping rules: passes=41.0, in the baseline ")
+    older = json.loads(baseline.read_text())
+    for record in older["experiments"]["e"].values():
+        del record["stop"]  # as baselines were written
+    baseline.write_text(json.dumps(older))
+    assert verdicts(tmp_path / "now", baseline) == ["ok"]
+
+
 def test_a_new_baseline_names_the_runs_that_will_be_regressions(lab):
     runs = [stored.result(stored.spec(seed=seed), status=status) for seed, status in ((0, "done"), (1, "failed"))]
     stored.experiment(lab.out / "e", runs)

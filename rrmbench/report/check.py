@@ -1,9 +1,9 @@
 """`rrmbench check`: compare results with a committed baseline, by passes to each certified gap.
 
 Passes are counted, so the verdict does not depend on the machine; seconds are compared only on request, as ratios: see
-`check_seconds`. The baseline is a sorted JSON file, {experiment: {run: {"status": ..., "passes": {"1e-2": ..., ...}}}},
-with "seconds" beside "passes" where they are wanted, and with runs named by what they compute and not by where their
-files are.
+`check_seconds`. The baseline is a sorted JSON file, {experiment: {run: {"status": ..., "passes": {"1e-2": ..., ...},
+"stop": {...}}}}, with "seconds" beside "passes" where they are wanted, and with runs named by what they compute and not
+by where their files are.
 """
 
 import json
@@ -70,8 +70,8 @@ def check(path, baseline, seconds=None):
     seconds : the factor by which times to a gap may grow, in units of the reference kernel; None compares none
 
     A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than
-    the baseline did (where passes are counted), does not reach a gap that the baseline reached, or ended
-    worse. A run of the baseline without a result is missing, which fails too. Faster and new runs are
+    the baseline did (where passes are counted), does not reach a gap that the baseline reached, ended
+    worse, or was told to stop elsewhere: the last point has a bound that those before have not. A run of the baseline without a result is missing, which fails too. Faster and new runs are
     reported and never fail. Raises RrmbenchError for a missing or damaged baseline, or one without the
     seconds that are asked for.
     """
@@ -121,7 +121,12 @@ def _named(found):
 def _record(run, seconds=False):
     reached = zip(LEVELS, passes_to(run), strict=True)
     passes = {naming.short(level): _number(at[0]) for level, at in reached if at}
-    return {"status": run.status, "passes": passes} | ({"seconds": check_seconds.ratios(run)} if seconds else {})
+    record = {"status": run.status, "passes": passes, "stop": _stop(run)}
+    return record | ({"seconds": check_seconds.ratios(run)} if seconds else {})
+
+
+def _stop(run):
+    return run.result.spec.get("stop", {})
 
 
 def _number(passes):
@@ -134,6 +139,9 @@ def _verdict(experiment, key, run, before, seconds):
         return Row(experiment, key, "regression", f"{run.status}: {run.result.reason}")
     if before is None:
         return Row(experiment, key, "new", f"{run.status}, not in the baseline")
+    if (stop := before.get("stop", _stop(run))) != _stop(run):  # an older baseline says nothing of it
+        other = f"other stopping rules: {_rules(_stop(run))}, in the baseline {_rules(stop)}"
+        return Row(experiment, key, "regression", f"{other}; 'rrmbench check ... --update' writes a new one")
     worse, better = _changes(run, before["passes"])
     if run.status != "done" and before["status"] == "done":
         worse.insert(0, f"{run.status}: {run.result.reason}")
@@ -142,6 +150,10 @@ def _verdict(experiment, key, run, before, seconds):
         worse, better = worse + slower, better + quicker
     verdict = "regression" if worse else "faster" if better else "ok"
     return Row(experiment, key, verdict, "; ".join(worse or better))
+
+
+def _rules(stop):
+    return ", ".join(f"{name}={value}" for name, value in sorted(stop.items())) or "none"
 
 
 def _changes(run, before):
@@ -191,4 +203,4 @@ def _read(path):
 def _is_record(record):
     values = [at for at in record["passes"].values() if at is not None] + [*record.get("seconds", {}).values()]
     numbers = all(isinstance(at, (int, float)) and np.isfinite(at) for at in values)
-    return isinstance(record["status"], str) and numbers
+    return isinstance(record["status"], str) and isinstance(record.get("stop", {}), dict) and numbers
