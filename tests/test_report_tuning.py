@@ -181,3 +181,21 @@ def test_show_and_plot_keep_the_best_and_say_what_became_of_the_rest(tmp_path):
     assert len(panel.curves) == 2 and len(panel.faint) == 2
     assert any("faint: the others" in note for note in sheet.notes)
     assert len(plots.plot(experiment.directory)) == 2
+
+
+@pytest.mark.parametrize("other", ["stop", "code"])
+def test_values_that_were_run_otherwise_are_another_search(tmp_path, other):
+    """Some values with another rule as well, or one by other code: neither splits nor joins the search of the rest."""
+    results = [stored.result(stored.spec(reduction="adapt_reg", sigma=sigma)) for sigma in (0.1, 0.3, 1.0)]
+    if other == "stop":
+        asked = [stored.spec(reduction="adapt_reg", sigma=sigma) | {"stop": {"passes": 10}} for sigma in (0.3, 1.0)]
+        results += [stored.result(spec, stored.trace(passes=10)) for spec in asked]
+    else:
+        results[0] = replace(results[0], code="1111bbbb", w=results[0].w, b=results[0].b)
+    experiment = stored.experiment(tmp_path / "e", results)
+    manifest = experiment.manifest()
+    for entry in manifest["runs"]:
+        entry["tuned"] = ["reduction.sigma"]
+    experiment.write_manifest(manifest)
+    found = choices(experiment.manifest(), runs_of(experiment))
+    assert sorted(choice.count for choice in found) == ([2, 3] if other == "stop" else [1, 2])

@@ -69,11 +69,11 @@ def check(path, baseline, seconds=None):
 
     seconds : the factor by which times to a gap may grow, in units of the reference kernel; None compares none
 
-    A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than
-    the baseline did (where passes are counted), does not reach a gap that the baseline reached, ended
-    worse, or was told to stop elsewhere: the last point has a bound that those before have not. A run of the baseline without a result is missing, which fails too. Faster and new runs are
-    reported and never fail. Raises RrmbenchError for a missing or damaged baseline, or one without the
-    seconds that are asked for.
+    A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than the
+    baseline did (where passes are counted), does not reach a gap that the baseline reached, ended worse, or was
+    told to stop elsewhere: the last point has a bound that those before have not. A run of the baseline without a
+    result is missing, which fails too. Faster and new runs are reported and never fail. Raises RrmbenchError for a
+    missing or damaged baseline, or one without the seconds that are asked for.
     """
     known = _read(Path(baseline))
     if seconds is not None and not any("seconds" in record for runs in known.values() for record in runs.values()):

@@ -43,12 +43,16 @@ _PARQUET = "pip install 'rrmbench[parquet]'"
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A stored run as readers see it: its keys (`dataset`, `regularizer.strength`, ...) and its columns."""
+    """A stored run as readers see it: its keys (`dataset`, `regularizer.strength`, ...) and its columns.
+
+    tuned : those of the keys whose values are a grid of `tune`
+    """
 
     experiment: str
     result: Result
     keys: dict
     reference: dict | None
+    tuned: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
@@ -105,11 +109,14 @@ def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
     Their keys tell apart all that differ in anything but the seed. referred : False leaves the references unread.
     """
     references, name = {}, line(experiment.name)
+    tuned = {entry["spec_id"]: tuple(entry.get("tuned") or ()) for entry in experiment.manifest()["runs"]}
     found = []
     for result in experiment.results():
         if result.problem not in references:
             references[result.problem] = experiment.reference(result.problem) if referred else None
-        found.append(StoredRun(name, result, keys(result.spec), references[result.problem]))
+        found.append(
+            StoredRun(name, result, keys(result.spec), references[result.problem], tuned.get(result.spec_id, ()))
+        )
     tell_apart(found)
     return found
 
@@ -157,13 +164,14 @@ def _rules(run: StoredRun) -> dict:
 
 
 def _tell_origins_apart(found: list[StoredRun]) -> None:
-    """Add the keys of what else differs among runs whose keys differ in the seed only, see `_origin`.
+    """Add the keys of what else differs among runs whose keys differ in the seed and what is tuned, see `_origin`.
 
-    One curve, one median and one row are of runs that differ in the seed and in nothing else.
+    One curve, one median and one row are of runs that differ in the seed and in nothing else, and one value of a grid
+    is compared with others that were run alike.
     """
     alike: dict[tuple, list[StoredRun]] = {}
     for run in found:
-        alike.setdefault(but_seed(run.keys), []).append(run)
+        alike.setdefault(but_seed({k: v for k, v in run.keys.items() if k not in run.tuned}), []).append(run)
     for members in alike.values():
         origins = {run: _origin(run) for run in members}
         known = [origin for run, origin in origins.items() if not run.result.unreadable]

@@ -72,10 +72,9 @@ _COST = ("passes", "seconds")
 
 def choices(manifest, found):
     """Return the Choices of an experiment: the runs `found` grouped by all keys but the tuned ones and the seed."""
-    tuned = {entry["spec_id"]: tuple(entry["tuned"]) for entry in manifest["runs"] if entry.get("tuned")}
     groups = {}
     for run in found:
-        keys = tuple(key for key in tuned.get(run.result.spec_id, ()) if key in run.keys)
+        keys = tuple(key for key in run.tuned if key in run.keys)
         if keys:
             fixed = tuple((k, repr(v)) for k, v in run.keys.items() if k not in keys and k != "seed")
             groups.setdefault((fixed, keys), {}).setdefault(tuple(run.keys[k] for k in keys), []).append(run)
