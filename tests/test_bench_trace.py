@@ -1,5 +1,6 @@
 """The trace: what the clock sees, which points it has, when it stops, what its certificates are worth."""
 
+import copy
 import os
 import subprocess
 import sys
@@ -438,3 +439,13 @@ def test_a_gap_that_the_rounding_of_p_hides_ends_no_run():
         )
         assert rows[-1]["gap"] <= level
         assert (trace.reason == "gap") == ended
+
+
+def test_products_through_a_copy_of_the_problem_count():
+    """A solver, or a reduction, that works on a deep copy works on the same data."""
+    problem = Problem(np.eye(3), np.ones(3), "squared", {"name": "l2", "strength": 0.1})
+    for copied in (copy.copy, copy.deepcopy):
+        apart = problem.apart()
+        hidden = copied(apart)
+        hidden.X.forward(np.ones(3))
+        assert apart.X.passes == 0.5

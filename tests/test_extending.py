@@ -1,5 +1,6 @@
 """The checks of components: the shipped ones keep their promises, plug-ins that do not are told where."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -146,6 +147,44 @@ def test_a_crash_is_told_with_its_line():
     loss_with(dual_point=dual_point)
     line = dual_point.__code__.co_firstlineno + 1
     assert f"test_extending.py:{line} in dual_point: ZeroDivisionError" in broken("loss", "mine", PAIR)
+
+
+def test_what_overflows_in_python_is_what_kernels_compute():
+    """math.exp raises where a kernel has inf: the loss exp(-z) is right, and far outputs are a note of few lines."""
+
+    class Exponential(NamedTuple):
+        conjugate_convexity: float = 0.0
+        lipschitz: float = INF
+
+        def value(self, z, y):
+            return math.exp(-y * z)
+
+        def conjugate(self, b, y):
+            t = -y * b
+            return INF if t < 0.0 else (t * math.log(t) - t if t > 0.0 else 0.0)
+
+        def dual_point(self, z, y, mu):
+            u = -y * z
+            if mu == 0.0:
+                return -y * math.exp(u)
+            low, high = -700.0, max(u, -700.0)
+            if u > 0.0:
+                high = min(u, max(math.log(u / mu), 0.0) + 1.0)
+            for _ in range(100):
+                middle = 0.5 * (low + high)
+                if u - middle - mu * math.exp(middle) > 0.0:
+                    low = middle
+                else:
+                    high = middle
+            return -y * math.exp(0.5 * (low + high))
+
+    @registry.loss(needs={"binary"})
+    def exponential():
+        return Exponential()
+
+    found = {check.name: check.verdict() for check in checks_of(registry.lookup("loss", "exponential"))}
+    assert {verdict.state for verdict in found.values()} == {"ok", "note"}
+    assert len(found["far outputs"].text.splitlines()) <= 8
 
 
 def test_a_loss_of_another_form_is_told_what_is_missing():

@@ -251,3 +251,39 @@ def test_solve_refuses_what_is_no_pair_before_anything_runs(loss, psi, found, mo
     monkeypatch.setattr("rrmbench.notebook.warm_up", lambda *_: pytest.fail("it ran"))
     with pytest.raises(RrmbenchError, match=f"^{found} is no conjugate pair: [^\n]*, so that no gap means anything$"):
         solve(Problem(X, Y, loss, psi), "fista", passes=3)
+
+
+class HuberNorm(NamedTuple):
+    """strength (w^2/2 for |w| <= 1, |w| - 1/2 beyond): psi* is v^2/(2 strength) for |v| <= strength, no indicator."""
+
+    strength: float
+
+    def value(self, w):
+        return self.strength * (0.5 * w * w if abs(w) <= 1.0 else abs(w) - 0.5)
+
+    def conjugate(self, v):
+        return v * v / (2.0 * self.strength) if abs(v) <= self.strength else np.inf
+
+    def prox(self, w, t):
+        c = t * self.strength
+        return w / (1.0 + c) if abs(w) <= 1.0 + c else (w - c if w > 0.0 else w + c)
+
+    def dual_scaling(self, v):
+        return min(1.0, self.strength / max(np.max(np.abs(v)), 1e-300))
+
+    def radius(self, value, shape):
+        return np.inf
+
+
+def test_a_conjugate_that_is_finite_in_a_bounded_domain_makes_certificates():
+    """Where v is scaled into the domain, D has psi* there, and not 0."""
+    p = Problem(X, 3.0 * Y, "squared", HuberNorm(0.3))
+    assert held_to_pairs(p, "squared", "own") == (None, None)
+    found = solve(p, "fista", passes=2000, gap=1e-9)
+    assert found.reason == "gap"
+    b = 5.0 * RNG.normal(size=30)
+    t, conjugate = p.regularization.scaled_conjugate(p.v(b))
+    dual, scaled = p.certificate(b)
+    assert t < 1.0 and conjugate > 0.0 and np.array_equal(scaled, t * b)
+    assert dual == pytest.approx(-p.mean_conjugate(t * b) - conjugate)
+    assert dual <= found.trace["primal"].iloc[-1]

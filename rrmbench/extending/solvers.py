@@ -216,7 +216,7 @@ def leaves_alone(solve, problem):
             raise Broken(
                 "it yields an array of the start itself", "w = problem.start(start) is a new array; copy start.b"
             )
-    if not np.array_equal(start.w, kept.w) or (
+    if not np.array_equal(start.w, kept.w, equal_nan=True) or (
         start.b is not None and not np.array_equal(start.b, kept.b, equal_nan=True)
     ):
         raise Broken("it changes the start that it is given", "w = problem.start(start) is a new array; copy start.b")

@@ -70,6 +70,12 @@ class Touched:
         if hasattr(X, "rows"):
             self.rows, self.array = X.rows._replace(data=Entries(X.rows.data, self.reads)), None
 
+    def __copy__(self):
+        return self  # what a copy reads counts too
+
+    def __deepcopy__(self, known):
+        return self
+
     def forward(self, w):
         """z = X w."""
         return self._count(w, self.X.forward)

@@ -13,6 +13,7 @@ from unittest import SkipTest
 from rrmbench import crashes
 from rrmbench.errors import RrmbenchError, printable
 
+MOST = 3  # doubts of one check that are told
 LIMIT = 60.0  # seconds of a check; those of the package take less than ten
 
 
@@ -105,8 +106,9 @@ class Check:
                 return Verdict("WRONG", f"{place}: {error}" if place else str(error), endless=True)
             except (Exception, SystemExit) as error:
                 return self._of_crash(error)
-        doubts = [str(one.message) for one in caught if issubclass(one.category, Doubt)]
-        return Verdict("note", "\n".join(dict.fromkeys(doubts))) if doubts else Verdict("ok")
+        doubts = [*dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, Doubt))]
+        more = [f"... and {len(doubts) - MOST} more like these"] if len(doubts) > MOST else []
+        return Verdict("note", "\n".join([*doubts[:MOST], *more])) if doubts else Verdict("ok")
 
     def _of_crash(self, error):
         place = crashes.place_of(error, self.files)

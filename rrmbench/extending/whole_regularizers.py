@@ -25,10 +25,10 @@ def prox_minimizes(psi, w, t, others, tolerance=TOLERANCE):
     for u in (*others, *_around(psi, p), w):
         value = t * psi.value(u) + 0.5 * float(np.sum((u - w) ** 2))
         if value < least + 0.5 * float(np.sum((u - p) ** 2)) - tolerance * (1.0 + abs(least) + float(np.sum(w * w))):
-            worse = "has a smaller" if value < least else "has a strangely small"
+            of = "a smaller one" if value < least else "less above it than ||u - p||^2/2"
             raise Broken(
-                f"prox({text_of(w)}, t={t:g}) = {text_of(p)} is not the minimizer: u = {text_of(u)} {worse} "
-                f"t psi(u) + ||u - w||^2/2, {value:.8g}, than {least:.8g}",
+                f"prox({text_of(w)}, t={t:g}) = p = {text_of(p)} is not the minimizer of t psi(u) + ||u - w||^2/2, "
+                f"which is {least:.8g} there: u = {text_of(u)} has {of}, {value:.8g}",
                 f"{PROX}; the threshold of a prox is t times the strength",
             )
 
@@ -58,7 +58,7 @@ def fenchel_equality(psi, w, t, tolerance=TOLERANCE):
             "finite there, so expected 1",
             "a dual norm that is too great, or a prox with another threshold than psi",
         )
-    conjugate = psi.conjugate(v) if scale == 1.0 else 0.0
+    conjugate = psi.scaled_conjugate(v)[1]
     inner, value = float(np.vdot(p, v)), psi.value(p)
     if math.isinf(conjugate) and psi.dual_scaling(v * (1.0 - 1e3 * rounding / max(size, 1e-300))) == 1.0:
         conjugate = psi.conjugate(v * (1.0 - 1e-9))  # on the edge of the domain, to rounding
@@ -73,10 +73,10 @@ def fenchel_equality(psi, w, t, tolerance=TOLERANCE):
 
 def fenchel_inequality(psi, u, v, tolerance=TOLERANCE):
     """psi(u) + psi*(t v) >= u.(t v) for t = dual_scaling(v), in the domain of psi*."""
-    t = psi.dual_scaling(v)
+    t, conjugate = psi.scaled_conjugate(v)
     if not 0.0 <= t <= 1.0:
         raise Broken(f"dual_scaling({text_of(v)}) = {t}, allowed is a number in [0, 1]")
-    conjugate, value = psi.conjugate(v) if t == 1.0 else 0.0, psi.value(u)
+    value = psi.value(u)
     left = value + conjugate - float(np.vdot(u, t * v))
     if not left >= -tolerance * (1.0 + abs(value) + abs(conjugate)):
         what = "conjugate" if t == 1.0 else f"dual_scaling = {t:.6g} is too great:"

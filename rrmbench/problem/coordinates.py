@@ -12,12 +12,15 @@ the attributes that a regularizer may leave out:
     has_entropy_of_duals  and this is the entropy of the dual variable of losses, as in `problem.dual`
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from rrmbench.former_names import with_former_names
 from rrmbench.numerics import whole_arrays
+
+EDGE = 1e-12  # of v: what it is shortened by where rounding has it outside of the domain of psi*
 
 
 def over_coordinates(regularizer):
@@ -44,6 +47,20 @@ class _Regularization:
 
     def dual_scaling(self, v):
         return self.psi.dual_scaling(v)
+
+    def scaled_conjugate(self, v):
+        """(t, psi*(t v)) for the t of `dual_scaling`, or a t less by rounding, where that of t v spoils the test.
+
+        Of a homogeneous psi the conjugate is 0 there, and is not asked for.
+        """
+        t = self.dual_scaling(v)
+        if t < 1.0 and self.homogeneous:
+            return t, 0.0
+        conjugate = self.conjugate(t * v) if t < 1.0 else self.conjugate(v)
+        if t < 1.0 and conjugate == math.inf:
+            t *= 1.0 - EDGE
+            conjugate = self.conjugate(t * v)
+        return t, conjugate
 
     @property
     def convexity(self):

@@ -282,7 +282,16 @@ class Counted:
 
 
 class Audited(Counted):
-    """A view that counts in `passes` what no solver can call free: its products with what is not 0."""
+    """A view that counts in `passes` what no solver can call free: its products with what is not 0.
+
+    A copy is the view itself, so that products through a copied problem count.
+    """
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, known):
+        return self
 
     def forward(self, w):
         """z = X w."""

@@ -152,8 +152,8 @@ def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
     if problem.l2 + problem.kappa > 0.0:  # a bias is left out of psi, not of the square of a problem without one
         return _is_broken_sum(replace(problem, free_bias=False), rng)
     for v in _slopes(problem, shape, rng):
-        t = psi.dual_scaling(v)
-        v, conjugate = (t * v, 0.0) if t < 1.0 else (v, psi.conjugate(v))  # as bounds are computed
+        t, conjugate = psi.scaled_conjugate(v)  # as bounds are computed
+        v = t * v
         sizes = np.abs(v)
         extremes = (np.where(v == at, v, 0.0) for at in (sizes.max(), -sizes.max(), v.max(), v.min()))
         points = [c * w for w in (rng.normal(size=shape), v, *extremes) for c in SCALES]

@@ -496,12 +496,9 @@ class Problem:
         """As `certificate_at`, without a product: where psi*(v) is infinite by rounding alone, so is -D."""
         if self.l2 + self.kappa > 0.0:
             return -self.conjugate_of_Psi(v) - self.mean_conjugate(b), b
-        body = self._body(v)
-        t = self.regularization.dual_scaling(body)
-        if t < 1.0:
-            b = t * b
-            return self.offset - self.mean_conjugate(b), b
-        return self.offset - self.regularization.conjugate(body) - self.mean_conjugate(b), b
+        t, conjugate = self.regularization.scaled_conjugate(self._body(v))
+        b = t * b if t < 1.0 else b
+        return self.offset - conjugate - self.mean_conjugate(b), b
 
     @property
     def is_unregularized(self) -> bool:

@@ -11,8 +11,8 @@ A regularizer has five methods:
 The quadratic (l2/2) ||w||^2 is a number on the problem, not part of psi: a name of the YAML file is a function that
 returns the regularizer, or a pair (regularizer, l2).
 
-`dual_scaling` gets arrays. It is 1 if psi* is finite everywhere, or if no scaling helps. Where it is less than 1, psi*
-is 0 after scaling, and is not asked again, since rounding could spoil the test. A dual norm must not be underestimated.
+`dual_scaling` gets arrays. It is 1 if psi* is finite everywhere, or if no scaling helps. Where it is less than 1, and
+psi is homogeneous, psi* is 0 after scaling, and is not asked again. A dual norm must not be underestimated.
 
 A sum over coordinates is a NamedTuple of floats whose `value`, `conjugate` and `prox` are scalar, so that compiled
 kernels can call them. If it is a multiple of |w|, on all numbers or on an interval, it says so by `soft_threshold =
