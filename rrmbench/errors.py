@@ -17,6 +17,8 @@ def nearest(name, allowed, aliases=None):
     """
     meant = {str(a): str(a) for a in allowed} | (aliases or {})
     texts = {text: other for text, other in meant.items() if other != str(name)}
+    if longer := [text for text in texts if text.startswith(f"{name}_")]:  # of a name, its first words
+        return f"; did you mean '{texts[min(longer, key=len)]}'?"
     alike = 0.5 if len(str(name)) > SHORT else 0.65  # half of a short word says nothing
     close = difflib.get_close_matches(str(name), texts, n=1, cutoff=alike)
     return f"; did you mean '{texts[close[0]]}'?" if close else ""

@@ -135,7 +135,7 @@ class Children:
         """Take messages until the end of the run, of its pipe, of its time, or an interrupt."""
         while True:
             if any(flag.is_set() for flag in flags):
-                outcome.status, outcome.reason = "interrupted", "interrupted by the user"
+                outcome.status, outcome.reason = "interrupted", "interrupted by a signal"
                 return
             if time.monotonic() > deadline:
                 outcome.status, outcome.reason = "timeout", f"killed after the limit of {limit:g} s"

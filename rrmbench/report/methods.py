@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rrmbench.bench.rules import ROUNDING
 from rrmbench.bench.store import Experiment, experiments
 from rrmbench.errors import printable
 from rrmbench.keys import is_origin
@@ -153,8 +154,8 @@ class ProblemMethods:
 
     @cached_property
     def gap_winners(self) -> set[Method]:
-        """The methods of least final gap."""
-        return self.winners(lambda method: method.final("gap").median)
+        """The methods of least final gap, of which what is below the rounding of P is one."""
+        return self.winners(lambda m: max(m.final("gap").median, ROUNDING * abs(m.final("objective").median)))
 
     @cached_property
     def level_winners(self) -> dict[tuple[int, str], set[Method]]:

@@ -78,7 +78,7 @@ def _ratio(found):
     if found is None:
         return Text("-")
     interval = "" if np.isnan(found.low) else f" ({number(found.low, 2)}..{number(found.high, 2)})"
-    interval = " (alike)" if found.alike else interval
+    interval = " (no spread)" if found.alike else interval
     return Text.assemble((number(found.estimate), "bold" if found.differs else ""), (interval, "dim"))
 
 
