@@ -21,7 +21,7 @@ demo: $(VENV)/.run  ## run configs/quickstart.yaml and draw its figure; needs no
 	$(BIN)/rrmbench run configs/quickstart.yaml -o $(RESULTS)
 	$(BIN)/rrmbench plot $(RESULTS)/quickstart
 
-test: $(VENV)/.test  ## lint, regression check and the whole test suite
+test: $(VENV)/.test  ## lint, regression check and the core of the tests
 	$(MAKE) -j2 lint check
 	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile
 

@@ -55,6 +55,7 @@ def commands():
     yield from ("# The command line", "", WRITTEN, "")
     yield "Exit code 0: all is well. 1: a run, a check or a verification failed, the rest is kept. 2: a usage,"
     yield "configuration or data error, with one message. 130: interrupted, finished runs are kept."
+    yield "`rrmbench --version` prints the version, `--help` or `-h` after any command its options."
     yield from _group("rrmbench", get_command(app).commands)
 
 
@@ -92,7 +93,9 @@ def configuration():
     yield from ("# The configuration file", "", WRITTEN, "")
     yield "YAML, where `1e-4` is a number and a key stands once. Defaults are in parentheses or in a column."
     yield "A parameter that the file sets is in the name of the method, its default too:"
-    yield "`agd` and `{name: agd, step_scale: 1}` are two runs."
+    yield "`agd` and `{name: agd, step_scale: 1}` are two runs. In a mapping of a loss, a regularizer, a solver or a"
+    yield "reduction, `path` names a file of yours that registers it. The data sets, and the functions that make some,"
+    yield "are in `rrmbench list datasets`."
     yield from table(("key", "value"), [(f"`{key}`", escaped(text)) for key, text in schema.TOP_KEYS.items()])
     yield "## dataset"
     rows = [(f"`{key}`", escaped(allowed(spec.KEYS[key])), escaped(spec.MEANING[key])) for key in spec.KEYS]

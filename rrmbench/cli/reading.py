@@ -28,7 +28,9 @@ def plot(
     y: Annotated[str | None, typer.Option("--y", help="suboptimality, gap, objective or a metric")] = None,
     xscale: Annotated[str | None, typer.Option("--xscale", help="log or linear (default: log for seconds)")] = None,
     only: Only = None,
-    formats: Annotated[str, typer.Option("--format", help="png, pdf, svg, pgf; several with commas")] = "png,pdf",
+    formats: Annotated[
+        str, typer.Option("--format", help="png, pdf, svg, pgf (by LaTeX); several with commas")
+    ] = "png,pdf",
     style: Annotated[str, typer.Option("--style", help="screen, or paper: the sizes and fonts of print")] = "screen",
     width: Annotated[str | None, typer.Option("--width", help="of paper: column (3.3 in) or page (6.9 in)")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="folder of the figures")] = None,

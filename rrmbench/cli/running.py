@@ -26,7 +26,9 @@ def run(
     ] = None,
     retry: Annotated[
         list[str] | None,
-        typer.Option(metavar="STATUS", help="run these again too: timeout", autocompletion=completion.statuses),
+        typer.Option(
+            metavar="STATUS", help="run these again too: timeout, diverged or done", autocompletion=completion.statuses
+        ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="run everything again")] = False,
     dry_run: Annotated[

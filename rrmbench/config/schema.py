@@ -21,8 +21,8 @@ TOP_KEYS = {
     "seed": "a whole number of at least 0, or a list of those (0)",
     "stop": "rules that end a run, the first that is met (100 passes)",
     "trace": "how far apart trace points are",
-    "limit": "wall-clock seconds after which a run is killed (max(60, 3 stop.seconds + 60), or an hour)",
-    "reference": "the extra solve that pins the optimum, or `false`",
+    "limit": "wall-clock seconds after which a run is killed (3 stop.seconds + 60, or an hour without stop.seconds)",
+    "reference": "the extra runs that pin the optimum where the others leave it open, or `false`",
     "tune": "grids for parameters that a component has and the file does not set",
     "plot": "what `rrmbench plot` draws",
     "cases": f"a list of blocks that override {', '.join(CASE_KEYS)}; the experiment is their union",
@@ -81,7 +81,7 @@ class TraceSection(_Part):
 
 
 class Reference(_Part):
-    """The seconds of the extra high-accuracy solve that pins the optimum."""
+    """The seconds of each extra high-accuracy run that pins the optimum, at most three for a problem."""
 
     seconds: Seconds = Field(60.0, description=SECONDS)
 
@@ -103,7 +103,7 @@ class Plot(_Part):
 
 
 class Tune(_Part):
-    """Grids searched for the best value of parameters that a component has and the file does not set."""
+    """Grids of numbers, `[1, 3]`, `2^[-10..10]`, `{1,3}*10^[-6..0]`, for parameters that a file does not set."""
 
     grid: dict[Key, object] = Field(min_length=1, description="a mapping of parameters, at least one, to grids")
     keep: Literal["best"] = Field("best", description="best")

@@ -47,8 +47,8 @@ MEANING = {
     "header": "of CSV: whether its first line has names",
     "y": "of npz and npy: a file of labels",
     "tasks": "a multi-task problem: W (features, tasks), the task is a row's `qid`; `split` splits each",
-    "scale": "`unit_rows`; `mean_norm` divides by the mean row norm; `max_abs` by the largest entry of each column; "
-    "factors come from the training part",
+    "scale": "`unit_rows`; `mean_norm` divides by the mean row norm; `max_abs` by the largest size of an entry of each "
+    "column; factors come from the training part",
     "kernel": "`linear`, `{name: rbf, gamma: 0.1}` or `{name: polynomial, degree: 3, coef0: 1}` (without gamma it is "
     "1/d): w are the coordinates of the kernel predictor in an orthonormal basis of the span of the samples, ||w|| its "
     "norm; at most 5,000 rows",

@@ -1,4 +1,4 @@
-"""Losses phi(z; y), one file each.
+"""Losses phi(z; y), one file for each family.
 
 A loss is a NamedTuple of floats with methods that are written once and used by every solver, and two fields:
 `conjugate_convexity`, the strong convexity of phi* (phi is 1/conjugate_convexity-smooth; 0 if it is not smooth), and
