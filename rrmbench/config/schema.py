@@ -103,7 +103,7 @@ class Plot(_Part):
 
 
 class Tune(_Part):
-    """Grids of numbers, `[1, 3]`, `2^[-10..10]`, `{1,3}*10^[-6..0]`, for parameters that a file does not set."""
+    """Grids of numbers, `[1, 3]` or `2^[-10..10]`, for parameters that a component has and the file does not set."""
 
     grid: dict[Key, object] = Field(min_length=1, description="a mapping of parameters, at least one, to grids")
     keep: Literal["best"] = Field("best", description="best")
