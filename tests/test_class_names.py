@@ -1,5 +1,7 @@
 """Classes of one name in one process, which numba takes for one another where their fields are of the same types."""
 
+import subprocess
+import sys
 import textwrap
 from typing import NamedTuple
 
@@ -145,6 +147,35 @@ def test_globals_that_kernels_have_frozen_are_found(monkeypatch):
         else:
             with pytest.raises(RrmbenchError, match="gives other numbers where it is compiled than in Python"):
                 solve(p, "fista", passes=5)
+
+
+CHILD = """
+    import pickle, sys
+    import numpy as np
+    import rrmbench
+
+    with open(sys.argv[1], "rb") as file:
+        theirs = pickle.load(file)
+    ours = rrmbench.Problem(theirs.X, theirs.y, "squared", {"name": "l1", "strength": 1.0})
+    print(theirs.primal(np.ones(4)), ours.primal(np.ones(4)))
+"""
+
+
+def test_a_problem_of_another_process_has_classes_of_its_own(tmp_path):
+    """A pickled problem with a class called L1 arrives where the shipped L1 is."""
+    text = textwrap.dedent(NORM).replace("FACTOR", "3.0").replace("NAME", "L1")
+    (tmp_path / "my_norms.py").write_text("import math\nfrom typing import NamedTuple\nimport numpy as np\n" + text)
+    (tmp_path / "child.py").write_text(textwrap.dedent(CHILD))
+    (tmp_path / "made.py").write_text(
+        "import pickle, sys\nimport numpy as np\nimport my_norms, rrmbench\n"
+        "p = rrmbench.Problem(np.eye(4), np.arange(4.0), 'squared', my_norms.L1())\n"
+        "pickle.dump(p, open(sys.argv[1], 'wb'))\n"
+    )
+    for script in "made.py", "child.py":
+        command = [sys.executable, script, "p.pickle"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    fit = np.mean((1.0 - np.arange(4.0)) ** 2) / 2
+    assert [float(number) for number in ran.stdout.split()] == pytest.approx([fit + 12.0, fit + 4.0])
 
 
 PLUGIN = """

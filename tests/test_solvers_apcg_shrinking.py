@@ -12,6 +12,7 @@ from rrmbench.losses.hinge import Hinge
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.sdca import apcg_shrinking
 from rrmbench.solvers.sdca.apcg import apcg_steps, combine
 from rrmbench.solvers.sdca.apcg_shrinking import ascent, dual_of, put_inside
 from rrmbench.solvers.sdca.output import INSIDE, DualState
@@ -108,19 +109,18 @@ def test_an_ascent_moves_its_rows_alone_and_counts_them(loss):
     assert dual_of(state) == pytest.approx(p.dual_value(state.b), abs=1e-12)
 
 
-def test_an_ascent_that_does_not_rise_leaves_the_state():
+def test_an_ascent_whose_d_falls_leaves_the_state(monkeypatch):
+    """By rounding alone it is none: close to the optimum D does not tell a right step from none."""
     X, y = oracles.data(30, 6, loss="hinge")
     p = Problem(X, y, "hinge", {"name": "l2", "strength": 0.1})
-    best = rrmbench.solve(p, "prox_sdca", gap=1e-15, passes=3000, growth=1.1)
-    state = DualState(p, Exact(p.loss, p.mu), rrmbench.Iterate(best.w, best.b))
-    for _ in range(100):
+    state = DualState(p, Exact(p.loss, p.mu), None)
+    rows = np.arange(30, dtype=np.int32)
+    for fall, kept in ((1e-9, False), (1e-15, True)):
+        values = iter([1.0, 1.0 - fall])
+        monkeypatch.setattr(apcg_shrinking, "dual_of", lambda state, values=values: next(values))
         b, u = state.b.copy(), state.u.copy()
-        seen = list(ascent(state, Rng(0), np.arange(30, dtype=np.int32), 5, 1))
-        if seen == [(1, False)]:
-            break
-    assert seen == [(1, False)]
-    np.testing.assert_array_equal(state.b, b)
-    np.testing.assert_array_equal(state.u, u)
+        assert list(ascent(state, Rng(0), rows, 1, 1)) == [(1, kept)]
+        assert np.array_equal(state.b, b) != kept and np.array_equal(state.u, u) != kept
 
 
 def test_rounding_outside_of_the_domain_is_taken_back():
@@ -152,3 +152,13 @@ def test_rounding_outside_of_the_domain_is_taken_back_from_rows(name, seed, stee
     assert np.isfinite(conjugates(loss, y, moved)).all()
     np.testing.assert_array_equal(moved[~left], b[~left])
     np.testing.assert_allclose(moved, inside, rtol=0.0, atol=1e-13)
+
+
+def test_the_last_digits_take_no_more_passes_than_the_first():
+    """Close to the optimum D does not tell a round of accelerated epochs from none, and it is made all the same."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(100, 8))
+    X /= np.sqrt((X**2).sum(1).mean())
+    y = np.where(3.0 * X @ rng.normal(size=8) + 0.5 * rng.normal(size=100) > 0.0, 1.0, -1.0)
+    p = Problem(X, y, "hinge", {"name": "l2", "strength": 1e-3})
+    assert rrmbench.solve(p, "apcg_shrinking", passes=150, gap=1e-12).reason == "gap"

@@ -436,3 +436,13 @@ def test_fewer_passes_than_first_order_methods():
     assert ours.reason == "relative_gap"
     passes = 10.0 * float(ours.trace["passes"].iloc[-1])
     assert solve(p, "fista", relative_gap=1e-9, passes=passes, growth=1.2).reason == "passes"
+
+
+@pytest.mark.parametrize("solver", ["newton", "newton_cg", "newton_pcg"])
+def test_losses_that_bend_over_very_short_lengths_have_last_digits(solver):
+    """Differences as wide as the bend would not know the curvature of samples on it."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 8)) / 3.0
+    y = np.where(X @ rng.normal(size=8) + 0.5 * rng.normal(size=200) > 0.0, 1.0, -1.0)
+    p = Problem(X, y, {"name": "smoothed_hinge", "gamma": 1e-6}, {"name": "l2", "strength": 0.05})
+    assert solve(p, solver, passes=100, gap=1e-12).reason == "gap"

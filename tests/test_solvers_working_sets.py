@@ -325,3 +325,27 @@ def test_on_the_command_line(lab):
     ran = lab.run(lab.config(**keys, stop={"relative_gap": 1e-7, "passes": 300}))
     assert ran.code == 0, ran.out + ran.err
     assert {(result.status, result.reason) for result in lab.results()} == {("done", "relative_gap")}
+
+
+def test_directions_without_curvature_are_no_steps():
+    """Two columns are alike: along the difference, the curvature is rounding, and a step would be of length 1e25."""
+    rng = np.random.default_rng(320)
+    n, d = int(rng.integers(10, 80)), int(rng.integers(4, 30))
+    X = rng.normal(size=(n, d))
+    X[:, 1], X[:, 2] = X[:, 0], -X[:, 0]
+    y = X @ (rng.normal(size=d) * (rng.random(d) < 0.5)) + 0.1 * rng.normal(size=n)
+    strength = np.abs(X.T @ y).max() / n * 10.0 ** -rng.uniform(1, 8)
+    found = solve(Problem(X, y, "squared", {"name": "l1", "strength": strength}), "working_sets", passes=100, gap=1e-12)
+    assert found.reason == "gap" and np.abs(found.w).max() < 1e3
+
+
+@pytest.mark.parametrize(("loss", "most"), [("smoothed_hinge", 150), ("huber", 200)])
+def test_losses_that_bend_over_short_lengths_take_no_more_passes_for_the_last_digits(loss, most):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(200, 8)) / 3.0
+    z = X @ rng.normal(size=8)
+    y = z + 0.5 * rng.normal(size=200)
+    given = {"name": loss, "gamma" if loss == "smoothed_hinge" else "mu": 1e-3}
+    labels = np.where(y > 0.0, 1.0, -1.0) if loss == "smoothed_hinge" else y
+    p = Problem(X, labels, given, {"name": "l1", "strength": 0.01})
+    assert solve(p, "working_sets", passes=most, gap=1e-12).reason == "gap"

@@ -13,6 +13,7 @@ from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.lines import axpy, dot, whole_dot, whole_weighted_axpy, whole_weighted_square
 
 ROUNDING = 1e-12  # of a coordinate, relative
+FLAT = 1e-13  # of the curvature along a direction by the diagonal alone, below which that by all is rounding
 
 
 class ByColumns(NamedTuple):
@@ -246,13 +247,14 @@ def conjugate_step(H, bend, diagonal, active, r, p, before, w, state):
     for k in range(size):
         p[k] = r[k] / diagonal[k] + beta * p[k]
         H.move_along(active[k], p[k], u)
-    Hp, curvature = np.empty(size), 0.0
+    Hp, curvature, scale = np.empty(size), 0.0, 0.0
     for k in range(size):
         Hp[k] = H.slope_along(active[k], u)
     bend.add_bend(p, Hp)
     for k in range(size):
         curvature += p[k] * Hp[k]
-    if not curvature > 0.0:
+        scale += p[k] * p[k] * diagonal[k]
+    if not curvature > FLAT * scale:
         return 0.0
     alpha = now / curvature
     for i in range(state.shape[0]):

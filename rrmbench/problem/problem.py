@@ -96,6 +96,12 @@ class Problem:
             )
         self.regularization.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Of another process, say, in which other classes have the names of these components."""
+        self.__dict__.update(state)
+        for kind in "loss", "regularizer":
+            adopted(kind, getattr(self, kind))
+
     def _put(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 

@@ -18,7 +18,8 @@ FEW = 300  # coordinates, which all join the working set at once
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
 LOOSE = 0.3  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
-SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken
+SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken, at most
+BEND = 1e-3  # of the gamma of a 1/gamma-smooth loss, the length over which phi' may bend: the same, where this is less
 FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
 AGREES = 0.75  # of the fall of a model, by which P falls at least where the whole step is made, and damping may fall
 DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
@@ -95,6 +96,7 @@ class State:
 
     flat : w, a matrix row by row
     greatest : the greatest potential of all units
+    _spread : of the outputs around z, between which slopes of phi' are taken
     _damping, _reach : the part c of greatest slopes that is in the weights of models, and the lengths of these slopes
     """
 
@@ -110,6 +112,7 @@ class State:
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._cautious, self._change = False, np.zeros(self.z.shape)
         self._damping, self._reach = FLOOR, 0.0
+        self._spread = min(SPREAD, BEND / problem.smoothness)
         self.P = problem.primal(w, self.z)
 
     @property
@@ -187,9 +190,9 @@ class State:
         o_i is a part of the last change of z_i, or what was cut off it. With the slope at z_i alone, a long step may
         carry samples back from where phi' is flat to where it bends. Close to w* this is Newton's method.
         """
-        problem, far = self.problem, np.abs(self._change) > SPREAD
-        h = problem.loss_dual(self.z + SPREAD) - problem.loss_dual(self.z - SPREAD)
-        h /= 2.0 * SPREAD
+        problem, far = self.problem, np.abs(self._change) > self._spread
+        up, down = self.z + self._spread, self.z - self._spread
+        h = (problem.loss_dual(up) - problem.loss_dual(down)) / (up - down)
         for o in self._change, -self._change:
             slopes = (problem.loss_dual(self.z + o) - self.b)[far] / o[far]
             h[far] = np.maximum(h[far], slopes)
@@ -203,7 +206,7 @@ class State:
         [de Leeuw and Lange 2009]. r is the length over which phi' can change by as much as it is.
         """
         dual, h = self.problem.loss_dual, np.zeros(self.z.size)
-        o = max(np.abs(self.b).max() / self.problem.smoothness, SPREAD)
+        o = max(np.abs(self.b).max() / self.problem.smoothness, self._spread)
         while o <= RATIO * self._reach:
             for step in o, -o:
                 np.maximum(h, (dual(self.z + step) - self.b) / step, out=h)

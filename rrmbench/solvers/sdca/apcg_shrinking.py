@@ -12,6 +12,7 @@ from rrmbench.solvers.sdca.steps import Exact
 
 FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
 FEWEST, FIRST_EPOCHS = 5, 10
+SAME = 1e-14  # of D, by which two values may differ for the rounding of sums alone
 EPS = 2.0**-52  # of the rounding of b_i
 GUESS = 3.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
 
@@ -85,7 +86,8 @@ def dual_of(state):
 def ascent(state, rng, moving, epochs, at_once):
     """APCG on the rows `moving` (m,); yield (epochs made, whether D rose) after `at_once` epochs each time.
 
-    `state` is changed where D rose; it ends where D did not, or after so many epochs of m steps.
+    `state` is changed where D rose, or fell by rounding alone: close to the optimum, steps are right that D does not
+    tell from none. It ends where D fell by more, or after so many epochs of m steps.
     """
     problem, b, u, m = state.problem, state.b, state.u, moving.size
     s, best, r = problem.strong_convexity, dual_of(state), 1.0
@@ -102,9 +104,9 @@ def ascent(state, rng, moving, epochs, at_once):
         combine(r, pq, u)
         put_inside(problem.loss, problem.y, moving, b)
         value = dual_of(state)
-        rose = value > best
+        rose = value > best - SAME * abs(best)
         if rose:
-            best, best_b[:], best_u[:] = value, b, u
+            best, best_b[:], best_u[:] = max(best, value), b, u
         else:
             b[:], u[:] = best_b, best_u
         yield some, rose

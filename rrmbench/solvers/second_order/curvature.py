@@ -8,7 +8,8 @@ from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.sparse_rows import axpy, dot, entries
 
-WIDTH = 1e-6  # of the differences, relative to 1 + |z|
+WIDTH = 1e-6  # of the differences, relative to 1 + |z|, for losses whose derivatives bend over lengths of 1 or more
+NARROW = 1e-4  # of that width, the least for others, which rounding allows
 DECREASE = 1e-4  # of Armijo's rule
 ROUNDING = 1e-14  # of P, relative: differences below it say nothing
 CANCELLED = 1e-12  # of a sum of squares: a variance below it is the rounding of the sums
@@ -18,9 +19,9 @@ HALVINGS = 60  # of a step: 2^-60 of it changes nothing above rounding
 def curvatures(problem, z):
     """(phi^mu)''(z_i) >= 0 (n,), by central differences of the derivatives b, so for every loss.
 
-    The error is about 1e-10, that of the quotient's rounding. Where the derivative has a kink within 1e-6 of z, it is
-    a number between the curvatures of the two sides, of which semismooth Newton methods may take any. Of a problem that
-    minimizes a bias, it is that at z + beta.
+    The error is about 1e-10, that of the quotient's rounding. Where the derivative has a kink within the width of z, it
+    is a number between the curvatures of the two sides, of which semismooth Newton methods may take any. Of a problem
+    that minimizes a bias, it is that at z + beta.
     """
     if problem.minimized_bias:
         return slopes(partial(derivatives, problem, problem.y), z + problem.beta(z), problem.smoothness)
@@ -29,9 +30,14 @@ def curvatures(problem, z):
 
 def slopes(derivative, z, most):
     """The slopes of a function at z (m,), between 0 and `most`."""
-    width = WIDTH * (1.0 + np.abs(z))
+    width = width_for(most) * (1.0 + np.abs(z))
     up, down = z + width, z - width
     return np.clip((derivative(up) - derivative(down)) / (up - down), 0.0, most)
+
+
+def width_for(smoothness):
+    """The width of differences at z = 0, for derivatives that may bend over a length of gamma = 1/smoothness."""
+    return WIDTH * min(1.0, max(1.0 / smoothness, NARROW))
 
 
 def derivatives(problem, y, z):
@@ -163,7 +169,7 @@ class DirectionalCurvature:
 
     def __init__(self, problem, z, b, squares, greatest):
         self.problem, self.z, self.b, self.squares, self.greatest = problem, z, b, squares, greatest
-        self.width = WIDTH * (1.0 + float(np.max(np.abs(z), initial=0.0)))
+        self.width = width_for(problem.smoothness) * (1.0 + float(np.max(np.abs(z), initial=0.0)))
 
     def diagonal(self):
         """(d, 1); None where there are no rows."""
