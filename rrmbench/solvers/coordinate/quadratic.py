@@ -5,7 +5,7 @@ import numpy as np
 from rrmbench.numerics import block_descent, quadratic_descent
 
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
-ROUNDING = 1e-26  # of a potential over P: the gap is then 1e-13 P or so, and what is left are errors of the gradient
+ROUNDING = 1e-30  # of a potential over P: what is left of the gap then are errors of the gradient
 SAME = 1e-14  # of a value of P or Q, by which two may differ for the rounding of sums alone
 ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that move
 SHORTEST, LONGEST = 4, 64  # conjugate gradient steps in a row
