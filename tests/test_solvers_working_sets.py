@@ -349,3 +349,13 @@ def test_losses_that_bend_over_short_lengths_take_no_more_passes_for_the_last_di
     labels = np.where(y > 0.0, 1.0, -1.0) if loss == "smoothed_hinge" else y
     p = Problem(X, labels, given, {"name": "l1", "strength": 0.01})
     assert solve(p, "working_sets", passes=most, gap=1e-12).reason == "gap"
+
+
+@pytest.mark.filterwarnings("error")
+def test_outputs_beyond_the_resolution_of_differences_are_taken():
+    """z + 1e-9 is z where z is 1e12: the slope there is none, and no quotient of zeros."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 10)), 1e12 * rng.normal(size=40)
+    p = Problem(X, y, {"name": "huber", "mu": 1e-6}, {"name": "l1", "strength": 1e-3})
+    P = solve(p, "working_sets", passes=60, every=5).trace["primal"]
+    assert np.isfinite(P).all() and P.iloc[-1] < P.iloc[0]

@@ -191,8 +191,8 @@ class State:
         carry samples back from where phi' is flat to where it bends. Close to w* this is Newton's method.
         """
         problem, far = self.problem, np.abs(self._change) > self._spread
-        up, down = self.z + self._spread, self.z - self._spread
-        h = (problem.loss_dual(up) - problem.loss_dual(down)) / (up - down)
+        h = problem.loss_dual(self.z + self._spread) - problem.loss_dual(self.z - self._spread)
+        h /= 2.0 * self._spread
         for o in self._change, -self._change:
             slopes = (problem.loss_dual(self.z + o) - self.b)[far] / o[far]
             h[far] = np.maximum(h[far], slopes)
