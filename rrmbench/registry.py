@@ -44,12 +44,12 @@ def adopted(kind, component):
     for part in component if isinstance(component, tuple) else ():
         if hasattr(part, "_fields"):
             adopted(kind, part)
-    cls, number = type(component), 2
+    cls, number = type(renamed(kind, component)), 2  # warnings have the name that the file has
     if not is_shipped(cls):
         name = cls.__name__
         while cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls:
             cls.__name__, number = f"{name}_{number}", number + 1
-    return renamed(kind, component)
+    return component
 
 
 def _call(component, /, *given, **values):
