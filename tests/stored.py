@@ -87,6 +87,14 @@ def experiment(directory, results, plot=None, pending=(), width=1e-6):
     return written
 
 
+def tuned(experiment, *keys, config=None, count=None):
+    """Have the manifest call these keys tuned, of the first `count` runs or of all; `config` replaces its config."""
+    manifest = experiment.manifest()
+    for one in manifest["runs"][:count]:
+        one["tuned"] = list(keys)
+    experiment.write_manifest(manifest | ({"config": config} if config else {}))
+
+
 def standings(experiment, levels=CERTIFIED_GAPS):
     """Return the Standings of one Experiment."""
     (one,) = standings_at(experiment.directory, levels)

@@ -125,10 +125,7 @@ def test_no_text_of_a_file_reaches_the_terminal_raw(tmp_path, capfd, lab, escape
     ]
     runs = [stored.result(one, status="failed", reason=f"gone {escape}\n wrong") for one in asked]
     experiment = stored.experiment(lab.out / "e", runs, {"title": f"title {escape}", "figure": "dataset"})
-    manifest = experiment.manifest()
-    for entry in manifest["runs"]:
-        entry["tuned"] = ["solver.step", f"solver.{escape}"]
-    experiment.write_manifest(manifest)
+    stored.tuned(experiment, "solver.step", f"solver.{escape}")
     baseline = lab.folder / "b.json"
     shutil.copytree(lab.out, lab.folder / "copy")
     for command in (

@@ -50,11 +50,16 @@ NORM = """
 """
 
 
+def source(text, factor, name="Mine"):
+    """The text of a module that has such a class."""
+    code = textwrap.dedent(text).replace("FACTOR", repr(factor)).replace("NAME", name)
+    return "import math\nfrom typing import NamedTuple\nimport numpy as np\n" + code
+
+
 def cell(text, factor, name="Mine"):
     """The class that a cell of a notebook makes, as often as it runs."""
     scope = {"C": 1.0}
-    code = textwrap.dedent(text).replace("FACTOR", repr(factor)).replace("NAME", name)
-    exec("import math\nfrom typing import NamedTuple\nimport numpy as np\n" + code, scope)
+    exec(source(text, factor, name), scope)
     return scope[name]
 
 
@@ -116,7 +121,7 @@ def test_classes_that_a_function_makes_keep_what_they_enclose():
 
 
 def test_a_class_inside_another_one_has_a_name_of_its_own_too():
-    outer = textwrap.dedent("""
+    outer = """
         class Outer(NamedTuple):
             inner: tuple
             conjugate_convexity: float = 1.0
@@ -130,7 +135,7 @@ def test_a_class_inside_another_one_has_a_name_of_its_own_too():
 
             def dual_point(self, z, y, mu):
                 return self.inner.dual_point(z, y, mu)
-    """)
+    """
     made = cell(outer, 1.0, "Outer")
     for factor in 1.0, 4.0:
         p = Problem(X, Y, made(cell(LOSS, factor)(), 1.0 / factor), RIDGE)
@@ -163,8 +168,7 @@ CHILD = """
 
 def test_a_problem_of_another_process_has_classes_of_its_own(tmp_path):
     """A pickled problem with a class called L1 arrives where the shipped L1 is."""
-    text = textwrap.dedent(NORM).replace("FACTOR", "3.0").replace("NAME", "L1")
-    (tmp_path / "my_norms.py").write_text("import math\nfrom typing import NamedTuple\nimport numpy as np\n" + text)
+    (tmp_path / "my_norms.py").write_text(source(NORM, 3.0, "L1"))
     (tmp_path / "child.py").write_text(textwrap.dedent(CHILD))
     (tmp_path / "made.py").write_text(
         "import pickle, sys\nimport numpy as np\nimport my_norms, rrmbench\n"
@@ -179,10 +183,7 @@ def test_a_problem_of_another_process_has_classes_of_its_own(tmp_path):
 
 
 PLUGIN = """
-    from typing import NamedTuple
     import rrmbench
-    HELPER
-    {}
     @rrmbench.loss
     def edited():
         \"\"\"a loss\"\"\"
@@ -191,8 +192,7 @@ PLUGIN = """
 
 
 def written(path, factor, helper=""):
-    body = textwrap.dedent(LOSS).replace("FACTOR", repr(factor)).replace("NAME", "Mine")
-    path.write_text(textwrap.dedent(PLUGIN).replace("HELPER", helper).format(body))
+    path.write_text(f"{helper}\n{source(LOSS, factor)}{textwrap.dedent(PLUGIN)}")
 
 
 def test_a_plug_in_that_is_edited_in_a_session_is_executed_anew(tmp_path, registry_as_before):

@@ -140,10 +140,7 @@ def test_trials_that_go_on_for_longer_or_diverge_leave_the_axes_and_this_is_said
     scales = {1: stored.trace(), 2: slow, 4: wild}
     runs = [stored.result(stored.spec(solver="gd", step_scale=c), columns) for c, columns in scales.items()]
     experiment = stored.experiment(tmp_path / "e", [*runs, stored.result(stored.spec(), stored.trace(rate=0.1))])
-    manifest = experiment.manifest()
-    for entry in manifest["runs"][:3]:
-        entry["tuned"] = ["solver.step_scale"]
-    experiment.write_manifest(manifest)
+    stored.tuned(experiment, "solver.step_scale", count=3)
     ((_, _, sheet),) = sheets(experiment.directory, x="seconds")
     axes = draw(sheet).axes[0]
     assert axes.get_xlim()[1] < 1.0 and axes.get_ylim()[1] < 10.0

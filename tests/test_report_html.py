@@ -188,10 +188,7 @@ def test_what_tuning_chose_is_told_and_its_trials_are_faint(lab):
     solver = {"solver": "svrg", "reduction": "none"}
     runs = [stored.result(stored.spec(step_scale=s, **solver), stored.trace(r)) for s, r in ((1.0, 0.3), (2.0, 0.6))]
     experiment = stored.experiment(lab.folder / "e", runs)
-    manifest = experiment.manifest()
-    for entry in manifest["runs"]:
-        entry["tuned"] = ["solver.step_scale"]
-    experiment.write_manifest(manifest)
+    stored.tuned(experiment, "solver.step_scale")
     assert lab.cli("report", lab.folder / "e").code == 0
     page = Page(lab.folder / "e" / "report.html")
     assert "solver.step_scale = 2 is the best of 2 by objective (search: 40 passes" in page.words

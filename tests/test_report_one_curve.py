@@ -162,10 +162,7 @@ def test_tuning_compares_runs_of_one_rule(tmp_path):
             asked = stored.spec(step_scale=scale) | {"stop": {"passes": passes}}
             runs.append(stored.result(asked, stored.trace(rate=scale, passes=passes)))
     experiment = stored.experiment(tmp_path / "e", runs)
-    manifest = experiment.manifest()
-    for entry in manifest["runs"]:
-        entry["tuned"] = ["solver.step_scale"]
-    experiment.write_manifest(manifest)
+    stored.tuned(experiment, "solver.step_scale")
     found = choices(experiment.manifest(), runs_of(experiment))
     assert [choice.values for choice in found] == [{"solver.step_scale": 2.0}] * 2
     assert ["stop.passes=10" in choice.text for choice in found] == [True, False]

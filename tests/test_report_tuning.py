@@ -122,10 +122,7 @@ def test_by_objective_what_a_gap_ended_first_is_best_and_not_what_went_beyond_it
         asked = stored.spec(reduction="adapt_reg", sigma=sigma)
         results.append(stored.result(asked, columns, reason=reason))
     experiment = stored.experiment(tmp_path / "e", results)
-    manifest = experiment.manifest()
-    for entry in manifest["runs"]:
-        entry["tuned"] = ["reduction.sigma"]
-    experiment.write_manifest(manifest | {"config": {"tune": {"grid": {}, "by": "objective"}}})
+    stored.tuned(experiment, "reduction.sigma", config={"tune": {"grid": {}, "by": "objective"}})
     (choice,) = choices(experiment.manifest(), runs_of(experiment))
     assert choice.values == {"reduction.sigma": 0.3}
     assert "is the best of 3 by passes to the gap that ends its runs" in choice.text
@@ -140,11 +137,10 @@ def test_the_gap_is_the_one_that_ends_the_runs_and_what_does_not_come_there_is_t
         asked = stored.spec(reduction="adapt_reg", sigma=sigma) | {"stop": {"passes": 20, "gap": gap}}
         results.append(stored.result(asked, stored.trace(rate, passes)))
     experiment = stored.experiment(tmp_path / "e", results)
-    manifest = experiment.manifest()
-    for entry in manifest["runs"]:
-        entry["tuned"] = ["reduction.sigma"]
-    experiment.write_manifest(
-        manifest | {"config": {"tune": {"grid": {}, "by": "passes_to_gap"}, "stop": {"passes": 20}}}
+    stored.tuned(
+        experiment,
+        "reduction.sigma",
+        config={"tune": {"grid": {}, "by": "passes_to_gap"}, "stop": {"passes": 20}},
     )
     (choice,) = choices(experiment.manifest(), runs_of(experiment))
     assert choice.values == {"reduction.sigma": best}
@@ -193,9 +189,6 @@ def test_values_that_were_run_otherwise_are_another_search(tmp_path, other):
     else:
         results[0] = replace(results[0], code="1111bbbb", w=results[0].w, b=results[0].b)
     experiment = stored.experiment(tmp_path / "e", results)
-    manifest = experiment.manifest()
-    for entry in manifest["runs"]:
-        entry["tuned"] = ["reduction.sigma"]
-    experiment.write_manifest(manifest)
+    stored.tuned(experiment, "reduction.sigma")
     found = choices(experiment.manifest(), runs_of(experiment))
     assert sorted(choice.count for choice in found) == ([2, 3] if other == "stop" else [1, 2])

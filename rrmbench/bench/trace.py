@@ -17,6 +17,7 @@ from rrmbench.bench.rules import ENDED, NO_PROGRESS, Row, Schedule, StopRule
 from rrmbench.errors import shown
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.random import Rng
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import BELOW, Certifier, contradict, size_of_terms, suspects
 from rrmbench.problem.iterate import Iterate
@@ -27,7 +28,6 @@ AT_REST = 6  # calls of a black box in a row that end at the same P, after which
 UNMOVED = 12  # calls in a row that end at the same w: a library meets several falling tolerances at once
 UNMOVED_AT_0 = 50  # the same at w = 0, where loose tolerances may leave it
 ALL_CALLS = 100  # times the seconds of the rule that calls of a black box take together, if none reaches it alone
-REST = 1e-14  # what P(w) may change by, relative to P(w): the rounding of a sum over the samples
 STALLED = 1000  # iterates without work after which a solver is given up
 WARM_UP_PASSES = 3.0
 
@@ -249,14 +249,14 @@ class Trace:
             raise Contradiction(f"{bounds}: {suspects(*names)}")
 
     def _judge(self, row: Row) -> None:
-        """Set status and reason where this row is the last."""
+        """Set status and reason of a run that goes on so far, where this row is the last."""
         if not math.isfinite(row["primal"]):
             self.status = "diverged"
             spent = f"{row['seconds']:.3g} s" if math.isnan(row["passes"]) else f"{row['passes']:g} passes"
             self.reason = f"the objective is {row['primal']} after {spent}"
             return
-        if reason := self.stop.reached(row, self._first_primal):  # what ended the run before stays
-            self.status, self.reason = "done", reason
+        self.reason = self.stop.reached(row, self._first_primal)
+        self.status = "done" if self.reason else None
 
     def _look_for_rest(self, w: np.ndarray, primal: float) -> None:
         """End a black box whose calls with greater and greater budgets do not change P(w), or w itself, any more."""
@@ -268,7 +268,7 @@ class Trace:
             self._recent.append(primal)
             if not w.any():
                 self._recent.clear()
-            rests = len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= REST * abs(primal)
+            rests = len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= SUM_ROUNDING * abs(primal)
         if rests or self._spent >= ALL_CALLS * self.stop.seconds:  # budgets that do not grow never meet the rule
             self.status, self.reason = "done", NO_PROGRESS
 

@@ -115,9 +115,9 @@ def _classes_of(numba_type):
 
 def _files_of(numba_type):
     """The files with the code of a type: of classes of named tuples and of compiled functions; None for no file."""
+    if isinstance(numba_type, types.BaseNamedTuple):
+        yield getattr(inspect.getmodule(numba_type.instance_class), "__file__", None)
     if isinstance(numba_type, types.BaseTuple):
-        for cls in _classes_of(numba_type):
-            yield getattr(inspect.getmodule(cls), "__file__", None)
         for part in set(numba_type):
             yield from _files_of(part)
     elif isinstance(numba_type, types.Dispatcher):

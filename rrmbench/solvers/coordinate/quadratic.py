@@ -3,10 +3,10 @@
 import numpy as np
 
 from rrmbench.numerics import block_descent, quadratic_descent
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
 ROUNDING = 1e-30  # of a potential over P: what is left of the gap then are errors of the gradient
-SAME = 1e-14  # of a value of P or Q, by which two may differ for the rounding of sums alone
 ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that move
 SHORTEST, LONGEST = 4, 64  # conjugate gradient steps in a row
 HALVINGS = 5  # of the way to the point that conjugate gradients found
@@ -112,7 +112,9 @@ class Quadratic:
                 break
         self._bend_back(active, diagonal, w, state)
         value, halvings = self.value(self.w, self.state), 0
-        level = value + SAME * abs(value)  # close to the minimizer a step is right though Q does not tell it from none
+        level = value + SUM_ROUNDING * abs(
+            value
+        )  # close to the minimizer a step is right though Q does not tell it from none
         while halvings <= HALVINGS and not self.value(w, state) < level:
             w, state = 0.5 * (self.w + w), 0.5 * (self.state + state)
             halvings += 1

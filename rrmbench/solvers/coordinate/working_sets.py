@@ -7,10 +7,11 @@ import numpy as np
 from rrmbench.numerics import restricted
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.quadratic_descent import is_matrix
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.quadratic import ROUNDING, SAME
+from rrmbench.solvers.coordinate.quadratic import ROUNDING
 from rrmbench.solvers.coordinate.rehearsal import rehearse
 from rrmbench.solvers.coordinate.units import units_of
 
@@ -243,7 +244,7 @@ class State:
             z = self.z + t * outputs
             return problem.primal(self.w, z), t, z
 
-        best, level = at(1.0), self.P + SAME * abs(self.P)
+        best, level = at(1.0), self.P + SUM_ROUNDING * abs(self.P)
         is_whole = is_bound or (best[0] <= level and self._over(model.fall, self.P - best[0]) >= AGREES)
         for t in () if is_whole else 0.5 ** np.arange(1, HALVINGS):
             point = at(t)

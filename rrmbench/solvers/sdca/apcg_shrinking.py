@@ -3,6 +3,7 @@
 import numpy as np
 
 from rrmbench.numerics.jit import WARM_UP_ROWS, kernel
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.apcg import apcg_steps, combine, convexity_root
@@ -12,7 +13,6 @@ from rrmbench.solvers.sdca.steps import Exact
 
 FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
 FEWEST, FIRST_EPOCHS = 5, 10
-SAME = 1e-14  # of D, by which two values may differ for the rounding of sums alone
 EPS = 2.0**-52  # of the rounding of b_i
 GUESS = 3.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
 
@@ -104,7 +104,7 @@ def ascent(state, rng, moving, epochs, at_once):
         combine(r, pq, u)
         put_inside(problem.loss, problem.y, moving, b)
         value = dual_of(state)
-        rose = value > best - SAME * abs(best)
+        rose = value > best - SUM_ROUNDING * abs(best)
         if rose:
             best, best_b[:], best_u[:] = max(best, value), b, u
         else:

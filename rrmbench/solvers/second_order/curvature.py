@@ -7,11 +7,11 @@ import numpy as np
 from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.sparse_rows import axpy, dot, entries
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 
 WIDTH = 1e-6  # of the differences, relative to 1 + |z|, for losses whose derivatives bend over lengths of 1 or more
 NARROW = 1e-4  # of that width, the least for others, which rounding allows
 DECREASE = 1e-4  # of Armijo's rule
-ROUNDING = 1e-14  # of P, relative: differences below it say nothing
 CANCELLED = 1e-12  # of a sum of squares: a variance below it is the rounding of the sums
 HALVINGS = 60  # of a step: 2^-60 of it changes nothing above rounding
 
@@ -97,7 +97,7 @@ def longest_step(primal, w, z, p, along, P, slope):
     for t in 0.5 ** np.arange(HALVINGS):
         w_new, z_new = w + t * p, z + t * along
         P_new = primal(w_new, z_new)
-        if P_new <= P + DECREASE * t * slope + ROUNDING * abs(P):
+        if P_new <= P + DECREASE * t * slope + SUM_ROUNDING * abs(P):
             return t, w_new, z_new, P_new
     return 0.0, w, z, P
 
