@@ -165,11 +165,14 @@ def solve(
     if pairs.unchecked:
         warnings.warn(f"{pairs.unchecked}, at random points that gaps were to be checked at", stacklevel=2)
     with threadpool_limits(1):
-        warm_up(problem, run)
+        held, fault = warm_up(problem, run)  # open, since closing it may run its code
+        if fault:
+            warnings.warn(f"the warm-up failed, seconds may hold what is compiled: {fault}", stacklevel=2)
         apart = problem.apart()
         iterates = run(apart, None, Rng(seed))
         trace = Trace(problem, iterates, stop, Schedule(every, growth), audited=apart.X, **run.declared)
         rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
+    del held
     return Solution(
         w=trace.w.copy(),
         b=None if trace.b is None else trace.b.copy(),
@@ -259,24 +262,24 @@ def run(
     `rrmbench.load_results` and `rrmbench.plot` take the folder. Raises RrmbenchError for a mistake in the
     configuration, and not for a run that fails, whose status is in the results.
     """
-    from joblib import cpu_count
     from rich.console import Console
 
     from rrmbench import config as configuration
     from rrmbench import kernel_cache
+    from rrmbench.bench.backends import jobs_of
     from rrmbench.bench.runner import run_experiment
     from rrmbench.report.display import progress_on
 
     if not isinstance(config, str | os.PathLike | dict):
         raise RrmbenchError(f"run: found {type(config).__name__}, allowed is a YAML file, a shipped name, or a dict")
     only, sets = ([texts] if isinstance(texts, str) else list(texts) for texts in (only, sets))
-    if jobs is not None and not (isinstance(jobs, int) and jobs >= 1):
+    if jobs is not None and not (type(jobs) is int and jobs >= 1):
         raise RrmbenchError(f"jobs: found {shown(jobs)}, allowed is a whole number from 1")
     raw = configuration.read(config, sets)
     kernel_cache.use(raw.plugins)
     plans = [configuration.resolve(raw)]
     (plan,) = configuration.select(plans, only) if only else plans
-    jobs = min(jobs or (1 if plan.serial else cpu_count(only_physical_cores=True)), len(plan.runs))
+    jobs = jobs_of(plan, jobs)
     progress = progress_on(Console(stderr=True), quiet)
     try:
         report = run_experiment(plan, Path(output), jobs=jobs, whole=not only, fresh=fresh, progress=progress)

@@ -21,7 +21,7 @@ from plans import (
 
 from rrmbench import Problem, registry
 from rrmbench.components import alternatives
-from rrmbench.config import select, validate, validity
+from rrmbench.config import select, validity
 from rrmbench.problem.traits import build_loss, build_regularizer
 
 PLUGIN = '''
@@ -366,19 +366,6 @@ def test_reading_tells_the_plugins_without_importing_the_mathematics(folder):
     )
     out = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True).stdout
     assert out.strip() == f"({str(folder / 'mine.py')!r},) []"
-
-
-def test_validate_counts(folder):
-    (folder / "a.yaml").write_text(BASE)
-    (folder / "b.yaml").write_text(
-        CASES + "  - {dataset: no, regularizer: [{name: l1, strength: 1}, {name: l2, strength: 9}]}\n"
-    )
-    assert [
-        (count.path.name, count.runs, count.skipped) for count in validate([folder / "a.yaml", folder / "b.yaml"])
-    ] == [
-        ("a.yaml", 1, 0),
-        ("b.yaml", 5, 1),
-    ]
 
 
 def test_a_zero_with_a_sign_is_zero(plan):

@@ -1,12 +1,14 @@
 """Solvers that break a promise, each in one place, and what the checks say of them. None has a kernel of its own."""
 
 from itertools import count, islice
+from typing import Literal
 
 import numpy as np
 import pytest
 from test_extending import broken, components_of_this_test_alone, verdict  # noqa: F401
 
 from rrmbench import Iterate, registry
+from rrmbench.errors import RrmbenchError
 from rrmbench.extending.contract import checks_of
 
 ITERATE, PASSES, SEED = "every iterate", "passes are what was touched", "the seed"
@@ -256,3 +258,21 @@ def test_duals_that_are_nan_are_no_change_of_the_start():
         return nan_duals(problem, start, rng)
 
     assert verdict("solver", "mine", ALONE).state == "ok"
+
+
+def test_a_value_that_fails_in_the_run_is_wrong_and_one_that_is_refused_a_note():
+    def chosen(mode="a"):
+        if mode == "c":
+            raise RrmbenchError("mode c is for others")
+        return frozenset(), frozenset()
+
+    @registry.solver(needs={"smooth"}, choose=chosen)
+    def mine(problem, start, rng, *, mode: Literal["a", "b", "c"] = "a"):
+        for x in descent(problem, start, rng):
+            if mode == "b" and x.passes > 3.0:
+                raise RrmbenchError("a mistake of mode b")
+            yield x
+
+    assert "a mistake of mode b" in broken("solver", "mine", ITERATE)
+    found = verdict("solver", "mine", "its form")
+    assert found.state == "note" and "mine(mode=c) is refused, and not looked at: mode c is for others" in found.text

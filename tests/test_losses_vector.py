@@ -1,5 +1,7 @@
 """Losses over rows of k outputs: those of the registry by the definitions, l2_multi in whole problems."""
 
+from fractions import Fraction
+
 import cvxpy as cp
 import numpy as np
 import oracles
@@ -208,3 +210,34 @@ def test_one_target_is_the_absolute_loss():
         z = X @ w
         columns = one.losses.dual_point(mu, z[:, None], q)
         np.testing.assert_allclose(columns[:, 0], scalar.losses.dual_point(mu, z, q), atol=1e-15)
+
+
+def shares_in_fractions(z, c, mu, q):
+    """b of the loss of Crammer and Singer in exact numbers: argmax b.z - phi*(b) - (mu/2) ||b_j||^2 - (q/2) ||b||^2."""
+    z, mu, q = [Fraction(x) for x in z], Fraction(mu), Fraction(q)
+    margins = sorted((1 + x - z[c] for j, x in enumerate(z) if j != c), reverse=True)
+    sums = [(r, sum(margins[:r])) for r in range(1, len(margins) + 1)]  # each r gives a lower bound of the threshold
+    theta = max(Fraction(0), *(q * total / (mu + q * (r + 1)) for r, total in sums))
+    if sum(max(a - theta, Fraction(0)) for a in margins) > mu + q:
+        theta = max((total - mu - q) / r for r, total in sums)
+    b = [max(1 + x - z[c] - theta, Fraction(0)) / (mu + q) for x in z]
+    b[c] = -(sum(b) - b[c])
+    return np.array([float(x) for x in b])
+
+
+@given(
+    z=st.lists(st.floats(-2.0, 2.0), min_size=K, max_size=K),
+    spread=st.sampled_from([0.0, 1e-12, 1e-6, 1.0]),
+    mu=st.sampled_from([0.0, 1e-15, 1e-11, 1e-6, 0.3, 40.0]),
+    q=st.sampled_from([0.0, 1e-13, 1e-3, 2.0]),
+    seed=seeds,
+)
+def test_shares_of_margins_keep_their_digits(z, spread, mu, q, seed):
+    c = seed % K
+    z = np.array(z) * spread
+    expected = shares_in_fractions(z, c, mu, q) if mu + q > 0.0 else None
+    if expected is not None:
+        found = maximizer(oracles.loss_of("max_of_hinge"), z, float(c), mu, q)
+        # 1 + z_j - z_y is rounded, where all of it counts; else only differences of the greatest z_j do
+        slack = 4e-16 / (mu + q) if -expected[c] < 1.0 - 1e-9 else 0.0
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-14 + slack)

@@ -15,7 +15,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import NoTheorem, constants
 from rrmbench.problem.iterate import Iterate
 from rrmbench.report.results import runs_of
-from rrmbench.report.theory import bound_curve
+from rrmbench.report.theory import bound_curve, constants_of
 
 L1 = {"name": "l1", "strength": 0.05}
 
@@ -178,7 +178,7 @@ def test_the_bound_lies_above_the_models_that_close_epochs(lab):
     assert ran.code == 0
     experiment = Experiment(lab.out / "toy")
     for run in runs_of(experiment):
-        passes, bound = bound_curve(run, experiment)
+        passes, bound = bound_curve(run, partial(constants_of, experiment))
         assert len(passes) > 10 and bound[-1] < bound[0]
         measured = np.interp(passes, run.column("passes"), np.nan_to_num(run.column("suboptimality"), nan=0.0))
         assert np.all(measured <= bound * (1 + 1e-9) + 1e-12)
@@ -203,7 +203,7 @@ def test_outside_of_its_theorem_the_reason_is_given(lab):
         given = {key: value for key, value in run.result.spec["reduction"].items() if key != "name"}
         (reason,) = (reason for _, values, reason in OUTSIDE if values == given)
         with pytest.raises(NoTheorem, match=reason):
-            bound_curve(run, experiment)
+            bound_curve(run, partial(constants_of, experiment))
 
 
 def test_the_bound_by_hand():

@@ -1,5 +1,7 @@
 """`plot --theory`: the papers' bounds beside measured curves."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from lab import make_lab  # noqa: F401
@@ -9,7 +11,7 @@ from rrmbench.bench.store import Experiment
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.report import plots
 from rrmbench.report.results import runs_of
-from rrmbench.report.theory import bound_curve
+from rrmbench.report.theory import bound_curve, constants_of
 
 SMOOTH = {
     "loss": {"name": "smoothed_hinge", "gamma": 1.0},
@@ -26,7 +28,7 @@ def test_the_bound_of_each_solver_lies_above_its_curve(lab):
     experiment = Experiment(lab.out / "toy")
     checked = set()
     for run in runs_of(experiment):
-        found = bound_curve(run, experiment)
+        found = bound_curve(run, partial(constants_of, experiment))
         if found is None:
             continue
         passes, bound = found
@@ -43,8 +45,8 @@ def test_adaptive_reductions_are_bounded_at_the_ends_of_epochs_of_their_theory(l
     experiment = Experiment(lab.out / "toy")
     given, auto = runs_of(experiment)
     with pytest.raises(NoTheorem, match=r"adapt_reg.inner=practice.: the theorem is about inner: theory"):
-        bound_curve(auto, experiment)
-    passes, bound = bound_curve(given, experiment)
+        bound_curve(auto, partial(constants_of, experiment))
+    passes, bound = bound_curve(given, partial(constants_of, experiment))
     assert len(passes) > 2 and np.all(np.diff(bound) < 0)
     measured = np.interp(passes, given.column("passes"), np.nan_to_num(given.column("suboptimality"), nan=0.0))
     assert np.all(measured <= bound)
@@ -58,7 +60,7 @@ def test_a_solver_that_quarters_the_distance_of_its_dual_has_no_bound_in_a_reduc
     experiment = Experiment(lab.out / "toy")
     (run,) = runs_of(experiment)
     with pytest.raises(NoTheorem, match=rf"quarters P\(w\) - P\(w\*\) \(HOOD\), {solver} quarters D"):
-        bound_curve(run, experiment)
+        bound_curve(run, partial(constants_of, experiment))
 
 
 def test_smoothing_by_theory_is_skipped_where_the_problem_stays_without_strong_convexity(lab):
@@ -78,7 +80,7 @@ def test_as_many_epochs_are_over_as_their_bound_counts(lab, solver):
     assert ran.code == 0, ran.err
     experiment = Experiment(lab.out / "toy")
     (run,) = runs_of(experiment)
-    passes, _ = bound_curve(run, experiment)
+    passes, _ = bound_curve(run, partial(constants_of, experiment))
     ended = np.cumsum(np.diff(run.column("objective"), prepend=run.column("objective")[0]) != 0.0)
     assert len(passes) > 1
     for epoch, at in enumerate(passes, start=1):
@@ -115,7 +117,7 @@ def test_the_file_of_a_reduction_says_all_that_its_curve_needs(lab, monkeypatch)
     assert ran.code == 0, ran.err
     experiment = Experiment(lab.out / "toy")
     (run,) = runs_of(experiment)
-    passes, bound = bound_curve(run, experiment)
+    passes, bound = bound_curve(run, partial(constants_of, experiment))
     gap = run.column("gap")[0]
     assert 20.0 <= passes[0] < 21.0 and len(passes) > 10
     assert bound == pytest.approx(gap / (0.25 * (passes // 20.0)))
@@ -137,9 +139,9 @@ def test_without_a_reference_there_is_no_bound(lab):
     (run,) = runs_of(experiment)
     for path in (experiment.directory / "references").iterdir():
         path.unlink()
-    assert bound_curve(run, experiment) is not None  # what is in memory
+    assert bound_curve(run, partial(constants_of, experiment)) is not None  # what is in memory
     (run,) = runs_of(experiment)
-    assert bound_curve(run, experiment) is None
+    assert bound_curve(run, partial(constants_of, experiment)) is None
 
 
 OUTSIDE = {

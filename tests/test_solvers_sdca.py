@@ -12,7 +12,7 @@ from sdca_runs import MULTICLASS, REGULARIZERS, multiclass
 import rrmbench
 from rrmbench import registry
 from rrmbench.extending.touched import Touched, kernels_in_memory
-from rrmbench.losses.multiclass import margin_threshold
+from rrmbench.losses.multiclass import penalized_shares
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import prox_sdca_shrinking
@@ -135,9 +135,9 @@ def test_a_warm_start_counts_its_product():
 def test_optimize_dual_is_the_projection(C):
     rng = np.random.default_rng(3)
     for _ in range(40):
-        m = 0.7 * rng.standard_normal(5)
-        a = np.maximum(m - margin_threshold(m[m > 0.0], np.sum(m > 0.0), C), 0.0)
-        a /= max(a.sum(), 1.0)
+        m, a = 0.7 * rng.standard_normal(5), np.empty(6)
+        penalized_shares(np.append(3.0 * m - 1.0, 0.0), 5, 3.0 * (1.0 - C), 3.0 * C, a)
+        a = a[:5]
         found = minimize(
             lambda t, m=m: np.sum((t - m) ** 2) + C * t.sum() ** 2,
             np.full(5, 0.1),

@@ -177,11 +177,11 @@ def test_options_that_contradict_timing_are_refused(lab):
 
 
 def test_what_makes_seconds_doubtful_is_said(monkeypatch):
-    monkeypatch.setattr(timing.os, "getloadavg", lambda: (50.0, 0.0, 0.0))
+    monkeypatch.setattr(os, "getloadavg", lambda: (50.0, 0.0, 0.0))
     monkeypatch.setattr(timing, "governor", lambda: "powersave")
     load, governor, pins = NO_PINS.warnings()
     assert "load average is 50" in load and "'powersave'" in governor and "cannot pin" in pins
-    monkeypatch.setattr(timing.os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
     monkeypatch.setattr(timing, "governor", lambda: None)
     assert list(Timing(3, 0).warnings()) == []
 

@@ -206,25 +206,28 @@ def _slight_square(problem: Problem, w: np.ndarray, b: np.ndarray) -> float | st
 
 def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b."""
-    return _by_visits(problem, apcg_bias(problem, Iterate(w, b), Rng(0)), passes)
+    return _by_visits(problem, apcg_bias, Iterate(w, b), passes)
 
 
 def ascend_by_labellings(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The b of `bcfw`, from the beginning."""
-    return _by_visits(problem, bcfw(problem, None, Rng(0)), passes)
+    return _by_visits(problem, bcfw, None, passes)
 
 
-def _by_visits(problem: Problem, iterates: Iterable[Iterate], passes: float) -> Iterator[Found]:
-    """The b of a method that makes no products with X, one after every `BETWEEN` passes."""
-    before = 0.0
-    for x in iterates:
+def _by_visits(
+    problem: Problem, solve: Callable[..., Iterator[Iterate]], start: Iterate | None, passes: float
+) -> Iterator[Found]:
+    """The b of a method that visits samples, one after every `BETWEEN` passes."""
+    view, at, before = problem.counted(), 0.0, 0.0
+    for x in solve(view, start, Rng(0)):
         spent = x.passes + x.checks
+        visits = spent - view.X.passes  # products with X are counted where they are made
         if spent + BETWEEN + 0.5 * spent / BETWEEN > passes:
-            problem.X.passes += spent - before
+            problem.X.passes += visits - before
             return
-        if spent - before >= BETWEEN:
-            yield x.b, x.w, spent - before
-            before = spent
+        if spent - at >= BETWEEN:
+            yield x.b, x.w, visits - before
+            at, before = spent, visits
 
 
 TIMED = ascend_by_program, ascend_by_cones, ascend_by_planes  # which passes do not bound, and `SECONDS` of a run do

@@ -7,10 +7,15 @@ machine, None for a cluster, whose outcomes say where they are from), `prepare` 
 from contextlib import contextmanager
 
 from rrmbench.bench.children import Children
-from rrmbench.bench.environment import environment
+from rrmbench.bench.environment import environment, physical_cores
 from rrmbench.errors import RrmbenchError, nearest
 
 NAMES = ("local", "dask")
+
+
+def jobs_of(plan, jobs, threads=None):
+    """The runs at a time: `jobs`, else the threads of a cluster or the physical cores, or 1 to plot seconds."""
+    return min(jobs or (1 if plan.serial else threads or physical_cores()), len(plan.runs))
 
 
 class Local:

@@ -57,9 +57,9 @@ def cost_of(spec, entries, result, cold):
         return None
     passes = float(trace["passes"][-1])
     looks = result.info.get("evaluation_seconds", 0.0)
-    if math.isnan(passes):
-        if result.status == "timeout":  # nobody knows how much more it would have taken
-            return None
+    if math.isnan(passes) and result.status == "timeout":  # nobody knows how much more it would have taken
+        return None
+    if math.isnan(passes) or result.info.get("restarts"):  # the trace has the clock of the last call alone
         fixed = min(result.info.get("load_seconds", 0.0) + result.info.get("warmup_seconds", 0.0), wall)
         work, looks = wall - fixed, 0.0
     else:

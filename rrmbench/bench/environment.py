@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -33,17 +34,15 @@ def environment(jobs, **place):
 
     place : further facts, which tell machines apart
     """
-    from joblib import cpu_count
-
     facts = {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": _processor(),
         "blas": _blas(),
         "governor": governor(),
-        "physical_cores": cpu_count(only_physical_cores=True),
+        "physical_cores": physical_cores(),
         "threads_per_run": 1,
-        "versions": {name: _version(name) for name in PACKAGES}
+        "versions": {name: version(name) for name in PACKAGES}
         | {name: _version_of_module(name) for name in _declared()},
     } | place
     key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
@@ -56,12 +55,27 @@ def _declared():
     return sorted({one.library for one in solvers if one.library and not is_shipped(one.build)})
 
 
+def physical_cores():
+    """The cores of this machine on which runs do not slow each other down."""
+    from joblib import cpu_count
+
+    return cpu_count(only_physical_cores=True)
+
+
+def load():
+    """(load average of the last minute, logical cores, whether other work disturbs the clock)."""
+    average, cores = os.getloadavg()[0], os.cpu_count() or 1
+    return average, cores, average > BUSY * cores
+
+
 def governor():
-    """How the system chooses the frequency of the processor, such as "performance" or "powersave"; None if unknown."""
-    try:
-        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text().strip() or None
-    except OSError:
-        return None
+    """How the system chooses the frequencies of the cores, such as "performance" or "powersave"; None if unknown."""
+    files = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+    found = set()
+    for file in files:
+        with suppress(OSError):
+            found.add(file.read_text().strip())
+    return ", ".join(sorted(found - {""})) or None
 
 
 def _blas():
@@ -83,7 +97,8 @@ def _processor():
     return platform.processor()
 
 
-def _version(package):
+def version(package):
+    """That of an installed distribution, or None."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -92,7 +107,7 @@ def _version(package):
 
 def _version_of_module(module):
     """That of the first distribution that has a module of this name; None without one."""
-    return next(map(_version, _distributions().get(module, ())), None)
+    return next(map(version, _distributions().get(module, ())), None)
 
 
 @cache  # a look at the files of all distributions

@@ -255,6 +255,8 @@ class Scheduler:
         wanted = self.extra(runs)
         for run, _ in left:
             self.rates.learn_reference(run.spec, any(run.problem == other.problem for other, _ in wanted))
+        if left:
+            self.rates.save()
         if self.timing:  # nobody asks how long these take
             self.timing = self.backend.timing = None
         attempt = 0

@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from rrmbench.bench.children import Outcome
-from rrmbench.bench.environment import BUSY, governor
+from rrmbench.bench.environment import governor, load
 from rrmbench.bench.pinning import quiet_core
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import ENDED_BY_ITSELF, UnreadableFile
@@ -35,9 +35,9 @@ class Timing:
 
     def warnings(self):
         """Yield what makes seconds of this machine doubtful now."""
-        load, cores = os.getloadavg()[0], os.cpu_count() or 1
-        if load > BUSY * cores:
-            yield f"the load average is {load:.2g} on {cores} cores: other work disturbs the clock"
+        average, cores, busy = load()
+        if busy:
+            yield f"the load average is {average:.2g} on {cores} cores: other work disturbs the clock"
         found = governor()
         if found not in (None, "performance"):
             yield f"the frequency governor is '{found}', not 'performance': the processor's speed varies"

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rrmbench.cli.app import READ, Results, app, console
-from rrmbench.errors import listed, printable
+from rrmbench.errors import RrmbenchError, listed, printable
 
 
 @app.command(rich_help_panel=READ)
@@ -28,6 +28,8 @@ def check(
 
     allowed = tolerated(seconds, tolerance)
     if update:
+        if tolerance is not None:
+            raise RrmbenchError("--tolerance: found beside --update, which compares nothing")
         bad = checks.update(results, baseline, seconds)
         print(f"{baseline} written")
         if bad:

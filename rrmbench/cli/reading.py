@@ -75,11 +75,10 @@ def show(
 ):
     """Show what each method needs to reach each gap, in passes and seconds, and who needs least."""
     if traceback:
-        from rrmbench.commands import PLAIN
-        from rrmbench.report.tracebacks import tracebacks
+        from rrmbench.commands.show import tracebacks
 
-        for line in tracebacks(results):
-            console().print(line, **PLAIN)
+        given = {"--levels": levels, "--relative": relative, "--sort": sort, "--runs": runs}
+        tracebacks(results, only or (), given | {"--json": as_json, "--latex": as_latex}, console())
         return
     from rrmbench.commands.show import show as print_standings
 

@@ -52,7 +52,7 @@ def run(
 ):
     """Run every combination of the configuration that is not done yet."""
     read = plans(configs, sets, only)
-    from rrmbench.commands.running import check_options, jobs_of, timing_of
+    from rrmbench.commands.running import check_options, timing_of
     from rrmbench.commands.running import run as execute
 
     check_options(backend, scheduler, retry or [])
@@ -63,6 +63,7 @@ def run(
         events = Events(sys.stdout)
     timed = timing_of(timing, repeats, jobs, backend)
     if dry_run:
+        from rrmbench.bench.backends import jobs_of
         from rrmbench.commands.dry_run import dry_run as estimates
 
         at_once = [1 if timed else jobs_of(plan, jobs) for plan in read]

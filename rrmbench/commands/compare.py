@@ -54,4 +54,4 @@ def formats_of(text):
     for kind in kinds:
         if kind not in FORMATS:
             raise RrmbenchError(f"--format: found '{kind}', allowed is {', '.join(FORMATS)}{nearest(kind, FORMATS)}")
-    return kinds
+    return list(dict.fromkeys(kinds))

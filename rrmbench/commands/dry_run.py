@@ -2,8 +2,9 @@
 
 import math
 
+from rrmbench.bench.environment import physical_cores
 from rrmbench.bench.rates import Rates, entries_of
-from rrmbench.commands.running import physical_cores
+from rrmbench.commands import plain
 
 
 def dry_run(plans, jobs, repeats, console, events=None):
@@ -38,20 +39,18 @@ def _skipped(skipped):
 
     groups = {}
     for spec, reason in skipped:
-        plain, full = (
+        short, full = (
             f"{naming.problem(keys(spec), shown)}, {naming.method(keys(spec), shown)}" for shown in ((), None)
         )
-        groups.setdefault((plain, reason), set()).add(full)
-    for (plain, reason), full in groups.items():
-        yield f"{plain} ({len(full)} combinations): {reason}" if len(full) > 1 else f"{full.pop()}: {reason}"
+        groups.setdefault((short, reason), set()).add(full)
+    for (short, reason), full in groups.items():
+        yield f"{short} ({len(full)} combinations): {reason}" if len(full) > 1 else f"{full.pop()}: {reason}"
 
 
 def _table(plan, costs):
     from rich.table import Table
-    from rich.text import Text
 
     from rrmbench.config import is_deterministic
-    from rrmbench.errors import printable
     from rrmbench.keys import keys
     from rrmbench.report import naming
 
@@ -62,7 +61,7 @@ def _table(plan, costs):
         names = keys(spec)
         seed = "deterministic: once" if several and is_deterministic(spec) else str(spec["seed"])
         cells = (str(number), naming.problem(names), naming.method(names), seed, _seconds(seconds))
-        table.add_row(*(Text(printable(cell)) for cell in cells))  # texts of the file are no markup
+        table.add_row(*map(plain, cells))  # texts of the file are no markup
     return table
 
 

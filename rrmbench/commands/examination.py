@@ -13,7 +13,7 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
-from rrmbench.bench.environment import BUSY
+from rrmbench.bench.environment import governor, load, physical_cores, version
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in
 from rrmbench.folders import cache_root
@@ -58,7 +58,7 @@ def findings():
 
 def _python():
     version = metadata.version("rrmbench")
-    return Finding("rrmbench", "ok", f"{version} in {Path(__file__).parents[1]}, Python {platform.python_version()}")
+    return Finding("rrmbench", "ok", f"{version} in {Path(__file__).parents[1]}, Python {platform.pythonversion()}")
 
 
 def _library(name):
@@ -89,8 +89,8 @@ def _extra(extra):
     lines += [line for line in metadata.requires("rrmbench") or [] if line.endswith(f'extra == "{extra}"')]
     names = [line.partition(";")[0].strip() for line in lines]
     packages = [_package(name) for name in names]
-    missing = [package for package in packages if _version(package) is None]
-    found = ", ".join(f"{package} {_version(package)}" for package in packages if package not in missing)
+    missing = [package for package in packages if version(package) is None]
+    found = ", ".join(f"{package} {version(package)}" for package in packages if package not in missing)
     if not missing:
         return Finding(f"extra {extra}", "ok", found)
     found = f"not installed: {', '.join(missing)}" + (f"; installed: {found}" if found else "")
@@ -102,13 +102,6 @@ def _package(requirement):
         if not (character.isalnum() or character in "-_."):
             return requirement[:at]
     return requirement
-
-
-def _version(package):
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _cache():
@@ -143,9 +136,7 @@ def _clock():
 
 
 def _cores():
-    from joblib import cpu_count
-
-    physical, logical = cpu_count(only_physical_cores=True), os.cpu_count()
+    physical, logical = physical_cores(), os.cpu_count()
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical
     found = f"{physical} physical to use, {logical} logical, {usable} in the affinity of this process"
     if usable < physical:
@@ -154,9 +145,9 @@ def _cores():
 
 
 def _load():
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
-    found = f"{load:.2f} in the last minute on {cores} logical cores"
-    if load > BUSY * cores:
+    average, cores, busy = load()
+    found = f"{average:.2f} in the last minute on {cores} logical cores"
+    if busy:
         return Finding(
             "load", "warning", found, "other programs are at work: seconds of runs will be noisy, passes not"
         )
@@ -164,12 +155,10 @@ def _load():
 
 
 def _governor():
-    files = sorted(Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
-    governors = {file.read_text().strip() for file in files}
-    if not governors:
+    found = governor()
+    if found is None:
         return Finding("CPU governor", "ok", "not readable here, as in most virtual machines")
-    found = ", ".join(sorted(governors))
-    if governors != {"performance"}:
+    if found != "performance":
         return Finding(
             "CPU governor", "warning", found, "the frequency follows the load: seconds vary; try 'performance'"
         )

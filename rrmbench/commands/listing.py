@@ -2,7 +2,7 @@
 
 import inspect
 
-from rrmbench.commands import configurations
+from rrmbench.commands import configurations, plain
 from rrmbench.errors import RrmbenchError, nearest
 
 
@@ -47,7 +47,7 @@ def _list_components(table, kind):
         parameters = ", ".join(p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values())
         needs = f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
         lacks = f" [{component.uninstalled}]" if component.uninstalled else ""
-        table.add_row(name, parameters, _escaped(summary(component) + needs + lacks))
+        table.add_row(name, *map(plain, (parameters, summary(component) + needs + lacks)))
 
 
 def _list_datasets(table):
@@ -57,13 +57,7 @@ def _list_datasets(table):
         table.add_column(column, justify="right" if column in "nd" else "left", no_wrap=column == "name")
     for row in datasets():
         d = " x ".join(f"{size:,}" for size in row["d"])
-        table.add_row(row["name"], row["task"], f"{row['n']:,}", d, row["here"])
-
-
-def _escaped(text):
-    from rich.markup import escape
-
-    return escape(text)
+        table.add_row(*map(plain, (row["name"], row["task"], f"{row['n']:,}", d, row["here"])))
 
 
 def facts(mapping, console):
@@ -72,5 +66,5 @@ def facts(mapping, console):
 
     table = Table(show_header=False, box=None, pad_edge=False)
     for key, value in mapping.items():
-        table.add_row(str(key), _escaped(str(value)))
+        table.add_row(*map(plain, (key, value)))
     console.print(table)

@@ -28,18 +28,6 @@ def run(plans, output, *, backend, scheduler, **options):
         return _run(plans, output, cluster=cluster, **options)
 
 
-def jobs_of(plan, jobs, threads=None):
-    """The runs at a time: `jobs`, else the threads of a cluster or the physical cores, or 1 to plot seconds."""
-    return min(jobs or (1 if plan.serial else threads or physical_cores()), len(plan.runs))
-
-
-def physical_cores():
-    """The cores of this machine on which runs do not slow each other down."""
-    from joblib import cpu_count
-
-    return cpu_count(only_physical_cores=True)
-
-
 def timing_of(wanted, repeats, jobs, backend):
     """The Timing of `--timing`, None where it is not `wanted`; RrmbenchError for options that contradict it."""
     from rrmbench.bench.timing import REPEATS, Timing
@@ -56,6 +44,7 @@ def timing_of(wanted, repeats, jobs, backend):
 
 
 def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary, quiet, timing=None, events=None):
+    from rrmbench.bench.backends import jobs_of
     from rrmbench.bench.runner import run_experiment
     from rrmbench.report import show
     from rrmbench.report.display import progress_on

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
 
 from rrmbench import registry
 from rrmbench.config import components, entries, schema
 from rrmbench.config.grids import count, expand
-from rrmbench.config.raw import DEFAULTS, read
+from rrmbench.config.raw import DEFAULTS
 from rrmbench.config.tune import Tuner
 from rrmbench.config.validity import reason
 from rrmbench.errors import RrmbenchError, nearest, shown
@@ -48,14 +47,6 @@ class Plan:
     def serial(self):
         """Whether runs should not share the machine, because the plot is over seconds of any clock."""
         return self.plot["x"] in ("seconds", "cpu_seconds")
-
-
-class Count(NamedTuple):
-    """How many runs a configuration file has and how many combinations it skips."""
-
-    path: Path
-    runs: int
-    skipped: int
 
 
 def resolve(raw):
@@ -107,12 +98,6 @@ def _check_facets(plot, runs, places):
             raise RrmbenchError(
                 f"{where}: no run has the key '{key}'{nearest(key, known)} (there are: {', '.join(known)})"
             )
-
-
-def validate(paths):
-    """Return the Count of each configuration file."""
-    plans = [resolve(raw) for raw in [read(path) for path in paths]]
-    return [Count(plan.path, len(plan.runs), len(plan.skipped)) for plan in plans]
 
 
 def _of_mathematics(raw, runs):

@@ -40,7 +40,7 @@ class Bundled(_Strict):
 
 
 class Synthetic(_Strict):
-    """A generated sparse text-like set; `rrmbench.data.sources.synthetic` says how."""
+    """A generated sparse text-like set; `rrmbench.data.sources.write_synthetic` says how."""
 
     n: Count
     d: Count
@@ -51,7 +51,7 @@ class Synthetic(_Strict):
 
 
 class SyntheticRatings(_Strict):
-    """Generated ratings of a low-rank truth; `rrmbench.data.sources.synthetic_ratings` says how."""
+    """Generated ratings of a low-rank truth; `rrmbench.data.sources.write_synthetic_ratings` says how."""
 
     rows: Count
     columns: Count
@@ -69,7 +69,7 @@ class SyntheticRatings(_Strict):
 
 
 class SyntheticSequences(_Strict):
-    """Generated words of a Markov chain with noisy letters; `rrmbench.data.sources.synthetic_sequences` says how."""
+    """Generated words of a Markov chain with noisy letters; see `rrmbench.data.sources.write_synthetic_sequences`."""
 
     sequences: Count
     longest: Count

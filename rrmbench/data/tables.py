@@ -42,7 +42,7 @@ class Table:
 
 
 def read(train, test, why_qid):
-    """The Table of a training `prepare.Source` and of one for a test part, or None.
+    """The Table of a training `origin.Source` and of one for a test part, or None.
 
     Every row must have a qid where there is a reason `why_qid`, as messages say it. A test file of features takes
     index base and columns from the training file. The ids of ratings are numbered in ascending order, together for both

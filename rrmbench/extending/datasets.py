@@ -2,20 +2,21 @@
 
 import random
 import warnings
+from functools import partial
 from unittest import SkipTest
 
 import numpy as np
 
 from rrmbench.data import arrays
-from rrmbench.errors import RrmbenchError
 from rrmbench.extending import variants
-from rrmbench.extending.verdicts import Broken, Doubt
+from rrmbench.extending.verdicts import Broken, Doubt, located
 
 SEED = "draw all random numbers from np.random.default_rng(seed) with a parameter 'seed'"
 
 
 def named_checks(component):
     """(name, function) of each check of a data set."""
+    yield "its form", lambda: variants.tell_refused(component, partial(_made, component))
     yield "shapes, and finite numbers", lambda: each_variant(component, shapes)
     yield "the same parameters make the same data", lambda: each_variant(component, deterministic)
     yield "the seed", lambda: seeded(component)
@@ -24,14 +25,9 @@ def named_checks(component):
 
 def each_variant(component, check):
     """check(function of no arguments) for the variants of the parameters; those that are refused are left out."""
-    for number, values in enumerate(variants.variants(component)):
-        try:
-            check(lambda values=values: _made(component, values))
-        except Broken as broken:
-            raise Broken(f"{component.name}{variants.shown(values)}: {broken.text}", broken.hint) from None
-        except RrmbenchError:
-            if number == 0:
-                raise
+    for values, _ in variants.built(component, partial(_made, component)):
+        with located(f"{component.name}{variants.shown(values)}"):
+            check(partial(_made, component, values))
 
 
 def _made(component, values):

@@ -5,11 +5,10 @@ import warnings
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
 from rrmbench.extending import points, scalar_losses, variants
 from rrmbench.extending.problems import DATA, L2, NET
 from rrmbench.extending.runs import solved
-from rrmbench.extending.verdicts import Broken, Doubt
+from rrmbench.extending.verdicts import Broken, Doubt, located
 from rrmbench.numerics import whole_arrays
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.pairs import SCALES
@@ -44,15 +43,12 @@ def named_checks(component):
 
 
 def _built(component, kind=None):
-    """(values, loss) of the component with each of its `variants` ; of one kind of outputs, or of any."""
-    found = []
-    for values in variants.variants(component):
-        try:
-            found.append((values, build_loss({"name": component.name, **values})[0]))
-        except RrmbenchError:
-            if not found:
-                raise
-    return [one for one in found if kind in (None, _kind(one[1]))]
+    """(values, loss) of the component with each of its `variants`; of one kind of outputs, or of any."""
+    return [one for one in variants.built(component, _made(component)) if kind in (None, _kind(one[1]))]
+
+
+def _made(component):
+    return lambda values: build_loss({"name": component.name, **values})[0]
 
 
 def _kind(loss):
@@ -61,6 +57,7 @@ def _kind(loss):
 
 def form(component):
     """A NamedTuple of floats with the methods and fields of its kind."""
+    variants.tell_refused(component, _made(component))
     for values, loss in _built(component):
         name, kind = f"{component.name}{variants.shown(values)}", _kind(loss)
         if kind not in METHODS:
@@ -134,10 +131,8 @@ def each_label(component, check):
             np.unique(points.labels(component.needs, 6))[:4] if number else np.unique(points.labels(component.needs, 8))
         )
         for seed, y in enumerate(ys):
-            try:
+            with located(f"{component.name}{variants.shown(values)}"):
                 check(loss, float(y), seed)
-            except Broken as broken:
-                raise Broken(f"{component.name}{variants.shown(values)}: {broken.text}", broken.hint) from None
 
 
 def _fenchel_young(loss, y, seed):
@@ -263,11 +258,8 @@ def over_samples(component, check):
             z = p.X.forward(np.zeros(p.shape)) + size * rng.standard_normal(p.output_shape)
             z = _possible(p, z)
             for mu in SMOOTHINGS:
-                try:
+                with located(f"{component.name}{variants.shown(values)}, mu={mu:g}, outputs of size {size:g}"):
                     check(p, mu, z, rng)
-                except Broken as broken:
-                    where = f"{component.name}{variants.shown(values)}, mu={mu:g}, outputs of size {size:g}"
-                    raise Broken(f"{where}: {broken.text}", broken.hint) from None
 
 
 def _possible(p, z):

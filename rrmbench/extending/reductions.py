@@ -1,6 +1,7 @@
 """The checks of a reduction: what the solver inside is given, what is counted, and what is certified."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from unittest import SkipTest
 
@@ -10,7 +11,7 @@ from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import problems, solvers, variants
 from rrmbench.extending.runs import measured
-from rrmbench.extending.verdicts import Broken
+from rrmbench.extending.verdicts import Broken, located
 from rrmbench.numerics.random import Rng
 
 INSIDE = ("fista", "agd", "prox_sdca", "svrg")
@@ -27,31 +28,37 @@ def named_checks(component):
         "the problem has what it gives": gives_what_it_says,
         "certificates are of the original problem": certifies,
     }
+    yield "its form", lambda: form(component)
     for name, check in checks.items():
         yield name, lambda check=check: each_case(component, check)
 
 
+def form(component):
+    """Every variant goes around some solver."""
+    variants.tell_refused(component, partial(_cases_of, component))
+
+
 def cases(component):
     """Yield (label, values, solver inside, Problem) of what the reduction makes valid, what it refuses left out."""
-    found, refused = 0, None
-    for values in variants.variants(component):
-        for name in INSIDE:
-            inner = registry.build_solver(name)
-            try:
-                reduced = registry.reduce_solver(inner, {"name": component.name, **values})
-                p = _problem(reduced.needs)
-                if p is None:
-                    continue
-                list(islice(reduced(p, None, Rng(0)), 3))
-            except RrmbenchError as error:
-                refused = error
-                continue
-            found += 1
-            yield f"{component.name}{variants.shown(values)} around {name}", values, inner, p
-    if not found and refused is not None:
-        raise refused
-    if not found:
+    found = variants.built(component, partial(_cases_of, component))
+    if not any(inside for _, inside in found):
         raise SkipTest("no small problem here has what the reduced solvers need")
+    for values, inside in found:
+        for inner, p in inside:
+            yield f"{component.name}{variants.shown(values)} around {inner.name}", values, inner, p
+
+
+def _cases_of(component, values):
+    """(solver inside, Problem) of the reduction with these values; RrmbenchError where it refuses every solver."""
+    found, refused = [], None
+    for inner in map(registry.build_solver, INSIDE):
+        try:
+            found.append((inner, _problem(_reduced(component, values, inner).needs)))
+        except RrmbenchError as error:
+            refused = error
+    if refused is not None and not found:
+        raise refused
+    return [(inner, p) for inner, p in found if p is not None]
 
 
 def _problem(needs):
@@ -67,10 +74,8 @@ def _problem(needs):
 def each_case(component, check):
     """check(component, values, inner solver, problem) for each of the `cases`."""
     for label, values, inner, p in cases(component):
-        try:
+        with located(label):
             check(component, values, inner, p)
-        except Broken as broken:
-            raise Broken(f"{label}: {broken.text}", broken.hint) from None
 
 
 def _reduced(component, values, inner):

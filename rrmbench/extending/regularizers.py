@@ -7,7 +7,7 @@ from rrmbench.extending import points, variants
 from rrmbench.extending import whole_regularizers as statements
 from rrmbench.extending.problems import DATA
 from rrmbench.extending.runs import solved
-from rrmbench.extending.verdicts import Broken
+from rrmbench.extending.verdicts import Broken, located
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_regularizer
@@ -27,18 +27,16 @@ def named_checks(component):
 
 def _built(component):
     """(values, psi on whole models) of the component with each of its `variants`."""
-    found = []
-    for values in variants.variants(component):
-        try:
-            found.append((values, over_coordinates(build_regularizer({"name": component.name, **values})[0])))
-        except RrmbenchError:
-            if not found:
-                raise
-    return found
+    return [(values, over_coordinates(psi)) for values, psi in variants.built(component, _made(component))]
+
+
+def _made(component):
+    return lambda values: build_regularizer({"name": component.name, **values})[0]
 
 
 def form(component):
     """The methods; of single coordinates a NamedTuple of floats."""
+    variants.tell_refused(component, _made(component))
     for values, whole in _built(component):
         psi, name = whole.psi, f"{component.name}{variants.shown(values)}"
         missing = [method for method in METHODS if not callable(getattr(psi, method, None))]
@@ -61,11 +59,8 @@ def each_model(component, check):
     for values, psi in _built(component):
         for shape in _shapes(component, psi):
             models, duals = list(points.arrays(shape, 9, 0)), list(points.arrays(shape, 9, 1))
-            try:
+            with located(f"{component.name}{variants.shown(values)}, a model of the shape {shape}"):
                 check(psi, [np.zeros(shape), *models], [0.05 * v for v in duals] + duals)
-            except Broken as broken:
-                where = f"{component.name}{variants.shown(values)}, a model of the shape {shape}"
-                raise Broken(f"{where}: {broken.text}", broken.hint) from None
 
 
 def _shapes(component, psi):

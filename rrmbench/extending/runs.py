@@ -16,9 +16,9 @@ GAP = 1e-3
 CALLS = 8  # of a library that counts no passes
 
 
-def first_iterates(solve, problem, count, start=None, rng=None):
+def first_iterates(solve, problem, count, start=None):
     """Copies of at most `count` first Iterates."""
-    return [x.copied() for x in islice(solve(problem, start, rng or Rng(0)), count)]
+    return [x.copied() for x in islice(solve(problem, start, Rng(0)), count)]
 
 
 def measured(solve, problem, passes, names=None, gap=0.0, every=1.0):

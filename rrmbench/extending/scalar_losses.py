@@ -153,7 +153,7 @@ def least_norm_at_kink(loss, y, z):
     return True
 
 
-def linear_between_kinks(loss, y, tolerance=1e-12):
+def linear_between_kinks(loss, y):
     """phi is linear between its `kinks` and beyond the outer ones, and bends at each of them."""
     kinks = np.asarray(loss.kinks(np.array([y])))
     if kinks.ndim != 2 or kinks.shape[0] != 1 or np.any(np.diff(kinks[0]) < 0.0):
@@ -162,7 +162,7 @@ def linear_between_kinks(loss, y, tolerance=1e-12):
     for a, b in pairwise([kinks[0, 0] - 7.0, *np.unique(kinks), kinks[0, -1] + 7.0]):
         low, middle, high = (loss.value(z, y) for z in (a, 0.3 * a + 0.7 * b, b))
         slope, off = (high - low) / (b - a), middle - (0.3 * low + 0.7 * high)
-        if abs(off) > tolerance * (1.0 + abs(low) + abs(high)):
+        if abs(off) > 1e-12 * (1.0 + abs(low) + abs(high)):
             raise Broken(f"value is not linear between the kinks z={a:.6g} and {b:.6g} for y={y:g}")
         if slope <= before:
             raise Broken(f"kinks has z={a:.6g} for y={y:g}, where value does not bend")

@@ -11,12 +11,12 @@ import numpy as np
 
 from rrmbench import registry
 from rrmbench.components import alternatives
-from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.errors import nearest, shown
 from rrmbench.extending import problems, variants
 from rrmbench.extending.progress import approaches
 from rrmbench.extending.runs import first_iterates, measured
 from rrmbench.extending.touched import Touched, kernels_in_memory
-from rrmbench.extending.verdicts import Broken, Doubt
+from rrmbench.extending.verdicts import Broken, Doubt, located
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
@@ -50,6 +50,7 @@ def named_checks(component):
 
 def form(component):
     """What it needs are traits, and some problem has them all."""
+    variants.tell_refused(component, component.solver)
     traits = problems.known_traits()
     for need in component.needs:
         for word in chain.from_iterable(alternatives(need)):
@@ -71,19 +72,13 @@ def each_run(component, check):
     taken = problems.taken_by(component.needs)
     if not taken:
         raise SkipTest("no small problem here has what it needs")
-    for number, values in enumerate(variants.variants(component)):
+    loss, psi = taken[0]
+    for values, solve in variants.built(component, component.solver):
         for kind in ("dense rows", "sparse rows"):
-            try:
-                solve = component.solver(values)
-                p = problems.problem_of(kind, *taken[0])
-                if not registry.lacking(solve.needs, p.traits):
+            p = problems.problem_of(kind, loss, psi)
+            if not registry.lacking(solve.needs, p.traits):
+                with located(f"{component.name}{variants.shown(values)} on {loss}, {psi['name']}, {kind}"):
                     check(solve, p)
-            except Broken as broken:
-                label = f"{component.name}{variants.shown(values)} on {taken[0][0]}, {taken[0][1]['name']}, {kind}"
-                raise Broken(f"{label}: {broken.text}", broken.hint) from None
-            except RrmbenchError:
-                if number == 0:
-                    raise
 
 
 def iterates(solve, problem):

@@ -1,8 +1,10 @@
 """Values for the parameters with which a component is checked: its defaults, and some others."""
 
+import warnings
 from typing import Literal, get_args, get_origin
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.extending.verdicts import Doubt
 
 # where there is no default, or another value is wanted, the first ones that the annotation allows
 GUESSES = (0.1, 1.0, 0.5, 2.0, 1, 2, 3, True, "auto")
@@ -21,6 +23,32 @@ def variants(component):
     for parameter in component.parameters.values():
         found += [first | {parameter.name: value} for value in _others(parameter, first) if _allowed(parameter, value)]
     return found[:MOST]
+
+
+def built(component, make):
+    """(values, make(values)) of the `variants`, but for those that are refused; RrmbenchError where all are."""
+    tried = list(_tried(component, make))
+    found = [(values, made) for values, made in tried if not isinstance(made, RrmbenchError)]
+    if not found:
+        raise tried[0][1]
+    return found
+
+
+def tell_refused(component, make):
+    """A Doubt for each of the `variants` that `make` refuses, since no check looks at it."""
+    for values, made in _tried(component, make):
+        if isinstance(made, RrmbenchError):
+            warnings.warn(Doubt(f"{component.name}{shown(values)} is refused, and not looked at: {made}"), stacklevel=2)
+
+
+def _tried(component, make):
+    """(values, make(values) or the RrmbenchError that it raises) of the `variants`."""
+    for values in variants(component):
+        try:
+            made = make(values)
+        except RrmbenchError as error:
+            made = error
+        yield values, made
 
 
 def shown(values):

@@ -28,6 +28,15 @@ class Broken(AssertionError):
         self.text, self.hint = text, hint
 
 
+@contextmanager
+def located(place):
+    """What is Broken in the block is so at this place."""
+    try:
+        yield
+    except Broken as broken:
+        raise Broken(f"{place}: {broken.text}", broken.hint) from None
+
+
 class Doubt(UserWarning):
     """What is allowed and yet worth a look; issued by `warnings.warn`."""
 

@@ -71,14 +71,14 @@ def fenchel_equality(psi, w, t, tolerance=TOLERANCE):
         )
 
 
-def fenchel_inequality(psi, u, v, tolerance=TOLERANCE):
+def fenchel_inequality(psi, u, v):
     """psi(u) + psi*(t v) >= u.(t v) for t = dual_scaling(v), in the domain of psi*."""
     t, conjugate = psi.scaled_conjugate(v)
     if not 0.0 <= t <= 1.0:
         raise Broken(f"dual_scaling({text_of(v)}) = {t}, allowed is a number in [0, 1]")
     value = psi.value(u)
     left = value + conjugate - float(np.vdot(u, t * v))
-    if not left >= -tolerance * (1.0 + abs(value) + abs(conjugate)):
+    if not left >= -TOLERANCE * (1.0 + abs(value) + abs(conjugate)):
         what = "conjugate" if t == 1.0 else f"dual_scaling = {t:.6g} is too great:"
         raise Broken(
             f"{what} psi(u) + psi*(t v) - u.(t v) = {left:.6g} for u = {text_of(u)}, v = {text_of(v)}; expected >= 0",
@@ -86,13 +86,13 @@ def fenchel_inequality(psi, u, v, tolerance=TOLERANCE):
         )
 
 
-def conjugate_is_no_smaller(psi, v, tolerance=TOLERANCE):
+def conjugate_is_no_smaller(psi, v):
     """psi*(v) >= u.v - psi(u), for u that nearly attain it: prox(c v, c) = argmax_u u.v - psi(u) - ||u||^2 / (2 c)."""
     conjugate = psi.conjugate(v)
     for c in (1.0, 1e3):
         u = psi.prox(c * v, c)
         value, inner = psi.value(u), float(np.vdot(u, v))
-        if conjugate < inner - value - tolerance * (1.0 + abs(value) + abs(inner)):
+        if conjugate < inner - value - TOLERANCE * (1.0 + abs(value) + abs(inner)):
             raise Broken(
                 f"conjugate({text_of(v)}) = {conjugate:.8g} is too small: u.v - psi(u) = {inner - value:.8g} for "
                 f"u = {text_of(u)}",

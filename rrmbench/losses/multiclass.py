@@ -62,27 +62,43 @@ def close_row(b, y):
 
 
 @register_jitable
-def margin_threshold(m, count, C):
-    """The theta for which (m - theta)+ minimizes ||b - m||^2 + C beta^2 over b >= 0, sum b = beta <= 1.
+def penalized_shares(z, c, mu, q, b):
+    """Fill b (k,) but for b_c: b_j = (a_j - theta)+ / (mu + q), a_j = 1 + z_j - z_c, the minimizer over b >= 0, sum b =
+    beta <= 1 of ||(mu + q) b - a||^2 + q (mu + q) beta^2.
 
-    theta = C beta, so sum (m_j - theta)+ = theta/C; if the sum exceeds 1, the threshold of the projection on the unit
-    simplex instead, sum (m_j - theta)+ = 1. This is [Acc-SDCA, OptimizeDual] with its printed else-branch corrected.
-
-    m : m[:count] are the positive entries, which are all that matter; overwritten
+    theta = q beta, so sum_j (a_j - theta)+ = (mu + q) theta/q; if beta exceeds 1, the threshold of the projection on
+    the simplex instead, sum_j (a_j - theta)+ = mu + q. This is [Acc-SDCA, OptimizeDual] with its printed else-branch
+    corrected. The sums there are of differences to the greatest z_j: those of margins have lost the digits of a small
+    mu + q.
     """
-    theta, count = raised(0.0, 0.0, 1.0 / C if C > 0.0 else math.inf, m, count)
-    beta = 0.0
+    total, count, top = mu + q, 0, -math.inf
+    for j in range(z.shape[0]):
+        if j != c:
+            top = max(top, z[j])
+            b[count] = 1.0 + z[j] - z[c]  # into b, which spares an array
+            count += b[count] > 0.0
+    theta, count = raised(0.0, 0.0, total / q if q > 0.0 else math.inf, b, count)
+    left = total
     for k in range(count):
-        beta += m[k] - theta
-    return theta if beta <= 1.0 else raised(theta, 1.0, 0.0, m, count)[0]
+        left -= b[k] - theta
+    if left >= 0.0:
+        for j in range(z.shape[0]):
+            b[j] = max(1.0 + z[j] - z[c] - theta, 0.0) / total
+        return
+    count = 0
+    for j in range(z.shape[0]):
+        b[count] = z[j] - top
+        count += j != c and b[count] > -total
+    theta = raised(-math.inf, total, 0.0, b, count)[0]
+    for j in range(z.shape[0]):
+        b[j] = max(z[j] - top - theta, 0.0) / total
 
 
 class MaxOfHinge(NamedTuple):
     """phi(z) = max(0, max_{j != y} 1 + z_j - z_y),  phi*(b) = -sum_{j != y} b_j.
 
-    The step of SDCA, option I, is b_j = (m_j - theta)+ for j != y and b_y = -sum_{j != y} b_j, where m_j =
-    (1 + t_j - t_y)/(mu + q), t = p + q b, p = x_i.w, q = ||x_i||^2/(s n) and theta is `margin_threshold`'s for
-    C = q/(mu + q). [Acc-SDCA, section 5.7]
+    The step of SDCA, option I, is that of `penalized_shares` at z = p + q b, p = x_i.w, q = ||x_i||^2/(s n), and b_y =
+    -sum_{j != y} b_j. [Acc-SDCA, section 5.7]
     """
 
     conjugate_convexity: float = 0.0
@@ -123,13 +139,7 @@ class MaxOfHinge(NamedTuple):
             for j in range(z.shape[0]):
                 b[j] = 1.0 / attained if b[j] == largest and largest > 0.0 else 0.0
         else:
-            count = 0
-            for j in range(z.shape[0]):  # into b, which spares an array
-                b[count] = (1.0 + z[j] - z[c]) / (mu + q)
-                count += b[count] > 0.0 and j != c
-            theta = margin_threshold(b, count, q / (mu + q))
-            for j in range(z.shape[0]):
-                b[j] = max((1.0 + z[j] - z[c]) / (mu + q) - theta, 0.0)
+            penalized_shares(z, c, mu, q, b)
             b[c] = 0.0
         close_row(b, c)
 

@@ -18,7 +18,7 @@ def by_norms(sqnorms):
     return _guarded(np.sqrt(sqnorms))
 
 
-def by_direction(X, steps=STEPS):
+def by_direction(X):
     """omega_i = |x_i.v| / its mean, guarded likewise, where v maximizes ||X v|| over ||v|| = 1; (n,).
 
     v is what so many steps of the power method make of the mean of the rows; each is a product with X and one with
@@ -28,7 +28,7 @@ def by_direction(X, steps=STEPS):
     if not v.any():
         v = X.adjoint(np.random.default_rng(0).standard_normal(X.shape[0]))
     z = X.forward(v)
-    for _ in range(steps):
+    for _ in range(STEPS):
         size = np.linalg.norm(z)
         if size == 0.0:
             break

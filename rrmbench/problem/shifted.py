@@ -1,4 +1,4 @@
-"""A scalar loss over all samples with a bias that is minimized exactly [AGM, section 5.1].
+"""A scalar loss over all samples with a bias that is minimized exactly [AGM, section 5, Example 1].
 
     Phi(z) = min_beta (1/n) sum phi(z_i + beta),    Phi*(b) = (1/n) sum phi*(b_i) where sum b_i = 0, else +inf
 

@@ -132,7 +132,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                 stage, due = problem.smoothed(smoothing).regularized(strength, center), 1.0
                 stands_still.begin()
                 for x in solve(stage, start, rng):
-                    if not x.passes < due - 1e-9:  # also where passes are NaN
+                    if x.passes >= due - 1e-9:
                         distance, floor, cost = measure(stage, x)
                         checks += cost
                         if distance is not None:

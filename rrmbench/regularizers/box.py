@@ -43,10 +43,10 @@ class Box(NamedTuple):
         return min(max(w - min(max(w, -tau), tau), self.lower), self.upper)
 
     def dual_scaling(self, v):
-        """As for the l1 norm where w has no other bounds than 0; elsewhere 1, since scaling would not make psi* 0."""
-        if self.strength == 0.0 or not self.homogeneous:
+        """As for the l1 norm, of the v_j on whose side w_j has no bound: psi* is finite for all others."""
+        if self.strength == 0.0:
             return 1.0
-        outside = np.clip(v, 0.0 if self.lower == 0.0 else -np.inf, 0.0 if self.upper == 0.0 else np.inf)
+        outside = np.clip(v, -np.inf if self.lower == -np.inf else 0.0, np.inf if self.upper == np.inf else 0.0)
         return scale_into(np.max(np.abs(outside), initial=0.0), self.strength)
 
     def radius(self, value, shape):

@@ -18,7 +18,7 @@ from rrmbench.bench.store import FINAL, experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
 from rrmbench.report import check_seconds, naming
-from rrmbench.report.results import LEVELS, passes_to, runs_of
+from rrmbench.report.results import LEVELS, points_to, runs_of
 
 TOLERANCE = 1.1  # a change of up to a tenth is no change
 _COLOURS = {"regression": "red", "missing": "red", "faster": "green", "new": "cyan", "ok": ""}
@@ -119,8 +119,8 @@ def _named(found):
 
 
 def _record(run, seconds=False):
-    reached = zip(LEVELS, passes_to(run), strict=True)
-    passes = {naming.short(level): _number(at[0]) for level, at in reached if at}
+    counted, reached = run.column("passes"), zip(LEVELS, points_to(run.column("gap")), strict=True)
+    passes = {naming.short(level): _number(counted[at]) for level, at in reached if at is not None}
     record = {"status": run.status, "passes": passes, "stop": _stop(run)}
     return record | ({"seconds": check_seconds.ratios(run)} if seconds else {})
 

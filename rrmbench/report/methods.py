@@ -17,7 +17,7 @@ from rrmbench.errors import printable
 from rrmbench.keys import is_origin
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
-from rrmbench.report.results import StoredRun, but_seed, runs_of
+from rrmbench.report.results import StoredRun, but_seed, runs_of, width
 from rrmbench.report.select import select
 from rrmbench.report.spreads import Spread, spread
 from rrmbench.report.tuning import Choice, choices
@@ -141,7 +141,7 @@ class ProblemMethods:
     def width(self) -> float:
         """P* - D* of the reference, below which no suboptimality is known; inf without a reference."""
         references = [run.reference for method in self.methods for run in method.runs if run.reference]
-        return min((max(known["primal"] - known["dual"], 0.0) for known in references), default=np.inf)
+        return min(map(width, references), default=np.inf)
 
     def winners(self, cost: Callable[[Method], float]) -> set[Method]:
         """Return the methods of least finite `cost`; none where there is nothing to compare with.
@@ -276,5 +276,5 @@ def _last(run, name):
         return np.inf
     last = float(run.column(name)[-1])
     if name == "suboptimality" and np.isnan(last) and run.reference and np.isfinite(run.column("primal")[-1]):
-        return max(run.reference["primal"] - run.reference["dual"], 0.0)  # below the width, so at most the width
+        return width(run.reference)  # below it, so at most that
     return last

@@ -3,6 +3,7 @@
 `load_results` is the table for notebooks; `runs` is what the other readers (show, check, plots) start from.
 """
 
+import math
 import os
 from collections import Counter
 from collections.abc import Sequence
@@ -84,23 +85,19 @@ def suboptimality(primal: np.ndarray, reference: dict | None) -> np.ndarray:
     """
     if reference is None or not np.isfinite(reference["dual"]):
         return np.full(len(primal), np.nan)
-    width = max(reference["primal"] - reference["dual"], 0.0)
     distance = primal - reference["dual"]
-    return np.where(distance >= width, distance, np.nan)
+    return np.where(distance >= width(reference), distance, np.nan)
+
+
+def width(reference: dict | None) -> float:
+    """P* - D* of a reference, at least 0, below which no suboptimality is known; inf without a bound or a reference."""
+    return max(reference["primal"] - reference["dual"], 0.0) if reference else math.inf
 
 
 def points_to(values: np.ndarray, levels: Sequence[float] = LEVELS) -> list[int | None]:
     """Return, for each level, the index of the first trace point with a value at or below it, or None."""
     reached = np.asarray(values)[:, None] <= np.asarray(levels)
     return [int(column.argmax()) if column.any() else None for column in reached.T]
-
-
-def passes_to(
-    run: StoredRun, levels: Sequence[float] = LEVELS, quantity: str = "gap"
-) -> list[tuple[float, float] | None]:
-    """Return (passes, seconds) at the first trace point where `quantity` is at most each level, or None."""
-    passes, seconds = run.column("passes"), run.column("seconds")
-    return [i if i is None else (passes[i], seconds[i]) for i in points_to(run.column(quantity), levels)]
 
 
 def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:

@@ -1,7 +1,5 @@
 """The theorems' curves: what the papers prove of a solver on the very problem of a run, from its measured constants."""
 
-from functools import lru_cache
-
 import numpy as np
 
 from rrmbench import registry
@@ -11,8 +9,10 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.problem.constants import NoTheorem, constants
 
 
-def bound_curve(run, experiment):
+def bound_curve(run, measured):
     """Return (passes, bound of P(w) - P*) proven for a run, arrays, or None for a method without a theorem.
+
+    measured : the function from the run that has the least P of a problem to (problem, constants); see `constants_of`
 
     For a solver without a reduction, its theorem at the passes of the trace; for a reduction, its theorem where it says
     that epochs are over. The distance ||w0 - w*||^2 is to the model of the reference.
@@ -22,7 +22,7 @@ def bound_curve(run, experiment):
     if run.reference is None or "primal_run" not in run.reference:
         return None
     spec = run.result.spec
-    problem, known = _constants(experiment, run.reference["primal_run"])
+    problem, known = measured(run.reference["primal_run"])
     solver, parameters = registry.from_mapping("solver", spec["solver"])
     reduction, values = registry.from_mapping("reduction", spec["reduction"])
     trace = {name: run.column(name) for name in ("passes", "primal")}
@@ -49,8 +49,8 @@ def _positive(passes, bound):
     return (np.asarray(passes)[shown], bound[shown]) if shown.any() else None
 
 
-@lru_cache(maxsize=32)
-def _constants(experiment, primal_run):
+def constants_of(experiment, primal_run):
+    """(Problem, constants of the theorems) of a stored run of an experiment, whose w stands for the optimum."""
     best = experiment.read(primal_run)
     problem = problem_of(best.spec, identity.data_of(best.spec))
     if best.w is None or best.w.shape != problem.shape:

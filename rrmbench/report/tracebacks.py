@@ -6,20 +6,22 @@ from rrmbench.bench.store import experiments
 from rrmbench.errors import printable
 from rrmbench.report import naming
 from rrmbench.report.results import runs_of
+from rrmbench.report.select import select
 
 
-def tracebacks(path):
+def tracebacks(path, only=()):
     """Yield the lines of the stored tracebacks of the runs at `path`; runs of one traceback share it.
 
-    Raises RrmbenchError if there is no experiment.
+    only : texts KEY=VALUE that select runs. Raises RrmbenchError if there is no experiment.
     """
-    several = len(found := experiments(path)) > 1
-    for experiment in found:
-        failed = [run for run in runs_of(experiment, referred=False) if run.status == "failed"]
-        if several or not failed:
-            yield f"{printable(experiment.name)}: {len(failed)} failed runs"
-        for (text, reason), runs in groupby(sorted(failed, key=_text), _text):
-            yield from (printable(f"failed: {naming.run(run.keys)}: {reason}") for run in runs)
+    stored = {experiment.name: runs_of(experiment, referred=False) for experiment in experiments(path)}
+    wanted = set(select([run for runs in stored.values() for run in runs], only))
+    for name, runs in stored.items():
+        failed = [run for run in runs if run in wanted and run.status == "failed"]
+        if len(stored) > 1 or not failed:
+            yield f"{printable(name)}: {len(failed)} failed runs"
+        for (text, reason), alike in groupby(sorted(failed, key=_text), _text):
+            yield from (printable(f"failed: {naming.run(run.keys)}: {reason}") for run in alike)
             yield from printable(text or "no traceback was stored").rstrip().split("\n")
             yield ""
 

@@ -5,7 +5,7 @@ one before ended, up to the accuracy eps_t. A schedule (`StronglyConvex` or `Con
 """
 
 from itertools import count
-from math import log, sqrt
+from math import sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -73,17 +73,6 @@ class StronglyConvex(NamedTuple):
     def momentum(self, t):
         """beta = (1 - eta)/(1 + eta)."""
         return (1.0 - self.eta) / (1.0 + self.eta)
-
-    def iterations(self, epsilon):
-        """Stopping condition 1: P(w_t) - P(w*) <= epsilon for t >= 1 + (2/eta) log(xi_1/epsilon)."""
-        return 1.0 + 2.0 / self.eta * log(self.xi(1) / epsilon)
-
-    def certified(self, accuracy, move):
-        """Stopping condition 2: P(w_t) - P(w*) <= (1 + rho/mu) eps_t + rho kappa/(2 mu) ||w_t - y_(t-1)||^2.
-
-        accuracy : eps_t; move : ||w_t - y_(t-1)||^2
-        """
-        return (1.0 + self.eta**-2) * accuracy + 0.5 * self.eta**-2 * self.kappa * move
 
 
 class Convex(NamedTuple):

@@ -13,6 +13,7 @@ from rrmbench.keys import keys
 from rrmbench.report import naming
 from rrmbench.report.plots.curves import Axes
 from rrmbench.report.plots.timing import timing
+from rrmbench.report.results import width
 from rrmbench.report.tuning import choices
 
 LAST = ("passes", "seconds", "objective", "gap", "suboptimality", *METRICS)  # of a run: the values at its end
@@ -145,11 +146,11 @@ def _references(found):
     rows = []
     for run in problems.values():
         primal, dual = (run.reference or {}).get("primal", np.inf), (run.reference or {}).get("dual", -np.inf)
-        width = max(primal - dual, 0.0)
-        relative = width / abs(primal) if primal and np.isfinite(width) else np.nan
+        between = width(run.reference)
+        relative = between / abs(primal) if primal and np.isfinite(between) else np.nan
         name = naming.problem_difference(run.keys, differ) or naming.problem(run.keys)
         ends = [f"{end:.12g}" if np.isfinite(end) else "none" for end in (primal, dual)]
-        sizes = [f"{size:.1e}" if np.isfinite(size) else "none" for size in (width, relative)]
+        sizes = [f"{size:.1e}" if np.isfinite(size) else "none" for size in (between, relative)]
         rows.append((name, ends + sizes))
     return rows
 

@@ -7,6 +7,7 @@ import hashlib
 import re
 import unicodedata
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,7 +204,9 @@ def bound_of(experiment, trust):
     """The function from a run to (passes, bound) of its theorem, or to the NoTheorem that says why there is none."""
     from rrmbench.bench import identity
     from rrmbench.problem.constants import NoTheorem
-    from rrmbench.report.theory import bound_curve  # brings the components with it, which no other figure needs
+    from rrmbench.report.theory import bound_curve, constants_of  # which bring the components, that no other needs
+
+    measured = cache(partial(constants_of, experiment))
 
     def bound(run):
         method = naming.method(run.keys)
@@ -212,7 +215,7 @@ def bound_of(experiment, trust):
         try:
             if trust:
                 identity.load_plugins(run.result.spec)
-            return bound_curve(run, experiment) or NoTheorem(method, "no theorem gives a bound at these passes")
+            return bound_curve(run, measured) or NoTheorem(method, "no theorem gives a bound at these passes")
         except NoTheorem as reason:
             return reason
         except Exception as error:  # whatever a foreign spec makes the mathematics raise

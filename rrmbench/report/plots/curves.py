@@ -7,6 +7,7 @@ import numpy as np
 from rrmbench.keys import is_origin, sets_apart
 from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
+from rrmbench.report.results import width
 
 FALLING = ("suboptimality", "gap", "objective")  # of these less is better
 TIMED = ("seconds", "cpu_seconds")
@@ -168,8 +169,8 @@ def panel_of(title, runs, rivals, series, axes, bound):
         groups.setdefault(series[run], []).append(run)
     curves = {name: curve_of(members, axes) for name, members in groups.items()}
     curves = {name: curve for name, curve in curves.items() if curve is not None}
-    width = max((_width(run.reference) for run in runs), default=0.0)
-    floor = width if axes.y == "suboptimality" else 0.0
+    widest = max((one for run in runs if np.isfinite(one := width(run.reference))), default=0.0)
+    floor = widest if axes.y == "suboptimality" else 0.0
     faint = [
         (series[run], curve_of(members, axes))
         for run in runs
@@ -183,7 +184,7 @@ def panel_of(title, runs, rivals, series, axes, bound):
     unproven = [str(found) for found in bounds.values() if isinstance(found, Exception)]
     optimum = _optimum(runs) if axes.y == "objective" else None
     remark = "" if curves else _why_empty(runs, axes)
-    return Panel(title, curves, faint, proven, unproven, width, floor, optimum, remark)
+    return Panel(title, curves, faint, proven, unproven, widest, floor, optimum, remark)
 
 
 def _optimum(runs):
@@ -221,12 +222,6 @@ def _points(run, axes):
     if axes.logarithmic:
         shown &= y > 0
     return np.clip(x[shown], -LARGEST, LARGEST), np.clip(y[shown], -LARGEST, LARGEST)
-
-
-def _width(reference):
-    if reference is None or not np.isfinite(reference["primal"] - reference["dual"]):
-        return 0.0
-    return max(reference["primal"] - reference["dual"], 0.0)
 
 
 def _why_empty(runs, axes):

@@ -1,7 +1,6 @@
 """Figures of Solutions, which are no results on disk, by the same curves and the same drawing."""
 
-import numpy as np
-
+from rrmbench.bench.bounds import bounds
 from rrmbench.bench.store import Result
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
@@ -79,6 +78,5 @@ def _result(one, spec, number):
 
 
 def _reference(runs, number):
-    mine = [run for run in runs if run.result.problem == number]
-    dual = max(float(np.max(run.column("dual"))) for run in mine)
-    return {"dual": dual, "primal": min(float(np.min(run.column("primal"))) for run in mine)}
+    found = [bounds(run.result.trace) for run in runs if run.result.problem == number]
+    return {"primal": min(primal for primal, _ in found), "dual": max(dual for _, dual in found)}

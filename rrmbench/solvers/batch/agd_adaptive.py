@@ -32,15 +32,16 @@ def agd_adaptive(problem, start, rng, *, step_scale: Positive = 1.0, cap: Litera
     A rejected trial costs half a pass, a step one.
     """
     smooth = isfinite(problem.smoothness)
-    floor = (problem.L if smooth else steepest(problem)) / problem.n
+    greatest = problem.L if smooth else steepest(problem)
+    floor = greatest / problem.n
 
     def first(problem, v):
         return max(curvature(problem if smooth else problem.smoothed(1.0), v), floor) / step_scale
 
     def limit(k):
         if smooth:
-            return problem.L
-        return steepest(problem) * GROWTH ** ceil(1.5 * log(k, GROWTH)) / step_scale if cap == "rate" else inf
+            return greatest
+        return greatest * GROWTH ** ceil(1.5 * log(k, GROWTH)) / step_scale if cap == "rate" else inf
 
     steps = count(1)
 

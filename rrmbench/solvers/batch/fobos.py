@@ -30,19 +30,21 @@ def fobos(problem, start, rng, *, step_scale: Positive = 1.0):
     problem = problem.counted()
     w = problem.start(start)
     average = np.zeros(problem.output_shape)
+    length = lengths(problem)
     yield Iterate(w)
     for k in count(1):
         b = problem.loss_dual(problem.X.forward(w))
         average += (b - average) / k
-        eta = step_scale * step(problem, k)
+        eta = step_scale * length(k)
         w = problem.prox(w + eta * problem.v(b), eta)
         yield Iterate(w, average, problem.X.passes)
 
 
-def step(problem, k):
-    """The length of step k with step_scale 1."""
+def lengths(problem):
+    """The function from k to the length of step k with step_scale 1."""
     if isfinite(problem.smoothness):
-        return 1.0 / problem.L
+        return lambda k: 1.0 / problem.L
     if problem.strong_convexity > 0.0:
-        return 1.0 / (problem.strong_convexity * k)
-    return 1.0 / (steepest(problem) * sqrt(k))
+        return lambda k: 1.0 / (problem.strong_convexity * k)
+    steep = steepest(problem)
+    return lambda k: 1.0 / (steep * sqrt(k))

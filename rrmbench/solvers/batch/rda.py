@@ -35,6 +35,7 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
     w0 = problem.start(start)
     w, average = w0, np.zeros(problem.shape)
     b, v = np.zeros(problem.output_shape), np.zeros(problem.shape)
+    next_point = points(problem, w0, step_scale)
     yield Iterate(w)
     for k in count(1):
         new = problem.loss_dual(problem.X.forward(w))
@@ -42,16 +43,15 @@ def rda(problem, start, rng, *, step_scale: Positive = 1.0, output: Literal["las
         v += (problem.v(new) - v) / k
         if output == "average":
             average += (w - average) / k
-        w = next_point(problem, w0, v, k, step_scale)
+        w = next_point(v, k)
         yield Iterate(w if output == "last" else average, b, problem.X.passes)
 
 
-def next_point(problem, w0, v, k, step_scale):
-    """The w above with v = -g."""
+def points(problem, w0, step_scale):
+    """The function from v = -g and k to the w above."""
     if isfinite(problem.smoothness):
-        t = k * step_scale / problem.L
-    elif problem.strong_convexity > 0.0:
-        return problem.primal_point(v)
-    else:
-        t = sqrt(k) * step_scale / steepest(problem)
-    return problem.prox(w0 + t * v, t)
+        return lambda v, k: problem.prox(w0 + (t := k * step_scale / problem.L) * v, t)
+    if problem.strong_convexity > 0.0:
+        return lambda v, k: problem.primal_point(v)
+    steep = steepest(problem)
+    return lambda v, k: problem.prox(w0 + (t := sqrt(k) * step_scale / steep) * v, t)

@@ -112,9 +112,8 @@ class Quadratic:
                 break
         self._bend_back(active, diagonal, w, state)
         value, halvings = self.value(self.w, self.state), 0
-        level = value + SUM_ROUNDING * abs(
-            value
-        )  # close to the minimizer a step is right though Q does not tell it from none
+        # close to the minimizer a step is right though Q does not tell it from none
+        level = value + SUM_ROUNDING * abs(value)
         while halvings <= HALVINGS and not self.value(w, state) < level:
             w, state = 0.5 * (self.w + w), 0.5 * (self.state + state)
             halvings += 1

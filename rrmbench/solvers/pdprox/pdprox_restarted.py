@@ -1,6 +1,6 @@
 """Pdprox with restarts, for optima to high accuracy where neither the loss nor the regularizer is smooth.
 
-Pdprox-primal is the iteration x = T(x) of a map that is firmly nonexpansive in the norm
+Pdprox-dual is the iteration x = T(x) of a map that is firmly nonexpansive in the norm
 
     ||(w, b)||_M^2 = ||w||^2/tau + ||b||^2/sigma - 2 b.K w,    K = X/n
 
@@ -43,7 +43,7 @@ SUFFICIENT, NECESSARY, LONGEST_SHARE = 0.2, 0.8, 0.36
 
 @solver(needs={"conjugate_prox"}, deterministic=draws_nothing)
 def pdprox_restarted(problem, start, rng, *, constant: Constant = "spectral"):
-    """Pdprox-primal as a restarted, reflected Halpern iteration that adapts the ratio of its steps.
+    """Pdprox-dual as a restarted, reflected Halpern iteration that adapts the ratio of its steps.
 
     It yields T(x_k), whose w and b come from the proximal steps: sparse, and in the domain of the conjugate.
     """

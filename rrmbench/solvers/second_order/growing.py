@@ -8,7 +8,7 @@ from rrmbench.problem.iterate import Iterate
 LARGEST = 3000  # features, for matrices of them
 PARTS = 64  # of the samples, one of which is the least stage
 GROWTH = 4  # of the parts, from one stage to the next
-SETTLED = 0.05  # of P, the decrease promised by a step from which on one step ends a stage
+SETTLED = 0.05  # of P, the slope of a step from which on one step ends a stage
 PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
 
 

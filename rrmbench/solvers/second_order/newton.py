@@ -13,12 +13,12 @@ from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples, r
 def newton(problem, start, rng):
     """w+ = w + t p, p = -H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all.
 
-    A stage ends with the first step that promises a decrease g^T H^-1 g of at most P/20; the last stage goes on. From
-    the optimum of a quarter of the samples, Newton's method on all of them converges quadratically, so that two steps
-    mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks with them] t is the first of 1,
-    1/2, 1/4 ... with a decrease by Armijo's rule; X p is known then, so that a trial of t touches no data. Samples are
-    drawn once; each stage has those of the one before and 8 samples per feature at least. A start that is not zero goes
-    to the last stage.
+    A stage ends with the first step whose slope g^T H^-1 g, twice the decrease of the quadratic model, is at most P/20;
+    the last stage goes on. From the optimum of a quarter of the samples, Newton's method on all of them converges
+    quadratically, so that two steps mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks
+    with them] t is the first of 1, 1/2, 1/4 ... with a decrease by Armijo's rule; X p is known then, so that a trial of
+    t touches no data. Samples are drawn once; each stage has those of the one before and 8 samples per feature at
+    least. A start that is not zero goes to the last stage.
 
     For few features: products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m with
     curvature; outputs, gradient and the copy of a stage's rows are half a pass each. A dense matrix counts about d/4

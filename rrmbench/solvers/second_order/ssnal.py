@@ -16,8 +16,8 @@ from rrmbench.stages.starting_values import starting_values
 
 DECAY = 0.5  # of mu, from one stage to the next
 LEAST = 0.5**20  # of the automatic mu, below which it is not lowered: b is known to 2^20 times the rounding of z
-INEXACT = 0.5  # of (mu/2n) ||b - c||^2: a step that promises no greater decrease ends a stage
-ROUNDING = 1e-15  # of P, relative: nor one that promises less than that
+INEXACT = 0.5  # of (mu/2n) ||b - c||^2: a step with no greater slope ends a stage
+ROUNDING = 1e-15  # of P, relative: as does one with less than that
 FAR = 2.0  # times the last movement of the outputs: where b is constant so far to both sides, a sample may rest
 STEEP, FLAT = 0.5, 1e-3  # of the slope at w: the search along p ends at a slope not below -STEEP nor above FLAT of it
 INSIDE = 0.1  # of the interval, how far from its ends the search tries
@@ -38,10 +38,11 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
 
     The proximal point method on the dual problem, which is the method of multipliers on z = X w. [Rockafellar 1976]
     The minimized function is smooth and its derivative has kinks: w+ = w - t H^-1 g, with H of the samples alone whose
-    b is on a slope, and t by a search along the outputs, which touches no data. A stage ends when a step promises a
-    decrease g^T H^-1 g of at most half of (mu/2n) ||b - c||^2. At first c is the b of the start, or 0; from w = 0 the
-    first stages have 1/64, 1/16 and 1/4 of the samples. After a stage in which b stood still but for rounding, mu
-    doubles, as b is known to the rounding of the outputs divided by mu, and X^T b is computed anew.
+    b is on a slope, and t by a search along the outputs, which touches no data. A stage ends when a step has a slope
+    g^T H^-1 g, twice the decrease of the quadratic model, of at most half of (mu/2n) ||b - c||^2. At first c is the b
+    of the start, or 0; from w = 0 the first stages have 1/64, 1/16 and 1/4 of the samples. After a stage in which b
+    stood still but for rounding, mu doubles, as b is known to the rounding of the outputs divided by mu, and X^T b is
+    computed anew.
 
     Samples rest whose b is constant up to twice the last movement of the outputs around theirs. Rows at rest are not
     read until the outputs of the others have moved as far, or the stage seems to be over; a stage ends with all
