@@ -1,6 +1,6 @@
 """Better bounds that evaluation pays for: near the truth, never above it, within their share, no part of the run."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -202,11 +202,11 @@ def test_what_a_method_read_last_is_counted_too(name, loss, regularizer, ascend,
 
     monkeypatch.setattr(ascents, name, recorded)
     problem = Problem(SPARSE, 1e3 * SPARSE.sum(axis=1), loss, regularizer)
-    for passes in 15.0, 20.0, 30.0, 50.0:
+    for passes, b in product((15.0, 20.0, 30.0, 50.0), (np.zeros(80), problem.loss_dual(np.zeros(80)))):
         read.clear()
         seen = problem.counted()
-        steps = sum(more for *_, more in ascend(seen, np.zeros(40), np.zeros(80), passes))
-        assert 0.0 < read[-1] <= seen.X.passes + steps
+        steps = sum(more for *_, more in ascend(seen, np.zeros(40), b, passes))
+        assert 0.0 < read[-1] == pytest.approx(seen.X.passes + steps)  # and nothing twice
 
 
 # the run itself

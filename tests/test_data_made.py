@@ -98,6 +98,16 @@ def test_mistakes_name_file_and_key(lab):
         assert ran.code == 2 and message in ran.err.replace("\n", " "), ran.err
 
 
+def test_brackets_in_the_name_of_a_folder_are_no_markup(lab, monkeypatch):
+    folder = lab.folder / "a[red]b"
+    folder.mkdir()
+    (folder / "heart_scale").write_text("+1 1:1\n-1 2:1\n")
+    monkeypatch.setenv("RRMBENCH_DATA", str(folder))
+    monkeypatch.setenv("COLUMNS", "500")
+    for command in ("data", "list"), ("list", "datasets"):
+        assert "a[red]b" in "".join(lab.cli(*command).out.split())
+
+
 def test_list_and_info_show_made_sets(lab):
     assert "simulated" in lab.cli("list", "datasets").out
     plugin(lab.folder, "shown.py", BLOBS.replace("blobs", "shown"))

@@ -328,6 +328,11 @@ def test_runs_of_one_traceback_share_it_and_escapes_are_escaped(tmp_path, lab):
     assert ran.out.count("one\n\\x1b[31mred\n") == 1
     assert ran.out.count("no traceback was stored") == 1
     assert "Traceback" not in ran.out
+    one = lab.cli("show", folder, "--traceback", "--only", "seed=4")
+    assert (one.out.count("failed: "), "no traceback was stored" in one.out) == (1, True)
+    assert "--only solver=svrg" in lab.cli("show", folder, "--traceback", "--only", "solver=svrg").err
+    refused = lab.cli("show", folder, "--traceback", "--json")
+    assert (refused.code, "--traceback: found --json too" in refused.err) == (2, True)
 
 
 def test_no_failed_run_is_said(tmp_path, lab):

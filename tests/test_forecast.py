@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
 
+from rrmbench.bench.costs import cost_of
 from rrmbench.bench.rates import Rates
 from rrmbench.report.forecast import Forecast
 
@@ -231,3 +232,19 @@ def test_runs_with_another_regularizer_are_not_of_the_same_kind(tmp_path):
     rates.save()
     assert seconds(rates, asked | {"seed": 7})[1]
     assert not seconds(rates, asked | {"regularizer": {"name": "trace_norm"}})[1]
+
+
+def test_of_a_run_that_restarts_all_calls_are_work(tmp_path):
+    """Its trace has the clock of the last call alone, and the others are no fixed cost."""
+    spec = stored.spec()
+    columns = stored.trace(passes=32, seconds_per_pass=1.0)
+    facts = {"wall_seconds": 63.5, "load_seconds": 0.3, "warmup_seconds": 0.2, "restarts": True}
+    cost = cost_of(spec, ENTRIES, stored.result(spec, columns, **facts), cold=False)
+    assert cost.fixed == pytest.approx(0.5) and cost.step == pytest.approx(63.0 / 32 / ENTRIES)
+
+
+def test_a_reference_that_needed_no_extra_run_is_remembered(lab):
+    config = lab.config(reference={"seconds": 5}, solver="direct")
+    assert "reference optima of" in lab.run(config, "--dry-run").out
+    lab.run(config)
+    assert "reference optima of" not in lab.run(config, "--fresh", "--dry-run").out

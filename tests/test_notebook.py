@@ -13,7 +13,7 @@ from lab import TOY, make_lab  # noqa: F401, a fixture
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import rrmbench
-from rrmbench import notebook
+from rrmbench import notebook, registry
 from rrmbench.bench.rules import StopRule
 from rrmbench.errors import RrmbenchError
 
@@ -202,6 +202,31 @@ def test_solutions_are_drawn_in_one_figure(fitted):
     texts = {text.get_text() for legend in named.legends for text in legend.get_texts()}
     assert {"ours", "theirs"} <= texts
     assert len(rrmbench.plot(fitted[0]).axes) == 1
+
+
+def test_a_solution_that_diverged_does_not_hide_the_others(cancer):
+    problem = rrmbench.Problem(*cancer, "squared", L2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        near, far = (rrmbench.solve(problem, {"name": "gd", "step_scale": s}, passes=5) for s in (1.0, 1e300))
+    assert far.status == "diverged"
+    for solutions in {"far": far, "near": near}, {"near": near, "far": far}:
+        (axes,) = rrmbench.plot(solutions).axes
+        assert any(len(line.get_xdata()) > 2 for line in axes.lines)
+
+
+def test_a_warm_up_that_fails_is_told(cancer):
+    def many_rows(problem, start, rng):
+        if problem.n < 100:
+            raise ValueError("too few rows")
+        yield rrmbench.Iterate(problem.start(start))
+
+    solver = rrmbench.solver(many_rows)
+    try:
+        X, y = cancer
+        with pytest.warns(UserWarning, match="the warm-up failed.*too few rows"):
+            assert rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "many_rows", passes=1).status == "done"
+    finally:
+        del registry._components["solver"][solver.__name__]
 
 
 def test_solutions_that_differ_in_more_than_the_seed_have_a_curve_each(cancer):

@@ -77,8 +77,8 @@ def _closing(costs, references, jobs):
     yield f"estimates: {basis} from runs of their kind on this machine" + (
         "" if measured == len(costs) else f", {'the others' if measured else 'all'} from others and may be far off"
     )
-    if references:
-        count, seconds = references
+    count, seconds = references or (0, 0.0)
+    if seconds > 0.0:
         yield f"reference optima of {count} problems: up to {_seconds(seconds)} more where the runs leave them open"
 
 
