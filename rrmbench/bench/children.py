@@ -162,8 +162,18 @@ class Children:
         with self._lock:
             _end_fork_server()
 
+    @contextmanager
     def _counted(self, outcome):
-        return _Count(self._active, self._lock, outcome)
+        """Write into every outcome the greatest number of runs that were active with it."""
+        with self._lock:
+            self._active[id(outcome)] = outcome
+            for other in self._active.values():
+                other.concurrent_runs = max(other.concurrent_runs, len(self._active))
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._active[id(outcome)]
 
 
 def _nothing(task, connection):
@@ -171,23 +181,6 @@ def _nothing(task, connection):
     with suppress(OSError):  # whoever started it has given it up
         connection.send(("end", "done", "", {}))
     os._exit(0)
-
-
-class _Count:
-    """Writes into every outcome the greatest number of runs that were active with it."""
-
-    def __init__(self, active, lock, outcome):
-        self.active, self.lock, self.outcome = active, lock, outcome
-
-    def __enter__(self):
-        with self.lock:
-            self.active[id(self.outcome)] = self.outcome
-            for outcome in self.active.values():
-                outcome.concurrent_runs = max(outcome.concurrent_runs, len(self.active))
-
-    def __exit__(self, *error):
-        with self.lock:
-            del self.active[id(self.outcome)]
 
 
 @contextmanager

@@ -57,18 +57,15 @@ def with_empty_rows():
 DATA = {"dense rows": dense, "sparse rows": sparse, "rows without entries": with_empty_rows}
 
 
-@cache
-def problem(kind, loss, regularizer, parameters=()):
-    """The Problem on the data of a kind; `parameters` are the regularizer's, as pairs."""
-    X = DATA[kind]()
-    needs = registry.lookup("loss", loss).needs
-    return Problem(X, labels(needs, X.shape[0]), loss, {"name": regularizer, **dict(parameters)})
-
-
 def problem_of(kind, loss, mapping):
-    """`problem`, of the mapping of a regularizer."""
-    values = tuple((key, value) for key, value in mapping.items() if key != "name")
-    return problem(kind, loss, mapping["name"], values)
+    """The Problem on the data of a kind, with the mapping of a regularizer."""
+    return _problem(kind, loss, tuple(mapping.items()))
+
+
+@cache
+def _problem(kind, loss, regularizer):
+    X = DATA[kind]()
+    return Problem(X, labels(registry.lookup("loss", loss).needs, X.shape[0]), loss, dict(regularizer))
 
 
 def taken_by(needs, kind="dense rows", most=None):
@@ -99,20 +96,18 @@ def known_traits():
 ORACLES = (("agm_ef", 3000), ("prox_sdca", 2000), ("pdprox_dual", 3000))
 
 
+def bounds_of(kind, loss, mapping):
+    """(least P, greatest D) of `problem_of`, by a shipped solver that takes it."""
+    return _bounds(kind, loss, tuple(mapping.items()))
+
+
 @cache
-def bounds(kind, loss, regularizer, parameters=()):
-    """(least P, greatest D) of a problem, by a shipped solver that takes it."""
-    p = problem(kind, loss, regularizer, parameters)
+def _bounds(kind, loss, regularizer):
+    p = _problem(kind, loss, regularizer)
     for name, passes in ORACLES:
         if not registry.lacking(registry.lookup("solver", name).needs, p.traits):
             return _solved(p, name, passes)
     return np.inf, -np.inf
-
-
-def bounds_of(kind, loss, mapping):
-    """`bounds`, of the mapping of a regularizer."""
-    values = tuple((key, value) for key, value in mapping.items() if key != "name")
-    return bounds(kind, loss, mapping["name"], values)
 
 
 def _solved(p, name, passes):

@@ -10,11 +10,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from rrmbench.numerics.tolerances import SUM_ROUNDING
+
 PAIRS = 30  # of vectors like w or b, which are all that it keeps
 ROUNDING = 1e-14  # the cosine of a step and a change of the gradient below which it is rounding
 DECREASE, SLOPE = 1e-4, 0.5  # of the two conditions of Wolfe
 TRIALS = 40  # of a line search
-FLAT = 1e-14  # differences of F below this part of it are rounding
 
 Point = TypeVar("Point")
 
@@ -64,7 +65,7 @@ def searched(at: Callable[[float], tuple[float, float, Point]], F: float, down: 
     low, high = 0.0, math.inf
     for _ in range(TRIALS):
         value, along, point = at(t)
-        flat = abs(value - F) <= FLAT * abs(F) and abs(along) <= SLOPE * abs(down)
+        flat = abs(value - F) <= SUM_ROUNDING * abs(F) and abs(along) <= SLOPE * abs(down)
         if not (value <= F + DECREASE * t * down or flat):
             high = t
         elif along < SLOPE * down:

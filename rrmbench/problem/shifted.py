@@ -15,7 +15,7 @@ from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.balancing import balance
 from rrmbench.problem.samples import Scalar, balanced
 
-SUM_ROUNDING = 1e-12  # |sum b_i| <= this part of sum |b_i| counts as zero
+BALANCE_ROUNDING = 1e-12  # |sum b_i| <= this part of sum |b_i| counts as zero
 LEAST = 1e-300  # and so does what has no digits left
 NEAR = 1e-9  # minimizers of an interval shorter than this part of them are not told apart
 FAR = 1e300  # beyond all kinks, where a derivative is at an end of the domain of phi*
@@ -37,7 +37,7 @@ class Shifted(Scalar):
         # an operator that does not know its variance has the bound without the mean; where all rows are nearly equal,
         # X^T b is rounding errors, which steps of length 1/S must not blow up
         squares = float(self.X.sqnorms.mean())
-        return max(float(getattr(self.X, "variance", squares)), SUM_ROUNDING * squares)
+        return max(float(getattr(self.X, "variance", squares)), BALANCE_ROUNDING * squares)
 
     S1 = S
 
@@ -99,4 +99,4 @@ class Shifted(Scalar):
 
 def sums_to_zero(b):
     """Whether the entries of b sum to zero, to rounding."""
-    return bool(abs(b.sum()) <= SUM_ROUNDING * np.abs(b).sum() + LEAST)
+    return bool(abs(b.sum()) <= BALANCE_ROUNDING * np.abs(b).sum() + LEAST)

@@ -5,10 +5,10 @@ from math import ceil, isfinite, log, sqrt
 
 import numpy as np
 
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 
 GROWTH = 1.5  # of L, where a step fails
-OBJECTIVE_ROUNDING = 1e-14  # of f(y), up to which f(w) may exceed its bound
 
 
 def search_passes(n):
@@ -60,7 +60,7 @@ def curvature(problem, v):
 def is_smooth(problem, L, y, z_y, v, w, z):
     """Whether f(w) <= f(y) - v.(w - y) + (L/2) ||w - y||^2 up to rounding; z = X w and z_y = X y."""
     at_y, move = problem.mean_loss(z_y), w - y
-    allowed = 0.5 * L * float(np.vdot(move, move)) - float(np.vdot(v, move)) + OBJECTIVE_ROUNDING * abs(at_y)
+    allowed = 0.5 * L * float(np.vdot(move, move)) - float(np.vdot(v, move)) + SUM_ROUNDING * abs(at_y)
     return problem.mean_loss(z) - at_y <= allowed
 
 
