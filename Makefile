@@ -35,9 +35,10 @@ lint: $(VENV)/.test  ## errors, layout, which wing imports which, types of the p
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/mypy
 
-check: $(VENV)/.test  ## run configs/ci.yaml and compare its passes with the committed baseline
+check: $(VENV)/.test  ## run configs/ci.yaml, verify the results and compare its passes with the committed baseline
 	rm -rf build/check
 	$(BIN)/rrmbench run configs/ci.yaml -o build/check --quiet
+	$(BIN)/rrmbench verify build/check/ci >build/check/verified.txt || { grep -v "^ok" build/check/verified.txt; exit 1; }
 	$(BIN)/rrmbench check build/check/ci --baseline configs/ci_baseline.json
 
 docs: $(VENV)/.run  ## write docs/commands.md and docs/configuration.md from the code

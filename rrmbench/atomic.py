@@ -5,6 +5,11 @@ import uuid
 from contextlib import contextmanager
 
 
+def fresh_path(folder):
+    """A path in a folder that is nobody else's; what is made there can be read by whom the umask lets read it."""
+    return os.path.join(folder, f".new-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+
+
 @contextmanager
 def whole(path):
     """Open a temporary binary file in the folder of `path` that becomes `path` if the block succeeds."""

@@ -368,3 +368,60 @@ def assert_references_rest_on_all_runs(lab):
     known = experiment.reference(found[0].problem)
     assert known["primal"] == min(result.trace["primal"].min() for result in found)
     assert known["dual"] == max(result.trace["dual"].max() for result in found)
+
+
+def test_results_that_cannot_be_read_again_are_told_and_end_with_1(lab, monkeypatch):
+    def damaged(self, result):
+        self._path(result.run).parent.mkdir(exist_ok=True)
+        self._path(result.run).write_bytes(b"no archive")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Experiment, "write", damaged)
+        ran = lab.run(lab.config())
+    assert ran.code == 1 and "1 results of these runs are not there, or cannot be read" in ran.err
+    assert lab.run(lab.config()).code == 0
+
+
+def test_a_results_folder_that_is_removed_meanwhile_is_told_and_can_be_read(lab):
+    solver = {"path": "removing.py", "name": "removing"}
+    (lab.folder / "removing.py").write_text(
+        "import shutil\nimport rrmbench\n\n\n@rrmbench.solver\ndef removing(problem, start, rng):\n"
+        f"    if problem.n > 8:\n        shutil.rmtree({str(lab.out)!r})\n"
+        "    yield rrmbench.Iterate(problem.start(start))\n"
+    )
+    ran = lab.run(lab.config(solver=["agd", solver]), "-j", 1)
+    assert ran.code == 1 and "1 results of these runs are not there" in ran.err
+    assert lab.cli("show", lab.out).code == 0
+    assert {result.spec["solver"]["name"] for result in lab.results()} == {"removing"}
+
+
+FORKED = """
+import multiprocessing, sys, rrmbench
+
+def go(name):
+    return set(rrmbench.load_results(rrmbench.run(sys.argv[1], sets=[f"name={name}"], quiet=True))["status"])
+
+def said(name, queue):
+    queue.put(go(name))
+
+fork = multiprocessing.get_context("fork")
+print(go("parent"))
+queue = fork.Queue()
+child = fork.Process(target=said, args=("child", queue))
+child.start()
+print(queue.get(timeout=60))
+child.join()
+print(go("again"))
+with fork.Pool(1) as pool:
+    try:
+        pool.apply(go, ("pool",))
+    except rrmbench.RrmbenchError as error:
+        print(error)
+"""
+
+
+def test_a_forked_process_runs_with_a_fork_server_of_its_own(lab):
+    script = [sys.executable, "-c", FORKED, lab.config()]
+    ran = subprocess.run(script, cwd=lab.folder, capture_output=True, text=True, timeout=120, check=True)
+    *statuses, refused = ran.stdout.splitlines()
+    assert statuses == ["{'done'}"] * 3 and refused.startswith("this process is daemonic")

@@ -337,3 +337,15 @@ def test_bad_data_are_one_message(lab, case):
     assert ran.code == 2
     assert message in ran.err and ran.err.startswith("rrmbench: ") and ran.err.count("\n") == 1
     assert "Traceback" not in ran.err and "Warning" not in ran.err
+
+
+def test_prepared_data_can_be_read_by_whom_the_umask_lets(lab, monkeypatch):
+    monkeypatch.setenv("RRMBENCH_CACHE", str(lab.folder / "cache"))
+    before = os.umask(0o022)
+    try:
+        prepare.load({"name": "simulated", "n": 20, "d": 3}, "any")
+    finally:
+        os.umask(before)
+    made = [*(places.cache_root() / "made").glob("simulated-*"), *(places.cache_root() / "data").rglob("*")]
+    assert len(made) > 3
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in made)

@@ -400,3 +400,11 @@ def test_the_version_of_a_library_that_a_plug_in_calls_is_in_the_environment(lab
     assert lab.run(lab.config(solver={"path": str(plugin)}, stop={"passes": 3})).code == 0
     (facts,) = json.loads((lab.out / "toy" / "manifest.json").read_text())["environments"].values()
     assert facts["versions"]["yaml"] == metadata.version("PyYAML")
+
+
+@pytest.mark.parametrize(("reason", "right"), [("passes", True), ("gap", True), ("ended", False), ("seconds", False)])
+def test_a_run_that_passes_ended_may_meet_the_gap_by_the_bound_of_its_last_point(reason, right):
+    columns = stored.trace(passes=20)
+    asked = stored.spec() | {"stop": {"passes": 20.0, "gap": float(columns["gap"][-1])}}
+    found = claims.faults(stored.result(asked, columns | COLUMNS_OF_METRICS, reason=reason))
+    assert right != any("done because" in text for text in found)

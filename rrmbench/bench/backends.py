@@ -56,7 +56,11 @@ class Local:
             return run, repeated(once, timing) if timing else once()
 
         parallel = Parallel(n_jobs=self.jobs, backend="threading", batch_size=1, return_as="generator_unordered")
-        yield from drained(parallel(delayed(one)(run) for run in runs), self.interrupted)
+        try:
+            ended = parallel(delayed(one)(run) for run in runs)
+        except RuntimeError as error:  # of the system, which gives no more threads
+            raise RrmbenchError(f"-j {self.jobs}: {error}; how many there may be is told by `ulimit -u`") from error
+        yield from drained(ended, self.interrupted)
 
 
 def drained(ended, interrupted):

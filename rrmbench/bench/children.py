@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver, resource_tracker
 from types import ModuleType
 
+from rrmbench.errors import RrmbenchError
+
 GRACE = 2.0  # seconds in which a child that has closed its pipe may end by itself
 PATIENCE = 30.0  # seconds in which the fork server must have made a child
 IMPORTING = 300.0  # seconds in which a new one must have imported everything
@@ -46,6 +48,11 @@ class Children:
     """
 
     def __init__(self):
+        if multiprocessing.current_process().daemon:
+            raise RrmbenchError(
+                "this process is daemonic, as those of multiprocessing.Pool are, and may not start those that runs are "
+                "executed in; use concurrent.futures.ProcessPoolExecutor, or `rrmbench.solve` here"
+            )
         self.interrupted = threading.Event()
         self._active, self._prepared = {}, False
         self._lock = threading.Lock()
@@ -76,14 +83,15 @@ class Children:
                 with ours:
                     try:
                         process = self._start(main, task, theirs)
-                    except (OSError, EOFError) as error:  # no more processes, or the fork server has died
+                    except (OSError, EOFError, RuntimeError) as error:  # no more processes or threads, or it has died
                         tries -= 1
                         time.sleep(TICK * (TRIES - tries))
                         if self.interrupted.is_set():  # which has ended the fork server
                             return None
                         if tries:
                             continue
-                        outcome.reason = f"its process could not be started ({type(error).__name__}: {error})"
+                        hint = "; TMPDIR is too long a path for sockets" if "AF_UNIX" in str(error) else ""
+                        outcome.reason = f"its process could not be started ({type(error).__name__}: {error}{hint})"
                         return outcome
                     self._watch(process, ours, outcome, limit, on_row, flags)
                     outcome.wall_seconds = time.monotonic() - began
@@ -106,7 +114,10 @@ class Children:
                 process.join(GRACE)
 
     def _start(self, main, task, connection):
-        """The started process. Raises OSError or EOFError where the fork server dies meanwhile, or does not answer."""
+        """The started process. Raises OSError or EOFError where the fork server dies meanwhile, or does not answer.
+
+        RuntimeError where the system has no more threads.
+        """
         process = self._context.Process(target=main, args=(task, connection), daemon=True)
         failure = []
 
@@ -215,6 +226,17 @@ def _start_fork_server():
     finally:
         restore_import_path()
     return forkserver._forkserver._forkserver_pid != pid
+
+
+def _forget_fork_server():
+    """The fork server of the parent is no child of a forked process, which starts one of its own."""
+    known = forkserver._forkserver
+    if known._forkserver_alive_fd is not None:
+        os.close(known._forkserver_alive_fd)  # else it would outlive the parent
+    known.__init__()
+
+
+os.register_at_fork(after_in_child=_forget_fork_server)
 
 
 def restore_import_path():

@@ -21,6 +21,7 @@ from rrmbench.errors import printable
 from rrmbench.keys import unplaced
 from rrmbench.problem.certificate import suspects
 
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # which end all runs, unless they are ignored
 CUT_SHORT = frozenset({"interrupted", "killed"})  # from outside, which says nothing of the run
 
 
@@ -36,10 +37,11 @@ class Report:
     replaced: int = 0
     skipped: list = field(default_factory=list)
     interrupted: bool = False
+    lost: list = field(default_factory=list)  # ids of runs whose results cannot be read again
 
     @property
     def ok(self):
-        return not self.interrupted and all(status == "done" for status in self.statuses.values())
+        return not (self.interrupted or self.lost) and all(status == "done" for status in self.statuses.values())
 
 
 def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, cluster=None, progress=None, timing=None):
@@ -61,7 +63,8 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         backend.jobs = jobs
         environments = dict([backend.environment] if backend.environment else [])
         before = _asked(experiment)
-        experiment.write_manifest(_manifest(experiment, plan, runs, whole, environments))
+        manifest = _manifest(experiment, plan, runs, whole, environments)
+        experiment.write_manifest(manifest)
         experiment.settle_references({run.problem: run.asked for run in runs})
         known = {} if fresh else experiment.statuses(run.run for run in runs)
         if timing is not None:
@@ -81,6 +84,10 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
             scheduler.execute(missing, report.statuses, plan.name, left)
             scheduler.refer(runs, identities, left)
         report.interrupted = backend.interrupted.is_set()
+        stored = experiment.statuses(report.statuses)
+        report.lost = [run for run, status in report.statuses.items() if stored.get(run) != status]
+        if report.lost:  # the folder may have been removed, and with it the list of what was asked for
+            experiment.write_manifest(manifest)
     return report
 
 
@@ -134,7 +141,7 @@ class Scheduler:
 
     @contextmanager
     def interruptible(self):
-        """Ctrl-C and SIGTERM set the flag that ends all children; a second Ctrl-C acts at once."""
+        """Ctrl-C, SIGTERM and SIGHUP set the flag that ends all children; a second Ctrl-C acts at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -143,7 +150,8 @@ class Scheduler:
             self.backend.interrupted.set()
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+        heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # as nohup has it
+        before = {number: signal.signal(number, interrupt) for number in heard}
         try:
             yield
         finally:

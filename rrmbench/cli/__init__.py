@@ -28,6 +28,7 @@ def run_app():
     from rrmbench.errors import RrmbenchError, printable
 
     _open_streams()
+    os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever draws on this screen
     if getattr(sys.stdout, "errors", "") == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it; a path may have any character
     try:

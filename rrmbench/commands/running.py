@@ -85,6 +85,8 @@ def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary,
                 summary.print(line, **PLAIN)
         elif quiet and report.timed_out:  # for which the exit code is 1
             console.print(_timed_out(report), **PLAIN)
+        if report.lost:
+            console.print(_lost(report), **PLAIN)
         if not events:
             print(report.directory)
         exit_code = max(exit_code, int(not report.ok))
@@ -102,6 +104,13 @@ def _check_names(plans):
 
 def _timed_out(report):
     return f"{report.timed_out} timed out before and were kept (--retry timeout runs them again)"
+
+
+def _lost(report):
+    return (
+        f"{len(report.lost)} results of these runs are not there, or cannot be read: was {report.directory} changed "
+        f"meanwhile? The first is runs/{report.lost[0]}.npz"
+    )
 
 
 def _closing(report):

@@ -93,7 +93,7 @@ def _labels(y, where):
     if found is None or found.ndim != 1 or not all(isinstance(one, str) for one in found.tolist()):
         return _array(y, where, (1, 2))
     texts = np.char.strip(found.astype(str))
-    if not texts.all():
+    if (texts == "").any():
         raise RrmbenchError(f"{where}[{np.flatnonzero(texts == '')[0]}]: the label is missing")
     return texts
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.atomic import fresh_path
 from rrmbench.data.checksums import state
 from rrmbench.errors import RrmbenchError
 from rrmbench.folders import cache_root, sealed, unsealed, writing_to
@@ -141,8 +142,9 @@ def store(key, parts, checksum, info, code=None):
     arrays = _arrays_of(parts)
     folder = _folder(key)
     with writing_to(folder.parent) as parent:
-        fresh = tempfile.mkdtemp(dir=parent, prefix=".new-")
+        fresh = fresh_path(parent)
         try:
+            os.mkdir(fresh)
             kinds = {name: [array.dtype.str, array.shape, _save(fresh, name, array)] for name, array in arrays.items()}
             with open(os.path.join(fresh, "header.json"), "w", encoding="utf-8") as out:
                 out.write(sealed(_facts(parts, checksum, info) | {"arrays": kinds, "code": code}))

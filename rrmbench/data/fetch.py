@@ -6,9 +6,9 @@ import json
 import logging
 import os
 import sys
-import tempfile
 from pathlib import Path
 
+from rrmbench.atomic import fresh_path
 from rrmbench.data import checksums, places
 from rrmbench.data.streams import COMPRESSED
 from rrmbench.errors import RrmbenchError
@@ -118,8 +118,7 @@ def made(name, recipe, write):
             return path
         log.warning("%s: the file is damaged; it is made again", path)
     with writing_to(path.parent) as folder:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-        os.close(handle)
+        temporary = fresh_path(folder)
         try:
             write(temporary)
             write_text(_record(path), checksums.checksum_of(temporary, anew=True) + "\n")

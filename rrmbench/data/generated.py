@@ -7,14 +7,13 @@ it imports, and its parameters; a function that draws without a seed gives other
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from rrmbench import crashes, fingerprint, loaded_code
+from rrmbench.atomic import fresh_path
 from rrmbench.data import arrays, checksums, fetch, places
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.folders import cache_root, writing_to
@@ -54,12 +53,11 @@ class Generated:
     @contextlib.contextmanager
     def _temporary(self):
         with writing_to(cache_root() / "made") as folder:
-            handle, path = tempfile.mkstemp(dir=folder, prefix=".new-")
-            os.close(handle)
+            path = fresh_path(folder)
         try:
             yield path
         finally:
-            os.unlink(path)
+            Path(path).unlink(missing_ok=True)
 
     def _has_file(self):
         return places.is_file(Path(self.component.source))

@@ -5,10 +5,14 @@ they stand (`loss.dual_point(z, y, mu)`), numba inlines them, and the machine co
 processes.
 """
 
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import overload_attribute, overload_method
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit_cache import KernelCache
+
+if config.DISABLE_JIT:
+    raise RrmbenchError("NUMBA_DISABLE_JIT is set: without compiled kernels nothing runs here; unset it")
 
 WARM_UP_ROWS = 8  # of the data on which a run calls its kernels before its clock starts
 

@@ -121,12 +121,15 @@ def _ending(result, trace):
             yield f"diverged, because '{result.reason}'"
     if result.status != "done":
         return
-    stop = StopRule(**result.spec.get("stop", {}))
+    limits = result.spec.get("stop", {})
+    stop = StopRule(**limits)
     rows = [
         dict(zip(trace, values, strict=True)) for values in zip(*map(np.ndarray.tolist, trace.values()), strict=True)
     ]
     *before, end = [stop.reached(row, rows[0]["primal"]) for row in rows]
-    if result.reason not in ([end] if end else OWN_ENDS):
+    # what ended a run stays its reason where the last point's better bound meets a gap, too
+    met = {name for name in limits if StopRule(**{name: limits[name]}).reached(rows[-1], rows[0]["primal"])}
+    if result.reason not in met and (met & {"passes", "seconds"} or result.reason not in OWN_ENDS):
         yield f"done because of '{result.reason}', but the last point meets {end or 'no rule'}"
     if any(before):
         yield f"went on after a point that meets {next(filter(None, before))}"

@@ -78,6 +78,7 @@ class Events:
             interrupted=report.interrupted,
             kept=report.kept,
             older=report.older,
+            lost=report.lost,
             statuses=dict(Counter(report.statuses.values())),
         )
 
