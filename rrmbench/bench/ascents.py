@@ -126,7 +126,7 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
     while spent + BETWEEN + 0.5 <= passes:
         for _ in range(BETWEEN):
             state.run(rng.epoch(problem.n))
-            last, w = w, state.point(state.b, state.u)[0].copy()
+            last, w = w, state.present()[0].copy()
             before, stage = stage, problem.regularized(sigma, w + ahead * (w - last))
             state.u += stage.shift() - before.shift()  # so that no product X^T b is needed
         yield state.b, w, float(BETWEEN)

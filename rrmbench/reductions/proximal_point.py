@@ -118,28 +118,22 @@ def joint_proximal_point(
 
 def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
     """The solver whose epochs add (sigma_t/2) ||w - c_t||^2, and smooth by mu_t unless mu is None."""
-    measure, quick = accuracy_of(solve), QUICK[solve.takes_single_samples]
+    quick = QUICK[solve.takes_single_samples]
 
     def reduced(problem, start, rng):
         state = first_iterate(problem, start)
         yield state
         first, passes = yield from starting_values(solve, problem, state, sigma, mu)
-        (strength, smoothing), closed, checks, stands_still = first, state, 0.0, StandStill()
+        (strength, smoothing), closed, checks, is_near = first, state, 0.0, _IsNear(solve, accuracy)
         steep = np.inf  # the slope when the smoothing was halved last
         while True:
-            center, over, solved, lasted = closed.w, False, False, 0.0
+            center, over, lasted = closed.w, False, 0.0
             while not over:
-                stage, due = problem.smoothed(smoothing).regularized(strength, center), 1.0
-                stands_still.begin()
+                stage = problem.smoothed(smoothing).regularized(strength, center)
+                is_near.begin()
                 for x in solve(stage, start, rng):
-                    if x.passes >= due - 1e-9:
-                        distance, floor, cost = measure(stage, x)
-                        checks += cost
-                        if distance is not None:
-                            due = x.passes + 1.0
-                            allowed = 0.5 * accuracy * strength * float(np.sum((x.w - center) ** 2))
-                            solved = stands_still(x, distance, floor) or distance <= floor
-                            over = solved or distance <= allowed
+                    over, cost = is_near(stage, x, strength, center)
+                    checks += cost
                     if over:
                         closed = x.copied()
                     shown = x if output == "running" else closed
@@ -153,9 +147,37 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                 if not over and strength < min(stage.L, first[0] / LEAST):  # with more, no stage is easier
                     strength *= 2.0
             slope = strength * float(np.linalg.norm(closed.w - center))
-            if solved or slope <= SLOPE * steep:
+            if is_near.solved or slope <= SLOPE * steep:
                 steep, smoothing = slope, max(0.5 * smoothing, LEAST * first[1])
             factor = decay if decay != "auto" else 0.5 if lasted <= quick + 1e-9 else 1.0
             strength = max(factor * strength, LEAST * first[0])
 
     return reduced
+
+
+class _IsNear:
+    """Whether the distance of an iterate is at most accuracy (sigma_t/2) ||w - c_t||^2, looked at once per pass.
+
+    solved : whether the last stage was solved to rounding, which ends an epoch, too
+    """
+
+    def __init__(self, solve, accuracy):
+        self.measure, self.accuracy, self.stands_still = accuracy_of(solve), accuracy, StandStill()
+        self.begin()
+
+    def begin(self):
+        """A stage begins."""
+        self.due, self.solved = 1.0, False
+        self.stands_still.begin()
+
+    def __call__(self, stage, x, strength, center):
+        """Whether the epoch is over, and the passes spent on knowing it."""
+        if x.passes < self.due - 1e-9:
+            return False, 0.0
+        distance, floor, cost = self.measure(stage, x)
+        if distance is None:
+            return False, cost
+        self.due = x.passes + 1.0
+        self.solved = self.stands_still(x, distance, floor) or distance <= floor
+        allowed = 0.5 * self.accuracy * strength * float(np.sum((x.w - center) ** 2))
+        return self.solved or distance <= allowed, cost

@@ -45,7 +45,7 @@ def apcg_shrinking(problem, start, rng):
     total = entries.sum()
 
     def reported():
-        return Iterate(*state.point(state.b, state.u), passes=read / total, checks=state.checks)
+        return Iterate(*state.present(), passes=read / total, checks=state.checks)
 
     yield reported()
     for seen, more in thirds(state, rng, entries):
@@ -76,7 +76,7 @@ def apcg_shrinking(problem, start, rng):
 def dual_of(state):
     """D(b) of a `DualState`, from its w and v = s u - kappa center: less than half the time of `dual_at` for many d."""
     problem = state.problem
-    w, b = state.point(state.b, state.u)
+    w, b = state.present()
     inner = problem.strong_convexity * float(np.vdot(state.u, w))
     if problem.center is not None:
         inner -= float(np.vdot(problem.center_term(), w))

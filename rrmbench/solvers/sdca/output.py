@@ -37,6 +37,10 @@ class DualState:
     def run(self, order):
         sdca_steps(*self.fixed, order, self.b, self.u)
 
+    def present(self):
+        """`point` of b and u as they are."""
+        return self.point(self.b, self.u)
+
     def point(self, b, u):
         """(w, b), w being overwritten by the next call."""
         s = self.problem.strong_convexity
@@ -82,7 +86,7 @@ class Last:
         self.state.run(order)
 
     def point(self):
-        return self.state.point(self.state.b, self.state.u)
+        return self.state.present()
 
 
 class Average:
@@ -109,7 +113,7 @@ class Average:
     def point(self):
         state, length = self.state, self.before[1] + self.now[1]
         if length == 0:
-            return state.point(state.b, state.u)
+            return state.present()
         mean = (self.before[0] + self.now[0]) * (INSIDE / length)
         mean = mean.reshape(state.b.shape)
         return state.point(mean, state.shifted(state.problem.v(mean)))
@@ -145,7 +149,7 @@ class Random:
     def point(self):
         (before, earlier), (now, later) = self.before, self.now
         if earlier + later == 0:
-            return self.state.point(self.state.b, self.state.u)
+            return self.state.present()
         chosen = now if self._happens(later, earlier + later) else before
         return self.state.point(*chosen)
 

@@ -28,10 +28,10 @@ def prox_sdca_shrinking(problem, start, rng):
     state, read = DualState(problem, Exact(problem.loss, problem.mu), start), 0
     entries = entries_of(problem)
     total = entries.sum()
-    yield Iterate(*state.point(state.b, state.u), checks=state.checks)
+    yield Iterate(*state.present(), checks=state.checks)
     for _, more in thirds(state, rng, entries):
         read += more
-        yield Iterate(*state.point(state.b, state.u), passes=read / total, checks=state.checks)
+        yield Iterate(*state.present(), passes=read / total, checks=state.checks)
 
 
 def entries_of(problem):
