@@ -84,7 +84,9 @@ def proximal_point(
     sigma : sigma_0; "auto" is that of `adapt_reg`, L_max/n for solvers that need rows
     decay : sigma_t = decay^t sigma_0, at least 2^-50 sigma_0; "auto" halves sigma after an epoch of at most one pass
         (30 for solvers whose steps are of many samples), and doubles it, around the same c_t, after ten times as many
-        in one epoch, up to the smoothness of the losses
+        in one epoch, up to the smoothness of the losses. Of losses with kinks it is not doubled: stochastic dual ascent
+        takes n + (G R)^2/(sigma_t e) steps to a gap e, and where the subgradient g = sigma_t (c_t - w) stays, the
+        accuracy asked for is e = ||g||^2/(2 sigma_t), so that sigma_t makes no difference
     accuracy : 1 is the greatest with a theorem, and the best of those measured: docs/reproduction.md
     output : running, the solver's iterates as they are; epoch, the model that closed the last epoch
     """
@@ -130,6 +132,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
             center, over, lasted = closed.w, False, 0.0
             while not over:
                 stage = problem.smoothed(smoothing).regularized(strength, center)
+                longest = SLOW * quick if decay == "auto" and "smooth" in stage.traits else np.inf
                 is_near.begin()
                 for x in solve(stage, start, rng):
                     over, cost = is_near(stage, x, strength, center)
@@ -138,7 +141,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                         closed = x.copied()
                     shown = x if output == "running" else closed
                     yield shown._replace(passes=passes + x.passes, checks=checks + x.checks)
-                    if over or (decay == "auto" and x.passes >= SLOW * quick - 1e-9):
+                    if over or x.passes >= longest - 1e-9:
                         break
                 else:  # the solver ended by itself
                     over, closed = True, x.copied()
