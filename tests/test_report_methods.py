@@ -153,3 +153,13 @@ def test_rules_that_are_missing_or_unknown_end_no_reader(tmp_path, stop):
     run = stopped_at(20, asked=stop, reason="gap")
     (method,) = stored.standings(stored.experiment(tmp_path / "e", [run])).methods
     assert len(method.reached) == len(Levels().values)
+
+
+def test_calls_of_a_black_box_are_taken_by_their_seconds(tmp_path):
+    """The first call may be a slow one; each is from scratch, so that a tighter level is never reached sooner."""
+    columns = stored.trace(rate=1.0, passes=4)
+    columns |= {name: np.full(5, np.nan) for name in ("passes", "checks")}
+    columns |= {name: np.array([0.0, 0.9, 0.2, 0.3, 0.4]) for name in ("seconds", "cpu_seconds")}
+    experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec(solver="liblinear"), columns)])
+    (box,) = stored.standings(experiment, Levels((0.5, 0.06), "suboptimality")).methods
+    assert [reached.seconds.median for reached in box.reached] == [0.2, 0.3]

@@ -9,7 +9,9 @@ import pytest
 import stored
 from lab import make_lab  # noqa: F401
 
+from rrmbench.bench.bounds import Bounds
 from rrmbench.errors import RrmbenchError
+from rrmbench.report.levels import Levels
 from rrmbench.report.plots import files, plot, sheets
 from rrmbench.report.plots.draw import draw
 
@@ -226,14 +228,43 @@ def test_one_seed_is_drawn_point_by_point(tmp_path):
     assert curve.low is None
 
 
-def test_curves_end_at_the_certified_width_which_is_shaded(tmp_path):
+def test_curves_fall_to_the_certified_width_which_is_shaded(tmp_path):
     experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec())], width=1e-3)
     ((_, _, sheet),) = sheets(experiment.directory)
     panel = sheet.panels[0, 0]
     (curve,) = panel.curves.values()
-    assert curve.y.min() >= panel.floor == pytest.approx(1e-3)
-    assert curve.x[-1] == 13  # exp(-0.5 * 14) < 1e-3
+    assert panel.floor == pytest.approx(1e-3)
+    assert np.all((curve.y == panel.floor) == (curve.x >= 14.0))  # exp(-0.5 * 14) < 1e-3
     assert any("certified accuracy of the reference" in note for note in sheet.notes)
+
+
+def test_a_run_that_arrives_falls_to_rounding_and_counts_for_every_level(tmp_path):
+    direct = stored.trace(rate=50.0, passes=3)
+    direct["primal"][1:] = stored.OPTIMUM * (1.0 - 1e-16)
+    slow = stored.trace(rate=0.5)
+    runs = [stored.result(stored.spec(solver="direct"), direct), stored.result(stored.spec(), slow)]
+    experiment = stored.experiment(tmp_path / "e", runs, width=0.0)
+    for y in "suboptimality", "gap":
+        ((_, _, sheet),) = sheets(experiment.directory, y=y)
+        (panel,) = sheet.panels.values()
+        ends = {series.solver: (curve.x[-1], curve.y[-1]) for series, curve in panel.curves.items()}
+        assert ends["direct"] == (3.0, pytest.approx(1e-15 * stored.OPTIMUM)) and ends["apcg"][0] == 20.0
+    levels = Levels((1e-2, 1e-8), "suboptimality")
+    direct, _ = stored.standings(experiment, levels).methods
+    assert [reached.passes.median for reached in direct.reached] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("other", "floor"), [(2e-3, 2e-3), (0.8, 0.0)])
+def test_one_band_stands_for_several_problems_only_where_their_widths_are_alike(tmp_path, other, floor):
+    runs = [stored.result(stored.spec(strength=strength)) for strength in (1e-4, 1e-300)]
+    plot = {"figure": "loss", "rows": "dataset", "columns": "loss"}
+    experiment = stored.experiment(tmp_path / "e", runs, plot, width=1e-3)
+    part = {kind: runs[1].spec[kind] for kind in ("dataset", "loss", "regularizer")}
+    experiment.withdraw(runs[1].problem, runs[1].run)
+    experiment.improve_reference(runs[1].problem, part, Bounds(runs[1].run, stored.OPTIMUM + other, stored.OPTIMUM))
+    ((_, _, sheet),) = sheets(experiment.directory)
+    (panel,) = sheet.panels.values()
+    assert len(panel.curves) == 2 and panel.floor == pytest.approx(floor)
 
 
 def test_a_panel_with_nothing_to_show_is_left_out_with_the_reason(tmp_path):
@@ -246,7 +277,7 @@ def test_a_panel_with_nothing_to_show_is_left_out_with_the_reason(tmp_path):
 
 
 def test_a_figure_with_nothing_to_show_is_not_drawn_and_its_reason_told(tmp_path):
-    solved = stored.trace() | {"gap": np.append(np.full(20, -1e-16), 0.0)}
+    solved = stored.trace() | dict.fromkeys(("primal", "dual", "gap"), np.zeros(21))
     stored.experiment(tmp_path / "a", [stored.result(stored.spec(), solved)])
     with pytest.raises(RrmbenchError, match=r"a, toy, .*: no figure of gap over passes: 0 from the start"):
         plot(tmp_path, y="gap")

@@ -9,17 +9,9 @@ def passes(runs, level, quantity="suboptimality", clock="passes"):
     """The median over seeds of the passes (or seconds) to a level; inf where fewer than half of the seeds reach it."""
     reached = []
     for run in runs:
-        values = run.column(quantity)
-        if quantity == "suboptimality":  # below the certified width means at or below every level above it
-            values = np.where(np.isnan(values), width(run), values)
-        (point,) = points_to(values, (level,))
+        (point,) = points_to(run.known(quantity), (level,))
         reached.append(np.inf if point is None else run.column(clock)[point])
     return float(np.median(reached))
-
-
-def width(run):
-    """The certified interval that the reference optimum lies in."""
-    return max(run.reference["primal"] - run.reference["dual"], 0.0)
 
 
 def final(runs, quantity="suboptimality"):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrmbench.bench.rules import ROUNDING, StopRule
+from rrmbench.bench.rules import StopRule
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.report import naming
 from rrmbench.report.results import LEVELS, StoredRun, points_to
@@ -28,10 +28,14 @@ class Levels:
     def points(self, run: StoredRun, quantity: str | None = None) -> list[int | None]:
         """Return, for each level, the index of the first trace point of `run` that reaches it, or None.
 
+        Of a run whose points are calls of their own it is the quickest one that reaches it.
         quantity : another one than that of the levels, for runs that have no certificate
         """
-        known = np.maximum(run.column(quantity or self.quantity), ROUNDING * np.abs(run.column("primal")))
-        return points_to(known, self._of(run))
+        known = run.known(quantity or self.quantity)
+        if not run.is_called_anew:
+            return points_to(known, self._of(run))
+        order = np.argsort(run.column("seconds"), kind="stable")
+        return [at if at is None else int(order[at]) for at in points_to(known[order], self._of(run))]
 
     def only_at_end(self, run: StoredRun, points: list[int | None], quantity: str | None = None) -> list[bool]:
         """Return, for each of the `points`, whether it says when the run had ended, and not when it was there.

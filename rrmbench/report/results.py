@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from rrmbench.bench.rules import SPREAD
+from rrmbench.bench.rules import ROUNDING, SPREAD
 from rrmbench.bench.store import Experiment, Result, experiments
 from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError, nearest
@@ -75,6 +75,21 @@ class StoredRun:
         if name == "suboptimality":
             return suboptimality(self.column("primal"), self.reference)
         return trace[name] if name in trace else np.full(self.result.points, np.nan)
+
+    def known(self, name: str) -> np.ndarray:
+        """As `column`, of a gap or a suboptimality at least the rounding of P, and where it is less, that.
+
+        A suboptimality that is empty, below the width of the reference, is known to be at most this width.
+        """
+        values, primal = self.column(name), self.column("primal")
+        if name == "suboptimality":
+            values = np.where(np.isnan(values) & np.isfinite(primal), width(self.reference), values)
+        return np.maximum(values, ROUNDING * np.abs(primal))
+
+    @property
+    def is_called_anew(self) -> bool:
+        """Whether each trace point is a call of its own, as of a black box, whose clock begins with the call."""
+        return self.result.points > 0 and not np.isfinite(self.column("passes")).any()
 
 
 def suboptimality(primal: np.ndarray, reference: dict | None) -> np.ndarray:

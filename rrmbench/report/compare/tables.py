@@ -51,9 +51,7 @@ def _levels(outcomes, levels):
     table = _table(_of(levels), "both", "only A", "only B", "neither", "passes A/B", "seconds A/B")
     for one in outcomes:
         counts = (one.both, one.only_a, one.only_b, one.neither)
-        table.add_row(
-            naming.short(one.level), *map(str, counts), _ratio(one.ratios["passes"]), _ratio(one.ratios["seconds"])
-        )
+        table.add_row(naming.short(one.level), *map(str, counts), *_ratios(one))
     return table
 
 
@@ -66,19 +64,24 @@ def _methods(methods, levels):
             table.add_row(Text(label), str(pairs), "none", "-", "-")
             continue
         both = f"{one.both}/{pairs}" if one.both < pairs else str(pairs)
-        ratios = _ratio(one.ratios["passes"]), _ratio(one.ratios["seconds"])
-        table.add_row(Text(label), both, naming.short(one.level), *ratios)
+        table.add_row(Text(label), both, naming.short(one.level), *_ratios(one))
     return table
 
 
-def _ratio(found):
-    """The ratio with its interval; bold where a difference is shown."""
+def _ratios(one):
+    """Those of passes and of seconds at the level of an Outcome."""
+    return [_ratio(one.ratios[cost], one.both) for cost in ("passes", "seconds")]
+
+
+def _ratio(found, both):
+    """The ratio with its interval, bold where a difference is shown, and of how many of `both` pairs, if not of all."""
     from rich.text import Text
 
     if found is None:
         return Text("-")
     interval = "" if np.isnan(found.low) else f" ({number(found.low, 2)}..{number(found.high, 2)})"
     interval = " (no spread)" if found.alike else interval
+    interval += f" of {found.pairs}" if found.pairs < both else ""
     return Text.assemble((number(found.estimate), "bold" if found.differs else ""), (interval, "dim"))
 
 

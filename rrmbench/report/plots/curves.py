@@ -9,6 +9,8 @@ from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
 from rrmbench.report.results import width
 
+ALIKE = 10.0  # times the least width of the references of a panel, up to which one band stands for all of them
+MEASURED = ("suboptimality", "gap")  # of which no more is known than P to rounding
 FALLING = ("suboptimality", "gap", "objective")  # of these less is better
 TIMED = ("seconds", "cpu_seconds")
 STRUCTURE = ("solver", "reduction", "reduction.inside")
@@ -169,8 +171,9 @@ def panel_of(title, runs, rivals, series, axes, bound):
         groups.setdefault(series[run], []).append(run)
     curves = {name: curve_of(members, axes) for name, members in groups.items()}
     curves = {name: curve for name, curve in curves.items() if curve is not None}
-    widest = max((one for run in runs if np.isfinite(one := width(run.reference))), default=0.0)
-    floor = widest if axes.y == "suboptimality" else 0.0
+    widths = [one for run in runs if np.isfinite(one := width(run.reference))]
+    widest = max(widths, default=0.0)
+    floor = widest if axes.y == "suboptimality" and widest <= ALIKE * min(widths, default=0.0) else 0.0
     faint = [
         (series[run], curve_of(members, axes))
         for run in runs
@@ -217,7 +220,7 @@ def curve_of(runs, axes):
 
 
 def _points(run, axes):
-    x, y = run.column(axes.x), run.column(axes.y)
+    x, y = run.column(axes.x), run.known(axes.y) if axes.y in MEASURED else run.column(axes.y)
     shown = np.isfinite(x) & np.isfinite(y)
     if axes.logarithmic:
         shown &= y > 0
