@@ -17,7 +17,7 @@ from lab import make_lab  # noqa: F401, a fixture
 from scipy import sparse
 
 from rrmbench import Problem
-from rrmbench.data import commands, delimited, numpy_files, prepare
+from rrmbench.data import arrays, commands, delimited, numpy_files, prepare, readers
 from rrmbench.errors import RrmbenchError
 
 TABLE = np.array([[3.0, 0, 4], [0, 2, 0], [1.5, 0, 0], [-1, 0, 8]])
@@ -382,3 +382,55 @@ def test_damaged_files_of_numpy_are_read_or_refused_and_nothing_else(files, data
             numpy_files.read_npz("damaged.npz", "y.npy" if name == "S.npz" else None)
     except RrmbenchError as error:
         assert "damaged" in str(error)
+
+
+def test_a_test_part_has_as_many_columns_as_training(folder):
+    (folder / "train.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    (folder / "fewer.csv").write_text("a,y\n1,0\n3,1\n")
+    (folder / "more.csv").write_text("a,b,c,y\n1,2,5,0\n3,4,6,1\n")
+    np.savez(folder / "wide.npz", X=np.ones((2, 3)), y=np.zeros(2))
+    for name, columns in (("fewer.csv", 1), ("more.csv", 3), ("wide.npz", 3)):
+        with pytest.raises(RrmbenchError, match=f"found {columns} columns of X, the training part has 2"):
+            prepare.load({"path": str(folder / "train.csv"), "label": "y", "test": str(folder / name)}, "any")
+
+
+def test_a_first_line_of_0_1_2_is_asked_about(folder):
+    for text in "0,1,2\n5,6,1\n7,8,2\n", ",0,1,y\n5,6,1,0\n":
+        (folder / "unnamed.csv").write_text(text)
+        with pytest.raises(RrmbenchError, match=r"unnamed.csv:1: found 0, 1, .* say header: true or false"):
+            readers.read("csv", folder / "unnamed.csv", options={"label": -1})
+    (folder / "unnamed.csv").write_text("0,1,2\n5,6,1\n")
+    assert [readers.read("csv", folder / "unnamed.csv", options={"label": -1, "header": header})[0].X.shape[0]
+            for header in (True, False)] == [1, 2]  # fmt: skip
+
+
+def test_entries_of_one_place_are_summed_before_a_small_type_wraps(folder):
+    X = sparse.coo_array((np.ones(300, dtype=np.uint8), (np.zeros(300, int), np.zeros(300, int))), shape=(2, 2))
+    sparse.save_npz(folder / "x.npz", X)
+    np.save(folder / "y.npy", np.array([1.0, -1.0]))
+    (read,) = readers.read("npz", folder / "x.npz", options={"y": str(folder / "y.npy")})
+    assert read.X[0, 0] == arrays.matrix(X, "X")[0, 0] == 300.0
+
+
+def test_a_sparse_archive_may_have_a_test_part_and_nothing_unknown(folder):
+    sparse.save_npz(folder / "x.npz", sparse.csr_array(np.eye(3)))
+    fields = dict(np.load(folder / "x.npz"))
+    np.savez(folder / "both.npz", **fields, y=np.arange(3.0), X_test=np.eye(3), y_test=np.arange(3.0))
+    assert len(readers.read("npz", folder / "both.npz")) == 2
+    np.savez(folder / "odd.npz", **fields, y=np.arange(3.0), labels=np.arange(3.0))
+    with pytest.raises(RrmbenchError, match="found 'labels'"):
+        readers.read("npz", folder / "odd.npz")
+
+
+@pytest.mark.parametrize("missing", ["nan", "NULL", "<NA>", " "])
+def test_a_missing_label_among_texts_is_no_class(folder, missing):
+    np.savez(folder / "x.npz", X=np.eye(3), y=np.array(["a", "b", missing]))
+    with pytest.raises(RrmbenchError, match=r"y\[2\]: .*the label is missing"):
+        readers.read("npz", folder / "x.npz")
+
+
+def test_an_index_with_a_name_is_no_column(folder):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"a": [1.0, 2.0], "y": [0, 1]}, index=pd.Index([5, 17], name="id"))
+    table.to_parquet(folder / "x.parquet")
+    assert readers.read("parquet", folder / "x.parquet", options={"label": "y"})[0].columns == ("a",)

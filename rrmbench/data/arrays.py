@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from rrmbench.data.columns import NO_LABEL
 from rrmbench.data.parsed import Parsed
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError, nearest, shown
@@ -40,7 +41,9 @@ def checked(made, where):
     if ("qid" in made) != ("qid_test" in made) and "X_test" in made:
         raise RrmbenchError(f"{where}: found qids of one part only")
     task = made.get("task")
-    if task not in (None, *TASKS):
+    if isinstance(task, np.ndarray) and task.size == 1:
+        task = task.item()
+    if not (task is None or (isinstance(task, str) and task in TASKS)):
         raise RrmbenchError(f"{where}: task: found {shown(task)}, allowed is {', '.join(TASKS)}{nearest(task, TASKS)}")
     parts = [
         rows(*(made.get(key + end) for key in ("X", "y", "qid")), f"{where}: ", end)
@@ -93,8 +96,10 @@ def _labels(y, where):
     if found is None or found.ndim != 1 or not all(isinstance(one, str) for one in found.tolist()):
         return _array(y, where, (1, 2))
     texts = np.char.strip(found.astype(str))
-    if (texts == "").any():
-        raise RrmbenchError(f"{where}[{np.flatnonzero(texts == '')[0]}]: the label is missing")
+    missing = [row for row, text in enumerate(texts.tolist()) if NO_LABEL.fullmatch(text)]
+    if missing:
+        found = f"found '{texts[missing[0]]}': " if texts[missing[0]] else ""
+        raise RrmbenchError(f"{where}[{missing[0]}]: {found}the label is missing")
     return texts
 
 

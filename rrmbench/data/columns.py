@@ -7,7 +7,7 @@ from rrmbench.errors import RrmbenchError, listed, nearest, quoted
 
 USUAL = ("y", "label", "target", "class")  # names of the column of labels, where none is given
 MISSING = re.compile(r"|\?|na|n/a|nan|null|none", re.IGNORECASE)
-NO_LABEL = re.compile(r"|\?|na|n/a|nan", re.IGNORECASE)  # "none" may be a class
+NO_LABEL = re.compile(r"|\?|na|n/a|nan|<na>|null", re.IGNORECASE)  # "none" may be a class
 
 
 def label_column(names, label, where):

@@ -1,5 +1,6 @@
 """What `rrmbench data get|info|add|list` do. Plain values are returned; nothing is printed."""
 
+import logging
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from rrmbench.folders import write_text
 from rrmbench.problem import labels
 from rrmbench.yaml_reader import parse
 
+log = logging.getLogger(__name__)
 LONGEST_NAME = 200  # bytes: files of the cache are named after it
 
 
@@ -122,7 +124,10 @@ def add(path, name, title=None, format=None, label=None):
     if format == "ratings":
         described = _described_ratings(readers.read("ratings", path))
     else:
-        described = _described(readers.read(format, path, options=spec.options_of(block))[0])
+        parsed = readers.read(format, path, options=spec.options_of(block))[0]
+        described = _described(parsed)
+        if described["task"] == "binary" and _labels_found(parsed) != "-1, 1":
+            log.warning("%s: of the labels %s the last is 1, the other -1, for every loss", name, _labels_found(parsed))
         described |= {} if format == "libsvm" else {"format": format}
         described |= {} if label is None else {"label": label}
     about = {"name": path.name, "path": str(path), "sha256": checksums.checksum_of(path)}

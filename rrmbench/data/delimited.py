@@ -63,7 +63,10 @@ def _begin(path, text, header):
     reader = csv.reader(chain([first], text), delimiter=separator, strict=True)
     rows = ((number + reader.line_num, cells) for cells in reader if cells)
     line, cells = next(rows)
-    is_header = not any(map(columns.is_number, cells)) if header is None else header
+    numbers = [cell.strip() for cell in cells if columns.is_number(cell)]
+    if header is None and len(numbers) > 1 and numbers == list(map(str, range(len(numbers)))):
+        raise RrmbenchError(f"{path}:{line}: found 0, 1, ..., as unnamed columns are called: say header: true or false")
+    is_header = not numbers if header is None else header
     if not is_header:
         return None, chain([(line, cells)], rows)
     names = [cell.strip() for cell in cells]

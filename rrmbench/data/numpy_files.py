@@ -8,6 +8,7 @@ from rrmbench.data import arrays, columns
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError
 
+FIELDS = ("format", "shape", "data", "indices", "indptr", "row", "col", "offsets", "_is_array")  # of a matrix of scipy
 LARGEST = 2**31 - 1  # rows and columns of a sparse matrix
 
 
@@ -20,8 +21,8 @@ def read_npz(path, y=None):
     """
     found = _archive(path)
     if {"format", "shape", "data"} <= set(found):
-        sparse = {key: found[key] for key in found if key not in ("y", "qid")}
-        found = {"X": _sparse(path, sparse)} | {key: found[key] for key in ("y", "qid") if key in found}
+        fields = {key: found.pop(key) for key in FIELDS if key in found}
+        found = {"X": _sparse(path, fields)} | found
     if y is not None:
         if "y" in found:
             raise RrmbenchError(f"{path}: it has an array y itself, and 'y: {y}' names another one")
@@ -101,7 +102,8 @@ def _sparse(path, found):
     np.savez(copy, **found)
     copy.seek(0)
     try:
-        X = csr_array(load_npz(copy))
+        X = load_npz(copy)
+        X = csr_array(X.astype(np.float64) if X.dtype.kind in arrays.NUMBERS else X)  # entries of one place are summed
         X.check_format(full_check=True)
     except (ValueError, TypeError, LookupError, OverflowError, MemoryError, NotImplementedError) as error:
         raise RrmbenchError(f"{path}: no sparse matrix of scipy: {_said(error)}") from None

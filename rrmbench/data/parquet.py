@@ -26,7 +26,10 @@ def read(path, label=None):
         table = parquet.ParquetFile(path).read()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise RrmbenchError(f"{path}: cannot be read as Parquet: {str(error).splitlines()[0][:200]}") from None
-    table = table.select([number for number, name in enumerate(table.column_names) if not name.startswith(INDEX)])
+    index = {name for name in (table.schema.pandas_metadata or {}).get("index_columns", ()) if isinstance(name, str)}
+    table = table.select(
+        [k for k, name in enumerate(table.column_names) if name not in index and not name.startswith(INDEX)]
+    )
     names = table.column_names
     columns.check_names(names, f"{path}")
     place = columns.label_column(names, label, f"{path}")

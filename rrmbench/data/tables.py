@@ -60,7 +60,7 @@ def _of_rows(train, test, why_qid):
         if len(found) > 1:
             raise RrmbenchError(f"{train.where}: it has a test part of its own, and 'test' names another one")
         other = _rows(test, found[0].zero_based, why_qid)[0]
-        _check_columns(found[0].columns, other.columns, test.where)
+        _check_columns(found[0], other, "libsvm" in (train.format, test.format), test.where)
         X, dropped = layout.with_columns(other.X, found[0].X.shape[1])
         found.append(replace(other, X=X))
     found, names = _numbered(found, (test or train).where)
@@ -78,10 +78,13 @@ def _rows(source, zero_based, why_qid):
     return found
 
 
-def _check_columns(names, others, where):
-    for name, other in zip(names or (), others or (), strict=False):
+def _check_columns(train, test, sparse, where):
+    """The columns of a test part are those of training; of LibSVM text, which is sparse, the last may be empty."""
+    for name, other in zip(train.columns or (), test.columns or (), strict=False):
         if name != other:
             raise RrmbenchError(f"{where}: found the column '{other}' where the training part has '{name}'")
+    if not sparse and train.X.shape[1] != test.X.shape[1]:
+        raise RrmbenchError(f"{where}: found {test.X.shape[1]} columns of X, the training part has {train.X.shape[1]}")
 
 
 def _numbered(found, where):

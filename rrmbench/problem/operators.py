@@ -69,7 +69,7 @@ def in_rows(X, where):
     from scipy.sparse import csr_array
 
     _check_indices(X, where)
-    made = csr_array(X, dtype=np.float64, copy=True)
+    made = csr_array(X.astype(np.float64), copy=True)  # before entries of one place are summed, which small types wrap
     if X.format not in (*COMPRESSED, "coo"):  # lists of rows, say
         _check_indices(made, where)
     made.sum_duplicates()
