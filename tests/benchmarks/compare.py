@@ -1,12 +1,12 @@
 """Time to certified accuracies, ours and other libraries, by rrmbench itself: configs/bench.yaml, and one table.
 
-    python tests/benchmarks/compare.py [results]
+    python tests/benchmarks/compare.py [results [configs/bench_others.yaml]]
 
-runs what is missing of configs/bench.yaml, one run at a time, on the data sets that are here (others are named and
-left out), and prints cell by cell the CPU seconds of the fastest solver of this package, those of the fastest other
-library, and their ratio, below 1 where ours is faster. Two tables: until P(w) - D* is small beside P(0), D* the
-greatest certified dual value of all runs, which judges the models alone; and until the run's own certificate says so,
-P(w) - D(b), where a library without b has one made from its w. Within 20 % is a tie. A dash: nobody got there in the
+runs what is missing of configs/bench.yaml, or of another configuration, one run at a time, on the data sets that are
+here (others are named and left out), and prints cell by cell the CPU seconds of the fastest solver of this package,
+those of the fastest other library, and their ratio, below 1 where ours is faster. Two tables: until P(w) - D* is small
+beside P(0), D* the greatest certified dual value of all runs, which judges the models alone; and until the run's own
+certificate says so, P(w) - D(b), where a library without b has one made from its w. Within 20 % is a tie. A dash: nobody got there in the
 time of the configuration. A library's time has the check and conversion of its input in it, see
 `rrmbench.solvers.peers.black_box`. "7:6" says among how many settings each side's best was found. A star marks a cell
 of a data set that this package was not tuned to.
@@ -46,9 +46,9 @@ MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}
 PROBLEM = ["dataset", "loss", "regularizer", "l1", "l2"]
 
 
-def data_here():
+def data_here(config):
     """The names of the data sets of the configuration that can be had; the others are printed."""
-    blocks = {spec["dataset"]["name"]: spec for spec in resolve(read(CONFIG)).runs}
+    blocks = {spec["dataset"]["name"]: spec for spec in resolve(read(config)).runs}
     for name, spec in blocks.items():
         try:
             data_of(spec)
@@ -58,16 +58,16 @@ def data_here():
             yield name
 
 
-def run(output):
+def run(config, output):
     """Run the configuration on the data that are here; return whether there were any."""
-    only = [word for name in data_here() for word in ("--only", f"dataset={name}")]
+    only = [word for name in data_here(config) for word in ("--only", f"dataset={name}")]
     if only:
         command = [
             sys.executable,
             "-m",
             "rrmbench",
             "run",
-            str(CONFIG),
+            str(config),
             "-j",
             "1",
             "-o",
@@ -188,9 +188,9 @@ def _seconds(seconds):
     return "-" if np.isinf(seconds) else f"{seconds:.3f}"
 
 
-def main(output="results"):
-    if run(output):
-        report(Path(output) / "bench")
+def main(output="results", config=CONFIG):
+    if run(config, output):
+        report(Path(output) / resolve(read(config)).name)
 
 
 if __name__ == "__main__":
