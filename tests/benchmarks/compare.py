@@ -6,8 +6,8 @@ runs what is missing of configs/bench.yaml, or of another configuration, one run
 here (others are named and left out), and prints cell by cell the CPU seconds of the fastest solver of this package,
 those of the fastest other library, and their ratio, below 1 where ours is faster. Two tables: until P(w) - D* is small
 beside P(0), D* the greatest certified dual value of all runs, which judges the models alone; and until the run's own
-certificate says so, P(w) - D(b), where a library without b has one made from its w. Within 20 % is a tie. A dash: nobody got there in the
-time of the configuration. A library's time has the check and conversion of its input in it, see
+certificate says so, P(w) - D(b), where a library without b has one made from its w. Within 20 % is a tie. A dash:
+nobody got there in the time of the configuration. A library's time has the check and conversion of its input in it, see
 `rrmbench.solvers.peers.black_box`. "7:6" says among how many settings each side's best was found. A star marks a cell
 of a data set that this package was not tuned to.
 
