@@ -267,6 +267,23 @@ def test_one_band_stands_for_several_problems_only_where_their_widths_are_alike(
     assert len(panel.curves) == 2 and panel.floor == pytest.approx(floor)
 
 
+def test_curves_of_different_problems_in_one_panel_are_told(tmp_path):
+    runs = [stored.result(stored.spec(strength=s, solver=solver)) for s, solver in ((1e-4, "apcg"), (1e-3, "gd"))]
+    (sheet,) = sheets_of(tmp_path, runs, {"figure": "loss", "rows": "dataset", "columns": "loss"})
+    told = "curves of one panel are of different problems, which differ in regularizer.strength"
+    assert told in sheet.notes
+    (sheet,) = sheets_of(tmp_path / "each", runs[:1], {"figure": "loss", "rows": "dataset", "columns": "loss"})
+    assert told not in sheet.notes
+
+
+def test_a_metric_that_diverges_leaves_the_axes_to_the_others(tmp_path):
+    rmse = {"good": np.linspace(1.0, 0.5, 21), "bad": np.geomspace(1.0, 1e300, 21)}
+    runs = [stored.result(stored.spec(solver=s), stored.trace() | {"test_rmse": rmse[s]}) for s in rmse]
+    (sheet,) = sheets_of(tmp_path, runs, y="test_rmse")
+    (frame,) = sheet.frames.values()
+    assert max(frame.y) < 2.0 and any(note.startswith("beyond the axes: bad") for note in sheet.notes)
+
+
 def test_a_panel_with_nothing_to_show_is_left_out_with_the_reason(tmp_path):
     runs = [stored.result(stored.spec(dataset=d), stored.trace(certified=d != "b")) for d in ("a", "b", "c")]
     (sheet,) = sheets_of(tmp_path, runs, y="gap")
@@ -298,7 +315,7 @@ def test_what_is_not_shown_is_in_the_small_print(tmp_path):
     ]
     (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec()), peer, *bad], pending=[stored.spec(seed=9)])
     assert sheet.notes == [
-        "not shown, as passes are not counted: liblinear",
+        "not shown, as they count no passes: liblinear",
         "1 run of this experiment not done yet",
         "failed: svrg, seeds 0, 1, 2: ValueError: no",
     ]

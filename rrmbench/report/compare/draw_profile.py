@@ -90,7 +90,8 @@ def _frame(axes, profile, end):
     axes.set_ylabel("share of problems within tau")
     of = f"{profile.levels.quantity} {naming.short(profile.levels.values[0])}"
     of += " of P(0)" if profile.levels.relative else ""
-    axes.set_title(f"{len(profile.problems)} problems, {profile.cost} to {of}", parse_math=False)
+    count = len(profile.problems)
+    axes.set_title(f"{count} problem{'s' * (count != 1)}, {profile.cost} to {of}", parse_math=False)
 
 
 def _notes(profile):

@@ -79,7 +79,7 @@ class Panel:
     `width` is the certified width of the reference, `floor` the same where curves end at it, else 0. `optimum` is the
     least objective known where the axes show that of one problem, else None. `faint` lists (series, curve) of the
     values that tuning did not keep, `proven` those of theorems; `unproven` says why a theorem has none. `remark` says
-    why there is no curve.
+    why there is no curve, `mixed` lists the keys in which its problems differ, where no curve is named by them.
     """
 
     title: str
@@ -91,6 +91,7 @@ class Panel:
     floor: float
     optimum: float | None
     remark: str
+    mixed: list
 
     @property
     def floor_matters(self):
@@ -187,7 +188,16 @@ def panel_of(title, runs, rivals, series, axes, bound):
     unproven = [str(found) for found in bounds.values() if isinstance(found, Exception)]
     optimum = _optimum(runs) if axes.y == "objective" else None
     remark = "" if curves else _why_empty(runs, axes)
-    return Panel(title, curves, faint, proven, unproven, widest, floor, optimum, remark)
+    return Panel(title, curves, faint, proven, unproven, widest, floor, optimum, remark, _mixed(runs, curves))
+
+
+def _mixed(runs, curves):
+    """The keys in which the problems of a panel differ, but for those that name a curve."""
+    if len({run.result.problem for run in runs}) == 1:
+        return []
+    named = {key for series in curves for key, _ in series.keys}
+    differ = naming.varying(run.keys for run in runs)
+    return [key for key in differ if key.partition(".")[0] in naming.PROBLEM and key not in named]
 
 
 def _optimum(runs):

@@ -9,7 +9,7 @@ from rrmbench.columns import METRICS
 from rrmbench.report.plots.curves import FALLING, Curve
 from rrmbench.report.plots.section import LARGEST
 
-FAR = 100.0  # times the start of a panel, above which a theorem's curve would squeeze all others
+FAR = 100.0  # times the start of a panel, above which a theorem's curve or a metric would squeeze all others
 BAND = 0.1  # of the height of a panel, which the grey band below the certified accuracy takes
 WIDEST = 1e5  # the ratio of the ends of a logarithmic x axis
 DEEPEST = 1e-17  # times the start: what lies below is rounding
@@ -60,7 +60,13 @@ def frame_of(panel, axes):
 
 
 def _strong(curves, axes):
-    """The curves that make the frame: of each method the one that ends lowest; all curves of what need not fall."""
+    """The curves that make the frame: of each method the one that ends lowest; all curves of what need not fall.
+
+    Of a metric those that do not end far above where the others begin, as after divergence.
+    """
+    if axes.y in METRICS:
+        highest = FAR * median_low([float(curve.y[0]) for curve in curves.values()])
+        return [curve for curve in curves.values() if curve.y[-1] <= highest] or list(curves.values())
     if axes.y not in FALLING:
         return list(curves.values())
     best = {}
@@ -98,7 +104,7 @@ def _y_range(panel, strong, start, near, axes):
         return least - 0.05 * (start - lowest), min(top, start + 0.3 * (start - lowest))
     if axes.y in METRICS:
         # the metric of w = 0 would flatten the rest
-        after = _late(panel.curves.values())
+        after = _late(strong)
         late = np.concatenate([curve.y[curve.x >= min(after, curve.x[-1])] for curve in strong])
         low, high = late.min(), late.max()
         if high > low:

@@ -29,11 +29,12 @@ def notes(runs, tuned, views, empty, names, axes, about):
         *_start(views),
         *_cliffs(runs, axes),
         *_many(panels),
+        *_mixed(panels),
     ]
     lines += [f"left out: {panel.title or 'a panel'}: {panel.remark}" for panel in empty]
     without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
     if without:
-        lines.append(f"not shown, as {axes.x} are not counted: {', '.join(without)}")
+        lines.append(f"not shown, as they count no {axes.x}: {', '.join(without)}")
     lines += plug_ins.told(runs, (axes.x,))
     return lines + about + _first(_endings(runs), "; `rrmbench show` lists all")
 
@@ -123,7 +124,7 @@ def _start(views):
 
 def _cliffs(runs, axes):
     """Say of which runs the last point is no progress of the solver, as `show` and `compare` do."""
-    count = sum(map(_is_cliff, runs)) if axes.y == "gap" else 0
+    count = sum(map(_is_cliff, runs)) if axes.y in ("gap", "dual") else 0
     if count:
         yield (
             f"the gap falls to half or less at the last point of {count} run{'s' * (count > 1)}, on which evaluation"
@@ -143,6 +144,12 @@ def _many(panels):
     most = max(len(panel.curves) for panel in panels)
     if most > MOST_SERIES:
         yield f"{most} curves in one panel: --only KEY=VALUE draws some of them, plot.figure makes more figures"
+
+
+def _mixed(panels):
+    keys = dict.fromkeys(key for panel in panels for key in panel.mixed)
+    if keys:
+        yield f"curves of one panel are of different problems, which differ in {', '.join(keys)}"
 
 
 def _lacks(run, x):
