@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, listed, nearest
 from rrmbench.report import naming, plug_ins, resources, timing
 from rrmbench.report.levels import CERTIFIED_GAPS
 from rrmbench.report.methods import standings_at
@@ -86,11 +86,20 @@ def _blocks(standings, levels, filtered, per_run):
         yield from map(Text, _unknown(standings, levels))
     for choice in standings.tuned:
         yield Text(f"tuned: {choice.text}")
-    for run in standings.runs:
-        if run.status != "done":
-            reason = run.result.reason or "no reason was recorded"
-            yield Text(f"{run.status}: {naming.run(run.keys)}: {reason}")
+    yield from map(Text, _endings(standings.runs))
     yield Text("")
+
+
+def _endings(runs):
+    """A line for the runs that ended badly in one way and differ in their seed alone."""
+    seeds = {}
+    for run in runs:
+        if run.status != "done":
+            what = f"{naming.problem(run.keys)}, {naming.method(run.keys)}"
+            reason = run.result.reason or "no reason was recorded"
+            seeds.setdefault((run.status, what, reason), []).append(str(run.keys["seed"]))
+    for (status, what, reason), which in seeds.items():
+        yield f"{status}: {what}, seed{'s' * (len(which) > 1)} {listed(which)}: {reason}"
 
 
 def _headline(standings, filtered):
