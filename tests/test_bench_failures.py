@@ -425,3 +425,11 @@ def test_a_forked_process_runs_with_a_fork_server_of_its_own(lab):
     ran = subprocess.run(script, cwd=lab.folder, capture_output=True, text=True, timeout=120, check=True)
     *statuses, refused = ran.stdout.splitlines()
     assert statuses == ["{'done'}"] * 3 and refused.startswith("this process is daemonic")
+
+
+def test_a_run_that_is_cut_short_in_place_of_a_finished_one_loses_nothing(lab, monkeypatch):
+    assert lab.run(lab.config()).code == 0
+    monkeypatch.setattr(children.Children, "run", lambda *given: children.Outcome("killed", "gone"))
+    ran = lab.run(lab.config(), "--fresh")
+    assert ran.code == 1 and "cannot be read" not in ran.err
+    assert [result.status for result in lab.results()] == ["done"]

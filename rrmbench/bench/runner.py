@@ -84,8 +84,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
             scheduler.execute(missing, report.statuses, plan.name, left)
             scheduler.refer(runs, identities, left)
         report.interrupted = backend.interrupted.is_set()
-        stored = experiment.statuses(report.statuses)
-        report.lost = [run for run, status in report.statuses.items() if stored.get(run) != status]
+        report.lost = _lost(experiment, report.statuses)
         if report.lost:  # the folder may have been removed, and with it the list of what was asked for
             experiment.write_manifest(manifest)
     return report
@@ -122,6 +121,12 @@ def _asked(experiment):
 def _method(spec):
     """What a run of a spec replaces in a manifest: the same method and seed, however long it ran, on whatever file."""
     return identity.canonical(unplaced({key: value for key, value in spec.items() if key not in ("stop", "trace")}))
+
+
+def _lost(experiment, statuses):
+    """The runs of {id: status} whose results are not there, or cannot be read, which counts as failed."""
+    stored = experiment.statuses(statuses)
+    return [run for run, status in statuses.items() if stored.get(run, "") in {"", "failed"} - {status}]
 
 
 def _older(experiment, missing):
