@@ -58,7 +58,7 @@ def findings():
 
 def _python():
     version = metadata.version("rrmbench")
-    return Finding("rrmbench", "ok", f"{version} in {Path(__file__).parents[1]}, Python {platform.pythonversion()}")
+    return Finding("rrmbench", "ok", f"{version} in {Path(__file__).parents[1]}, Python {platform.python_version()}")
 
 
 def _library(name):
