@@ -153,7 +153,8 @@ class Scheduler:
 
         def interrupt(number, frame):
             self.backend.interrupted.set()
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if signal.SIGINT in before:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
 
         heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]  # as nohup has it
         before = {number: signal.signal(number, interrupt) for number in heard}
