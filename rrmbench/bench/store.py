@@ -84,9 +84,9 @@ class Experiment:
         header = json.dumps(result.header()).encode()
         entries: dict[str, Any] = {"header": np.frombuffer(header, dtype=np.uint8)}
         entries |= {f"trace.{name}": np.asarray(column, dtype=float) for name, column in result.trace.items()}
-        entries |= {name: np.asarray(a, dtype=float) for name, a in (("w", result.w), ("b", result.b)) if a is not None}
+        entries |= {name: np.asarray(a) for name, a in (("w", result.w), ("b", result.b)) if a is not None}
         with replacing(self._path(result.run)) as file:
-            np.savez_compressed(file, **entries)  # of numbers, so nothing is pickled
+            np.savez_compressed(file, **entries)  # of numbers, so that nothing is pickled; nor would it be read
 
     def read(self, run: str) -> Result:
         """Return the stored Result of a run id; raises UnreadableFile for a damaged or foreign file.
