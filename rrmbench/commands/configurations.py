@@ -4,7 +4,7 @@ import math
 
 from rrmbench.bench.identity import canonical
 from rrmbench.bench.rates import Rates
-from rrmbench.errors import printable
+from rrmbench.commands import plain
 
 
 def rows():
@@ -35,13 +35,11 @@ def _seconds(rates, specs):
 
 def print_all(console):
     """Print two lines for each configuration."""
-    from rich.text import Text
-
     console.print("configs: runs, a rough estimate of their time on one core, data (* not here)", highlight=False)
     for name, runs, seconds, needed, summary in rows():
         names = ", ".join(label + ("" if here else "*") for label, here in needed)
         for line in (f"{name:31} {runs:5} {_time(seconds):>8}  {names}", f"    {summary}"):
-            console.print(Text(printable(line)), no_wrap=True, overflow="ellipsis")
+            console.print(plain(line), no_wrap=True, overflow="ellipsis")
 
 
 def _time(seconds):

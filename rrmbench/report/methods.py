@@ -18,7 +18,7 @@ from rrmbench.keys import is_origin
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
 from rrmbench.report.results import StoredRun, but_seed, runs_of, width
-from rrmbench.report.select import select
+from rrmbench.report.select import select_each
 from rrmbench.report.spreads import Spread, spread
 from rrmbench.report.tuning import Choice, choices
 
@@ -215,11 +215,9 @@ def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequen
     Raises RrmbenchError if a manifest is missing or unreadable, and for texts that match no run.
     """
     stored = {experiment: runs_of(experiment) for experiment in experiments(path)}
-    wanted = set(select([run for runs in stored.values() for run in runs], only))
-    kept = {experiment: [run for run in runs if run in wanted] for experiment, runs in stored.items()}
     return [
         standings_of(experiment, stored[experiment], runs, levels)
-        for experiment, runs in kept.items()
+        for experiment, runs in select_each(stored, only).items()
         if runs or not only
     ]
 

@@ -69,6 +69,15 @@ def problem_difference(keys, shown):
     return ", ".join(parts)
 
 
+def bad_endings(runs, described):
+    """{(status, described(run), reason): seeds, as texts} of the stored runs that did not end as done."""
+    seeds = {}
+    for one in runs:
+        if one.status != "done":
+            seeds.setdefault((one.status, described(one), one.result.reason), []).append(str(one.keys["seed"]))
+    return seeds
+
+
 def run(keys):
     """Return the full description of a run, for messages."""
     return f"{problem(keys)}, {method(keys)}, seed {keys['seed']}"

@@ -86,10 +86,14 @@ class StoredRun:
             values = np.where(np.isnan(values) & np.isfinite(primal), width(self.reference), values)
         return np.maximum(values, ROUNDING * np.abs(primal))
 
+    def lacks(self, name: str) -> bool:
+        """Whether there are trace points, and the quantity was counted or measured at none."""
+        return self.result.points > 0 and not np.isfinite(self.column(name)).any()
+
     @property
     def is_called_anew(self) -> bool:
         """Whether each trace point is a call of its own, as of a black box, whose clock begins with the call."""
-        return self.result.points > 0 and not np.isfinite(self.column("passes")).any()
+        return self.lacks("passes")
 
 
 def suboptimality(primal: np.ndarray, reference: dict | None) -> np.ndarray:

@@ -23,3 +23,9 @@ def select(runs, only):
     if not kept:
         raise RrmbenchError(f"--only {shortened(' '.join(only))}: no run is left of {len(runs)}")
     return kept
+
+
+def select_each(stored, only):
+    """`select` among the runs of several experiments, {experiment: runs}; those that match, of each."""
+    wanted = set(select([run for runs in stored.values() for run in runs], only))
+    return {experiment: [run for run in runs if run in wanted] for experiment, runs in stored.items()}

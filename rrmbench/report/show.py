@@ -92,14 +92,10 @@ def _blocks(standings, levels, filtered, per_run):
 
 def _endings(runs):
     """A line for the runs that ended badly in one way and differ in their seed alone."""
-    seeds = {}
-    for run in runs:
-        if run.status != "done":
-            what = f"{naming.problem(run.keys)}, {naming.method(run.keys)}"
-            reason = run.result.reason or "no reason was recorded"
-            seeds.setdefault((run.status, what, reason), []).append(str(run.keys["seed"]))
-    for (status, what, reason), which in seeds.items():
-        yield f"{status}: {what}, seed{'s' * (len(which) > 1)} {listed(which)}: {reason}"
+    endings = naming.bad_endings(runs, lambda run: f"{naming.problem(run.keys)}, {naming.method(run.keys)}")
+    for (status, what, reason), seeds in endings.items():
+        why = reason or "no reason was recorded"
+        yield f"{status}: {what}, seed{'s' * (len(seeds) > 1)} {listed(seeds)}: {why}"
 
 
 def _headline(standings, filtered):

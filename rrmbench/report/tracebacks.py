@@ -6,7 +6,7 @@ from rrmbench.bench.store import experiments
 from rrmbench.errors import printable
 from rrmbench.report import naming
 from rrmbench.report.results import runs_of
-from rrmbench.report.select import select
+from rrmbench.report.select import select_each
 
 
 def tracebacks(path, only=()):
@@ -14,12 +14,11 @@ def tracebacks(path, only=()):
 
     only : texts KEY=VALUE that select runs. Raises RrmbenchError if there is no experiment.
     """
-    stored = {experiment.name: runs_of(experiment, referred=False) for experiment in experiments(path)}
-    wanted = set(select([run for runs in stored.values() for run in runs], only))
-    for name, runs in stored.items():
-        failed = [run for run in runs if run in wanted and run.status == "failed"]
+    stored = {experiment: runs_of(experiment, referred=False) for experiment in experiments(path)}
+    for experiment, runs in select_each(stored, only).items():
+        failed = [run for run in runs if run.status == "failed"]
         if len(stored) > 1 or not failed:
-            yield f"{printable(name)}: {len(failed)} failed runs"
+            yield f"{printable(experiment.name)}: {len(failed)} failed runs"
         for (text, reason), alike in groupby(sorted(failed, key=_text), _text):
             yield from (printable(f"failed: {naming.run(run.keys)}: {reason}") for run in alike)
             yield from printable(text or "no traceback was stored").rstrip().split("\n")

@@ -32,7 +32,7 @@ def notes(runs, tuned, views, empty, names, axes, about):
         *_mixed(panels),
     ]
     lines += [f"left out: {panel.title or 'a panel'}: {panel.remark}" for panel in empty]
-    without = sorted({run.keys["solver"] for run in runs if _lacks(run, axes.x)})
+    without = sorted({run.keys["solver"] for run in runs if run.lacks(axes.x)})
     if without:
         lines.append(f"not shown, as they count no {axes.x}: {', '.join(without)}")
     lines += plug_ins.told(runs, (axes.x,))
@@ -152,22 +152,15 @@ def _mixed(panels):
         yield f"curves of one panel are of different problems, which differ in {', '.join(keys)}"
 
 
-def _lacks(run, x):
-    return run.result.points > 0 and not np.isfinite(run.column(x)).any()
-
-
 def _endings(runs):
     """Return a line per way of ending badly: "failed: apcg, rcv1_train, seeds 0, 1: ZeroDivisionError"."""
-    bad = [run for run in runs if run.status != "done"]
-    if not bad:
-        return []
     differ = {key for key in naming.varying(run.keys for run in runs) if key != "seed"}
-    seeds = {}
-    for run in bad:
+
+    def described(run):
         where = naming.problem_difference(run.keys, differ)
-        what = ", ".join(part for part in (naming.method(run.keys, differ), where) if part)
-        seeds.setdefault((run.status, what, run.result.reason), []).append(str(run.keys["seed"]))
+        return ", ".join(part for part in (naming.method(run.keys, differ), where) if part)
+
     return [
-        f"{status}: {what}, seed{'s' * (len(which) > 1)} {shortened(', '.join(which))}: {shortened(reason)}"
-        for (status, what, reason), which in seeds.items()
+        f"{status}: {what}, seed{'s' * (len(seeds) > 1)} {shortened(', '.join(seeds))}: {shortened(reason)}"
+        for (status, what, reason), seeds in naming.bad_endings(runs, described).items()
     ]
