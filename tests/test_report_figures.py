@@ -1,5 +1,6 @@
 """How figures look: ticks, frames, styles, labels, pages. What is tested is what matplotlib would draw."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from rrmbench.report.plots.frame import on_log_axis
 from rrmbench.report.plots.legend import spread
 from rrmbench.report.plots.page import page_of
 from rrmbench.report.plots.style import PALETTE, luminance, shades, styles
-from rrmbench.report.plots.ticks import labels, log_ticks
+from rrmbench.report.plots.ticks import labels, linear_labels, log_ticks
 
 SOLVERS = ("gd", "agd", "fista", "svrg", "saga", "sag", "prox_sdca", "apcg", "pdprox_dual", "pdprox_primal")
 
@@ -85,13 +86,41 @@ def test_every_logarithmic_range_has_three_ticks_or_more_inside_with_labels_of_t
     [
         ([0.01, 0.02, 0.05], ["0.01", "0.02", "0.05"]),
         ([0.1, 1.0, 10.0], ["0.1", "1", "10"]),
-        ([2e-5, 3e-5], ["2e-5", "3e-5"]),
+        ([2e-5, 3e-5], [r"$\mathdefault{2\times10^{-5}}$", r"$\mathdefault{3\times10^{-5}}$"]),
         ([1e-4, 1e-2], [r"$\mathdefault{10^{-4}}$", r"$\mathdefault{10^{-2}}$"]),
         ([1.00001, 1.00002], ["1.00001", "1.00002"]),
     ],
 )
 def test_ticks_say_numbers_as_people_write_them(values, texts):
     assert labels(np.array(values)) == texts
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0.0, 0.5, 1.0], ["0.0", "0.5", "1.0"]),
+        ([-0.02, 0.0, 0.02], ["\N{MINUS SIGN}0.02", "0.00", "0.02"]),
+        ([0.346570, 0.346575], ["0.346570", "0.346575"]),
+        ([0.0, 2.5e-6], ["0", r"$\mathdefault{2.5\times10^{-6}}$"]),
+        ([1234567.0, 1234568.0], ["1234567", "1234568"]),
+    ],
+)
+def test_ticks_of_linear_axes_say_their_whole_value(values, texts):
+    assert linear_labels(np.array(values)) == texts
+
+
+@given(st.floats(-1e6, 1e6), st.integers(-9, 9), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(2, 8))
+def test_labels_of_linear_axes_are_numbers_near_their_places_and_apart(around, power, step, count):
+    step *= 10.0**power
+    values = (np.round(around / step) + np.arange(count)) * step
+    numbers = [number_in(text) for text in linear_labels(values)]
+    np.testing.assert_allclose(numbers, values, rtol=0.0, atol=0.01 * step)
+
+
+def number_in(text):
+    """The number of a label, 2e-5 of a mathematical 2 x 10^-5."""
+    power = re.fullmatch(r"\$\\mathdefault\{(.*?)(\\times)?10\^\{(-?\d+)\}\}\$", text)
+    return float(f"{power[1] or 1}e{power[3]}" if power else text.replace("\N{MINUS SIGN}", "-"))
 
 
 @pytest.mark.core(3)
@@ -196,6 +225,18 @@ def test_no_two_series_of_a_study_of_reductions_look_the_same(kinds):
     both = [("regularize", 1.0), ("adapt_reg", "auto"), *((name, 2.0 + i) for i in range(count))]
     found = [Series((("solver", "apcg"), ("reduction", name), ("reduction.sigma", sigma))) for name, sigma in both]
     assert len({looks(style) for style in styles(found, {}).values()}) == len(found)
+
+
+def test_under_one_method_data_sets_have_colours_and_markers_and_strengths_shades():
+    found = {
+        (data, strength): Series((("dataset", data), ("regularizer.strength", strength)))
+        for data in ("a9a", "w8a")
+        for strength in (1e-2, 1e-3)
+    }
+    chosen = styles(list(found.values()), {found["a9a", 1e-2].method: None})
+    markers = {data: {chosen[found[data, strength]]["marker"] for strength in (1e-2, 1e-3)} for data in ("a9a", "w8a")}
+    assert all(len(marker) == 1 for marker in markers.values()) and markers["a9a"] != markers["w8a"]
+    assert len({looks(style) for style in chosen.values()}) == 4
 
 
 @pytest.mark.parametrize("colour", PALETTE)

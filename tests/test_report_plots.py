@@ -207,6 +207,26 @@ def test_a_seed_that_stops_early_keeps_its_value_and_half_must_be_there(tmp_path
     np.testing.assert_allclose(curve.y[-1], 2 * np.exp(-0.5 * 10))
 
 
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_a_black_box_is_drawn_by_the_best_of_its_calls_that_took_no_longer(tmp_path, seeds):
+    """Each point is a call of its own, of which the third took less time than the second, and the fifth came back."""
+    seconds = np.array([0.0, 0.3, 0.2, 0.4, 0.5])
+    far = np.array([1.0, 0.1, 0.05, 0.01, 0.02])
+    calls = stored.trace(passes=4) | {"passes": np.full(5, np.nan), "seconds": seconds, "primal": stored.OPTIMUM + far}
+    runs = [stored.result(stored.spec(solver="liblinear", seed=seed), calls) for seed in range(seeds)]
+    (sheet,) = sheets_of(tmp_path, runs, x="seconds", y="objective")
+    (curve,) = sheet.panels[0, 0].curves.values()
+    np.testing.assert_array_equal(curve.x, [0.0, 0.2, 0.3, 0.4, 0.5])
+    np.testing.assert_allclose(curve.y, stored.OPTIMUM + np.array([1.0, 0.05, 0.05, 0.01, 0.01]))
+
+
+def test_objectives_of_several_problems_are_all_framed_from_their_starts(tmp_path):
+    high = {name: 4.0 * values if name in ("primal", "dual") else values for name, values in stored.trace().items()}
+    runs = [stored.result(stored.spec("toy")), stored.result(stored.spec("other"), high)]
+    (sheet,) = sheets_of(tmp_path, runs, {"columns": "loss"}, y="objective")
+    assert max(sheet.frames[0, 0].y) >= max(runs[0].trace["primal"][0], runs[1].trace["primal"][0])
+
+
 @pytest.mark.parametrize("facet", ["rows", "figure"])
 def test_deterministic_runs_stand_in_every_seed(tmp_path, facet):
     """They are done once, for seed 0."""

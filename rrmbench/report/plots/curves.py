@@ -234,7 +234,11 @@ def _points(run, axes):
     shown = np.isfinite(x) & np.isfinite(y)
     if axes.logarithmic:
         shown &= y > 0
-    return np.clip(x[shown], -LARGEST, LARGEST), np.clip(y[shown], -LARGEST, LARGEST)
+    x, y = np.clip(x[shown], -LARGEST, LARGEST), np.clip(y[shown], -LARGEST, LARGEST)
+    if run.is_called_anew:  # in this time: a call that took longer may have come less far
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], np.minimum.accumulate(y[order]) if axes.y in FALLING else y[order]
+    return x, y
 
 
 def _why_empty(runs, axes):

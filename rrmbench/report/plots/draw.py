@@ -143,7 +143,7 @@ def _panel(axes, panel, frame, sheet, room):
         (axes.yaxis, frame.y, frame.log_y, room.up, TICK[1]),
     ):
         most = max(int(inches / tick), ticks.FEWEST)
-        ticks.set_log_ticks(axis, ends, most) if logarithmic else ticks.set_linear_ticks(axis, most)
+        ticks.set_log_ticks(axis, ends, most) if logarithmic else ticks.set_linear_ticks(axis, ends, most)
     if room.labelled:
         legend.label_ends(axes, panel, sheet.labels, sheet.styles, room.up)
 

@@ -62,7 +62,8 @@ def frame_of(panel, axes):
 def _strong(curves, axes):
     """The curves that make the frame: of each method the one that ends lowest; all curves of what need not fall.
 
-    Of a metric those that do not end far above where the others begin, as after divergence.
+    Objectives are of one problem where they start alike. Of a metric those that do not end far above where the others
+    begin, as after divergence.
     """
     if axes.y in METRICS:
         highest = FAR * median_low([float(curve.y[0]) for curve in curves.values()])
@@ -71,8 +72,9 @@ def _strong(curves, axes):
         return list(curves.values())
     best = {}
     for series, curve in curves.items():
-        if series.method not in best or curve.y[-1] < best[series.method].y[-1]:
-            best[series.method] = curve
+        kind = series.method, curve.y[0] if axes.y == "objective" else None
+        if kind not in best or curve.y[-1] < best[kind].y[-1]:
+            best[kind] = curve
     return list(best.values())
 
 
@@ -100,6 +102,7 @@ def _y_range(panel, strong, start, near, axes):
     pad = 0.05 * (most - least) or 0.05 * abs(most) or 1.0
     bottom, top = least - pad, most + pad
     if axes.y == "objective" and start > lowest:
+        start = max(curve.y[0] for curve in strong)  # each of several problems has one of its own
         least = lowest if panel.optimum is None else min(lowest, panel.optimum)
         return least - 0.05 * (start - lowest), min(top, start + 0.3 * (start - lowest))
     if axes.y in METRICS:

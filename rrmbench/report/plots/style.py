@@ -1,10 +1,13 @@
 """Colours, dashes and markers: the papers' for reductions of one solver, else ones that survive grey printing.
 
 A method has one colour and one marker in all panels and figures of an experiment; its settings differ in lightness and
-dash. No two series have the same colour, dash and marker.
+dash. Where there is one method, data sets or other names have colours instead. No two series have the same colour, dash
+and marker.
 """
 
 from itertools import count, cycle
+
+from rrmbench.report.naming import varying
 
 # Okabe and Ito's palette, safe for colour-blind readers, without the yellow that white paper swallows
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -90,17 +93,28 @@ def _blues(number):
 
 def _distinct(series, methods):
     """A colour and a marker per method, whose settings differ in lightness and dash."""
-    numbers = {method: number for number, method in enumerate(methods)}
+    kinds = {one: one.method for one in series} if len(methods) > 1 else _names(series)
+    order = dict.fromkeys(methods if len(methods) > 1 else kinds.values())
+    numbers = {kind: number for number, kind in enumerate(order)}
     members = {}
-    for one in series:
-        members.setdefault(one.method, []).append(one)
+    for one, kind in kinds.items():
+        members.setdefault(kind, []).append(one)
     result = {}
-    for method, settings in members.items():
-        number = numbers[method]
+    for kind, settings in members.items():
+        number = numbers[kind]
         colour, marker = PALETTE[number % len(PALETTE)], MARKERS[number % len(MARKERS)]
         for i, (one, shade) in enumerate(zip(settings, shades(colour, len(settings)), strict=True)):
             result[one] = _line(shade, DASHES[(number + i) % len(DASHES)], marker, 1.4)
     return {one: result[one] for one in series}
+
+
+def _names(series):
+    """{series: its value of the first key in which they differ by names, as of data sets; else its method}."""
+    keys = [dict(one.keys) for one in series]
+    for key in varying(keys):
+        if all(isinstance(each.get(key), str) for each in keys):
+            return {one: each[key] for one, each in zip(series, keys, strict=True)}
+    return {one: one.method for one in series}
 
 
 def shades(colour, number):

@@ -20,9 +20,13 @@ def set_log_ticks(axis, ends, most):
     axis.set_minor_formatter(NullFormatter())
 
 
-def set_linear_ticks(axis, most):
-    """Put round numbers on a linear axis, at most `most`."""
-    axis.set_major_locator(MaxNLocator(max(most, FEWEST), steps=_STEPS))
+def set_linear_ticks(axis, ends, most):
+    """Put round numbers on a linear axis, about `most`; each says its whole value, none stands beside the axis."""
+    low, high = sorted(ends)
+    values = MaxNLocator(max(most, FEWEST), steps=_STEPS).tick_values(low, high)
+    values = values[(values >= low) & (values <= high)]
+    axis.set_major_locator(FixedLocator(values))
+    axis.set_major_formatter(FixedFormatter(linear_labels(values)))
     axis.set_minor_locator(NullLocator())
 
 
@@ -61,12 +65,27 @@ def _minor(low, high, major):
     return [value for value in _inside(values, low, high) if not np.isclose(value, major, rtol=1e-9, atol=0.0).any()]
 
 
+def linear_labels(values):
+    """Return the text of each of some equally spaced values: as many decimals as tell them, or a power of ten."""
+    step = np.min(np.diff(values), initial=np.inf)
+    if not np.isfinite(step):
+        return [f"{value:.6g}" for value in values]
+    values = np.where(np.abs(values) < 1e-6 * step, 0.0, values)  # what is left of a sum that is 0
+    first, last = (int(np.floor(np.log10(value) + 1e-9)) for value in (np.abs(values).max(), step))
+    last -= not np.allclose(values / 10.0**last, np.round(values / 10.0**last), rtol=0.0, atol=1e-6)
+    if -4 <= first < (5 if last >= 3 else 8):
+        texts = [f"{value:.{max(-last, 0)}f}" for value in values]
+    else:
+        texts = [f"{value / 10.0**first:.{first - last}f}e{first}" if value else "0" for value in values]
+    return [_set(text) for text in texts]
+
+
 def labels(values):
-    """Return the text of each value: powers of ten as such, else as people write numbers, with digits to tell them."""
+    """Return the text of each value: as people write numbers, with digits to tell them."""
     exponents = np.log10(values)
     powers = np.allclose(exponents, np.round(exponents), rtol=0.0, atol=1e-9)
     if powers and (np.min(values) < 0.02 or np.max(values) > 1000.0):
-        return [f"$\\mathdefault{{10^{{{round(exponent)}}}}}$" for exponent in exponents]
+        return [_set(f"1e{round(exponent)}") for exponent in exponents]
     plain = np.min(values) >= 1e-3 and np.max(values) < 1e5
     for digits in range(2, 16):
         rounded = [f"{value:.{digits}g}" for value in values]
@@ -75,4 +94,13 @@ def labels(values):
         close = np.allclose([float(text) for text in texts], values, rtol=1e-3, atol=0.0)
         if close and len(set(texts)) == len(texts):
             break
-    return texts
+    return [_set(text) for text in texts]
+
+
+def _set(text):
+    """The text of a number as papers set it, 2e-5 as 2 x 10^-5 and 1e-5 as 10^-5."""
+    digits, _, exponent = text.partition("e")
+    if not exponent:
+        return text.replace("-", "\N{MINUS SIGN}")
+    factor = "" if digits == "1" else rf"{digits}\times"
+    return rf"$\mathdefault{{{factor}10^{{{int(exponent)}}}}}$"
