@@ -1,6 +1,5 @@
 """The figure of a Profile: steps over log2 tau, in the styles of the other figures."""
 
-import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -12,8 +11,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MultipleLocator
 from rrmbench.errors import listed
 from rrmbench.files import replacing
 from rrmbench.report import naming
-from rrmbench.report.plots import style
-from rrmbench.report.plots.page import SCREEN, SMALL
+from rrmbench.report.plots import below, style
+from rrmbench.report.plots.page import SCREEN
 
 FORMATS = ("png", "pdf", "svg")
 SIZE = 4.8, 3.2  # inches, without legend and small print
@@ -41,23 +40,13 @@ def draw(profile):
         styles = style.styles(list(profile.series), list(dict.fromkeys(one.method for one in profile.series)))
         finite = profile.ratios[np.isfinite(profile.ratios)]
         end = max(float(finite.max(initial=1.0)) ** _DECADE, 2.0)
-        notes = [part for note in _notes(profile) for part in textwrap.wrap(note, 82)]
-        columns = max(1, min(3, 60 // max(len(label) + 8 for label in profile.labels)))
-        below = 0.14 * len(notes) + 0.05
-        height = SIZE[1] + 0.17 * -(-len(profile.labels) // columns) + below
-        figure = Figure(figsize=(SIZE[0], height), layout="constrained")
+        figure = Figure(figsize=SIZE, layout="constrained")
         FigureCanvasAgg(figure)
-        figure.get_layout_engine().set(rect=(0.0, below / height, 1.0, 1.0 - below / height))
         axes = figure.subplots()
         for number, series in enumerate(profile.series):
             _steps(axes, *profile.steps(number), end, styles[series], profile.labels[number], number)
         _frame(axes, profile, end)
-        legend = axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns, frameon=False, handlelength=2.8
-        )
-        for text in legend.get_texts():
-            text.set_parse_math(False)
-        figure.text(0.02, 0.04 / height, "\n".join(notes), fontsize=SMALL, va="bottom", color="0.3", parse_math=False)
+        below.add(figure, styles, dict(zip(profile.series, profile.labels, strict=True)), _notes(profile))
         return figure
 
 

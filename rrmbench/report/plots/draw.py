@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory
 
 from rrmbench.report.naming import short
-from rrmbench.report.plots import layout, legend, ticks
+from rrmbench.report.plots import below, layout, legend, ticks
 from rrmbench.report.plots.frame import on_log_axis
 from rrmbench.report.plots.legend import per_inch
 from rrmbench.report.plots.notes import MOST_BANDS
@@ -32,7 +32,6 @@ Y_LABELS = {
     "dual": "best dual bound",
     "nonzeros": "non-zeros in w",
 }
-LINE = 1.35  # times its size, a line of small print
 NARROWEST = 4.4  # inches of a screen, so that legend and small print have room under a single panel
 AROUND = 0.65, 0.85  # inches of the width and of the height of a panel that are not its axes
 TICK = 0.42, 0.28  # inches across and up that a tick with its label wants
@@ -76,7 +75,8 @@ def draw(sheet, page=SCREEN):
             size = matplotlib.rcParams["figure.titlesize"]
             title = textwrap.fill(sheet.title, int(0.95 * room.width * per_inch(figure, size)))
             figure.suptitle(title, fontsize=size, parse_math=False)
-        _add_below(figure, sheet, room)
+        named = None if room.labelled else sheet.labels
+        below.add(figure, sheet.styles, named, sheet.notes)
         figure.get_layout_engine().execute(figure)
         figure.set_layout_engine("none")  # it stays as it is, in every format
         return figure
@@ -202,22 +202,3 @@ def _label_outer(figure, grid, sheet):
         axes.set_ylabel(Y_LABELS.get(sheet.axes.y, sheet.axes.y.replace("_", " ")))
     figure.align_xlabels(below)  # the others have none, and need not be measured
     figure.align_ylabels(left)
-
-
-def _add_below(figure, sheet, room):
-    """Make room under the panels for the legend and the small print, and put them there."""
-    width, height, line = room.width, room.height, LINE * SMALL / 72.0
-    most = int((width - 0.12) * per_inch(figure, SMALL))
-    lines = [part for note in sheet.notes for part in textwrap.wrap(note, most)]
-    print_height = line * len(lines) + 0.05 * bool(lines)
-    below = None if room.labelled else legend.shared(figure, sheet.labels, sheet.styles, width - 0.1)
-    legend_height = 0.0 if below is None else below.get_window_extent().height / figure.dpi + 0.05
-    total = height + print_height + legend_height
-    figure.set_size_inches(width, total)
-    figure.get_layout_engine().set(rect=(0, 1 - height / total, 1, height / total))
-    if below is not None:
-        below.set_bbox_to_anchor((0.5, print_height / total), transform=figure.transFigure)
-    if lines:
-        text = "\n".join(lines)
-        style = {"fontsize": SMALL, "color": "0.35", "va": "bottom", "linespacing": LINE, "parse_math": False}
-        figure.text(0.06 / width, 0.04 / total, text, **style)
