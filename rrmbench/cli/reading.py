@@ -40,10 +40,11 @@ def plot(
     """Draw the figures of the results."""
     from rrmbench.errors import printable
     from rrmbench.report import plots
+    from rrmbench.report.plots.section import formats_of
 
     if trust:
         trust_plugins_of(results)
-    kinds = tuple(dict.fromkeys(kind.strip() for kind in formats.split(",")))
+    kinds = formats_of(formats, plots.FORMATS)
     options = {"x": x, "y": y, "xscale": xscale, "theory": theory, "trust": trust}
     page = {"style": style, "width": width}
     for path in plots.plot(results, formats=kinds, out=output, only=only or (), tell=_tell, **page, **options):

@@ -1,6 +1,6 @@
 """`rrmbench compare`: two sides, run by run; or the performance profiles of all methods."""
 
-from rrmbench.errors import RrmbenchError, nearest, printable
+from rrmbench.errors import RrmbenchError, printable
 
 
 def compare(path, other, a, b, only, levels, as_json, console):
@@ -40,18 +40,8 @@ def profile(path, only, levels, cost, formats, output, as_json):
     if as_json:
         print(profiles.as_text(made))
         return
-    from rrmbench.report.compare.draw_profile import save
+    from rrmbench.report.compare.draw_profile import FORMATS, save
+    from rrmbench.report.plots.section import formats_of
 
-    for file in save(made, output or profiles.folder(path), formats_of(formats)):
+    for file in save(made, output or profiles.folder(path), formats_of(formats, FORMATS)):
         print(printable(str(file)))
-
-
-def formats_of(text):
-    """The formats of --format; RrmbenchError for another one."""
-    from rrmbench.report.compare.draw_profile import FORMATS
-
-    kinds = [kind.strip() for kind in text.split(",")]
-    for kind in kinds:
-        if kind not in FORMATS:
-            raise RrmbenchError(f"--format: found '{kind}', allowed is {', '.join(FORMATS)}{nearest(kind, FORMATS)}")
-    return list(dict.fromkeys(kinds))

@@ -33,6 +33,14 @@ def check(option, value, allowed):
         raise RrmbenchError(f"{option}: found '{value}', allowed is {', '.join(names)}{nearest(value, names)}")
 
 
+def formats_of(text, allowed):
+    """The formats of --format, separated by commas, each once; RrmbenchError for another one."""
+    kinds = list(dict.fromkeys(kind.strip() for kind in text.split(",")))
+    for kind in kinds:
+        check("--format", kind, allowed)
+    return kinds
+
+
 def section_of(manifest):
     """Return the `plot:` section of a manifest with its defaults; RrmbenchError for what no section may say."""
     asked = manifest.get("plot") or {}
