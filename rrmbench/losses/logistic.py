@@ -5,14 +5,22 @@ from typing import NamedTuple
 
 from numba.extending import register_jitable
 
+from rrmbench.numerics.exponentials import exp_of_minus, log1p_of
 from rrmbench.registry import loss
 
 GREAT = 1e6  # of mu, from where on Newton's method is given a start of its own
 
 
-@register_jitable
+@register_jitable(forceinline=True)
 def sigmoid(t):
     """1 / (1 + e^-t) without overflow."""
+    e = exp_of_minus(abs(t))
+    return (1.0 if t >= 0.0 else e) / (1.0 + e)
+
+
+@register_jitable
+def sigmoid_in_turn(t):
+    """As `sigmoid`, quicker where each value waits for the one before."""
     if t >= 0.0:
         return 1.0 / (1.0 + math.exp(-t))
     e = math.exp(t)
@@ -41,7 +49,7 @@ def shifted_logit(m, mu):
             nearest = math.log(rest) - half
             t = min(t, nearest) if is_negative else max(t, -nearest)
     for _ in range(100):
-        s = sigmoid(t)
+        s = sigmoid_in_turn(t)
         step = (t + m + mu * s) / (1.0 + mu * s * (1.0 - s))
         t -= step
         if abs(step) < 1e-8:
@@ -61,7 +69,7 @@ class Logistic(NamedTuple):
 
     def value(self, z, y):
         m = y * z
-        return math.log1p(math.exp(-m)) if m > 0.0 else math.log1p(math.exp(m)) - m
+        return log1p_of(exp_of_minus(abs(m))) + (0.0 if m > 0.0 else -m)
 
     def conjugate(self, b, y):
         s = -y * b

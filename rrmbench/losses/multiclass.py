@@ -14,6 +14,8 @@ from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
 from rrmbench.numerics.entropy import entropic_root
+from rrmbench.numerics.exponentials import exp_of_minus
+from rrmbench.numerics.jit import plus
 from rrmbench.numerics.output_rows import squares
 from rrmbench.numerics.thresholds import raised
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
@@ -241,6 +243,15 @@ def shared_probability(h, m, eta, p):
     return total, slope
 
 
+@register_jitable(forceinline=True)
+def sum_of_exponentials(z, top):
+    """sum_j e^(z_j - top), for z_j <= top."""
+    total = 0.0
+    for j in range(z.shape[0]):
+        total = plus(total, exp_of_minus(top - z[j]))
+    return total
+
+
 class MultinomialLogistic(NamedTuple):
     """phi(z) = log sum_j exp(z_j) - z_y,  phi*(b) = sum_j p_j log p_j for the distribution p = b + e_y.
 
@@ -257,12 +268,11 @@ class MultinomialLogistic(NamedTuple):
         return 1.0
 
     def value_row(self, z, y):
-        c, largest, others = int(y), 0.0, 0.0
+        c, largest = int(y), 0.0
         for j in range(z.shape[0]):
             largest = max(largest, z[j] - z[c])
-        for j in range(z.shape[0]):
-            if j != c:
-                others += math.exp(z[j] - z[c] - largest)
+        top = z[c] + largest
+        others = sum_of_exponentials(z[:c], top) + sum_of_exponentials(z[c + 1 :], top)
         return largest + math.log1p(others + math.expm1(-largest))  # exact digits where all others are small
 
     def conjugate_row(self, b, y):
@@ -291,7 +301,8 @@ class MultinomialLogistic(NamedTuple):
         if m == 0.0:
             total = 0.0
             for j in range(k):
-                b[j] = math.exp(z[j] - top)
+                b[j] = exp_of_minus(top - z[j])
+            for j in range(k):
                 total += b[j]
             for j in range(k):
                 b[j] /= total

@@ -4,19 +4,20 @@ import math
 
 import numpy as np
 
-from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.jit import kernel, plus
 
 
 @kernel
 def mean_loss(loss, mu, z, y):
     """(1/n) sum of phi^mu(z_i), phi^mu(z) = max_b b z - phi*(b) - (mu/2) b^2."""
     total = 0.0
+    if mu == 0.0:
+        for i in range(z.shape[0]):
+            total = plus(total, loss.value(z[i], y[i]))
+        return total / z.shape[0]
     for i in range(z.shape[0]):
-        if mu > 0.0:
-            b = loss.dual_point(z[i], y[i], mu)
-            total += b * z[i] - loss.conjugate(b, y[i]) - 0.5 * mu * b * b
-        else:
-            total += loss.value(z[i], y[i])
+        b = loss.dual_point(z[i], y[i], mu)
+        total += b * z[i] - loss.conjugate(b, y[i]) - 0.5 * mu * b * b
     return total / z.shape[0]
 
 
@@ -32,6 +33,10 @@ def mean_conjugate(loss, mu, b, y):
 @kernel
 def loss_dual(loss, mu, z, y, b):
     """b_i = argmax_b b z_i - phi*(b) - (mu/2) b^2, the derivative of phi^mu at z_i."""
+    if mu == 0.0:  # known to the compiler in this loop, which then has no branches
+        for i in range(z.shape[0]):
+            b[i] = loss.dual_point(z[i], y[i], 0.0)
+        return
     for i in range(z.shape[0]):
         b[i] = loss.dual_point(z[i], y[i], mu)
 
