@@ -10,8 +10,10 @@ import pytest
 from rrmbench import registry, solve
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.line_search import steepest
+from rrmbench.stages.progress import StandStill
 
 N, D = 40, 8
 
@@ -249,3 +251,27 @@ def test_acceleration_where_all_features_are_zero(solver):
     p = Problem(np.zeros((6, 4)), np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0]), "logistic", "nonneg")
     found = list(islice(registry.build_solver(solver, "accelerate")(p, None, Rng(0)), 20))
     assert all(p.primal(x.w) == pytest.approx(np.log(2.0)) for x in found)
+
+
+@pytest.mark.parametrize("reduction", ["auto", "adapt_reg", "proximal_point", "joint_proximal_point"])
+def test_a_solver_whose_first_step_takes_long_is_waited_for(reduction):
+    """Newton's H takes 45 passes here, and was begun again in every stage, w standing still for thirty."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 180)) / 12.0
+    y = np.sign(X @ rng.normal(size=180) + 2.0 * rng.normal(size=900))
+    p = Problem(X, y, "logistic", "none")
+    best = solve(p, "newton_cg", reduction="none", passes=400).trace["primal"].min()
+    assert solve(p, "newton", reduction=reduction, passes=1000).trace["primal"].iloc[-1] - best < 1e-6
+
+
+def test_a_stage_ends_where_its_solver_stands_longer_than_it_ever_did_before_it_went_on():
+    still, w = StandStill(), np.zeros(1)
+    ended = []
+    for moves_at in (np.inf, 40.0, np.inf):  # the first stage waits 30 passes, the second 60, the third, too
+        still.begin()
+        for passes in np.arange(0.0, 200.0):
+            far = passes >= moves_at
+            if still(Iterate(w + far, w, passes), 1.0 - 0.5 * far, 0.0):
+                break
+        ended.append(passes)
+    assert ended == [30.0, 120.0, 80.0]

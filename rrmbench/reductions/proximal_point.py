@@ -17,6 +17,7 @@ from rrmbench.stages.starting_values import starting_values
 
 QUICK = {True: 1.0, False: 30.0}  # passes of an epoch that asks for less sigma; of solvers of single samples, of others
 SLOW = 10.0  # times that: an epoch that is not over by then asks for more
+FIRST = 1.1  # times the passes that the first step of a solver takes: as quick, of solvers whose steps take that long
 SLOPE = 0.5  # times that at the last time: where the smoothing is halved
 LEAST = 0.5**HALVINGS  # of sigma_0 and mu_0, below which they are not lowered
 
@@ -83,10 +84,11 @@ def proximal_point(
 
     sigma : sigma_0; "auto" is that of `adapt_reg`, L_max/n for solvers that need rows
     decay : sigma_t = decay^t sigma_0, at least 2^-50 sigma_0; "auto" halves sigma after an epoch of at most one pass
-        (30 for solvers whose steps are of many samples), and doubles it, around the same c_t, after ten times as many
-        in one epoch, up to the smoothness of the losses. Of losses with kinks it is not doubled: stochastic dual ascent
-        takes n + (G R)^2/(sigma_t e) steps to a gap e, and where the subgradient g = sigma_t (c_t - w) stays, the
-        accuracy asked for is e = ||g||^2/(2 sigma_t), so that sigma_t makes no difference
+        (30 for solvers whose steps are of many samples, more where the first step takes more), and doubles it, around
+        the same c_t, after ten times as many in one epoch, up to the smoothness of the losses. Of losses with kinks it
+        is not doubled: stochastic dual ascent takes n + (G R)^2/(sigma_t e) steps to a gap e, and where the subgradient
+        g = sigma_t (c_t - w) stays, the accuracy asked for is e = ||g||^2/(2 sigma_t), so that sigma_t makes no
+        difference
     accuracy : 1 is the greatest with a theorem, and the best of those measured: docs/reproduction.md
     output : running, the solver's iterates as they are; epoch, the model that closed the last epoch
     """
@@ -123,6 +125,7 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
     quick = QUICK[solve.takes_single_samples]
 
     def reduced(problem, start, rng):
+        slow = SLOW * quick
         state = first_iterate(problem, start)
         yield state
         first, passes = yield from starting_values(solve, problem, state, sigma, mu)
@@ -132,11 +135,15 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
             center, over, lasted = closed.w, False, 0.0
             while not over:
                 stage = problem.smoothed(smoothing).regularized(strength, center)
-                longest = SLOW * quick if decay == "auto" and "smooth" in stage.traits else np.inf
+                longest = slow if decay == "auto" and "smooth" in stage.traits else np.inf
+                before = center if start is None else start.w
+                step = 0.0  # the passes at which w moves
                 is_near.begin()
                 for x in solve(stage, start, rng):
                     over, cost = is_near(stage, x, strength, center)
                     checks += cost
+                    if step < x.passes and np.array_equal(x.w, before):
+                        step = x.passes
                     if over:
                         closed = x.copied()
                     shown = x if output == "running" else closed
@@ -147,12 +154,15 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                     over, closed = True, x.copied()
                 passes, checks, start = passes + x.passes, checks + x.checks, x.copied()
                 lasted += x.passes
+                if not over and np.array_equal(start.w, before):  # its first step takes longer, of a Hessian say
+                    slow *= 2.0
                 if not over and strength < min(stage.L, first[0] / LEAST):  # with more, no stage is easier
                     strength *= 2.0
             slope = strength * float(np.linalg.norm(closed.w - center))
             if is_near.solved or slope <= SLOPE * steep:
                 steep, smoothing = slope, max(0.5 * smoothing, LEAST * first[1])
-            factor = decay if decay != "auto" else 0.5 if lasted <= quick + 1e-9 else 1.0
+            is_quick = lasted <= max(quick, 0.0 if is_near.solved else FIRST * step) + 1e-9
+            factor = decay if decay != "auto" else 0.5 if is_quick else 1.0
             strength = max(factor * strength, LEAST * first[0])
 
     return reduced

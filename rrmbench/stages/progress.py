@@ -73,16 +73,19 @@ class StandStill:
     So it is after PATIENCE passes of a stage without a new least one, where it is RESOLVED of the first distance of all
     or less, or counts as 0: above that, a solver whose distance rises and falls, as with momentum, is waited for. So it
     is, too, after UNMOVED passes with one and the same distance, w and b: a solver that compares objectives moves no
-    more where they are the same to rounding, which may be far above the rounding of a norm.
+    more where they are the same to rounding, which may be far above the rounding of a norm. A solver may be at work on
+    a step for longer, on a Hessian say, and would begin anew in the next stage: it is waited for twice as long as it
+    ever stood and went on, and twice as long as in a stage that it did not move in.
     """
 
     def __init__(self):
-        self.first = None
+        self.first, self.wait = None, UNMOVED
         self.begin()
 
     def begin(self):
         """A stage begins."""
         self.least, self.since, self.last, self.kept = np.inf, 0.0, None, None
+        self.changed, self.moved = 0.0, False
 
     def __call__(self, x, distance, floor):
         """Look at an iterate of the stage, at its distance, None or infinite where there is none, and its rounding."""
@@ -93,11 +96,24 @@ class StandStill:
             self.least, self.since = distance, x.passes
         if distance <= max(RESOLVED * self.first, SOLVED * floor) and x.passes - self.since >= PATIENCE:
             return True
-        if distance != self.last:
-            self.last, self.kept = distance, None
-        elif self.kept is None or not (np.array_equal(x.w, self.kept.w) and np.array_equal(x.b, self.kept.b)):
+        return self._stands(x, distance)
+
+    def _stands(self, x, distance):
+        if distance != self.last or (self.kept is not None and not _is_same(x, self.kept)):
+            if self.last is not None:
+                self.wait, self.moved = max(self.wait, 2.0 * (x.passes - self.changed)), True
+            self.last, self.changed, self.kept = distance, x.passes, None
+        elif self.kept is None:
             self.kept = x.copied()
-        return self.kept is not None and x.passes - self.kept.passes >= UNMOVED
+        if x.passes - self.changed < self.wait:
+            return False
+        if not self.moved:
+            self.wait *= 2.0
+        return True
+
+
+def _is_same(x, y):
+    return np.array_equal(x.w, y.w) and np.array_equal(x.b, y.b)
 
 
 def first_iterate(problem, start):
