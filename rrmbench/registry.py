@@ -436,9 +436,9 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         if component.name == "none":  # one method would have two names and two ids
             raise RrmbenchError(f"{where}: found none around {name}, allowed is {name} alone, which is the same")
         solver = reduce_solver(solver, inside, f"{where}.inside")
-    if "square" in component.gives and "entropy" in solver.needs:
+    if "square" in component.gives and (without := solver.needs & {"entropy", "polyhedral"}):
         raise RrmbenchError(
-            f"{where} {component.name}: it adds a square, which {solver.name} with an entropy cannot have"
+            f"{where} {component.name}: it adds a square, which {solver.name} cannot have ({', '.join(without)})"
         )
     if why := component.unfit(solver):
         raise RrmbenchError(f"{where} {component.name}: {why}")

@@ -168,6 +168,7 @@ def test_solutions_and_problems_have_a_short_repr(fitted):
     [
         ([[1.0, 2.0]] * 4, [0, 1, 0, 1], None),
         (pd.DataFrame(np.eye(4)), pd.Series([0, 1, 0, 1]), None),
+        (np.eye(4).astype(object), np.array([0, 1, 0, 1], dtype=object), None),
         (np.eye(4).astype(str), [0, 1, 0, 1], "X: found <U32 of the shape"),
         (np.arange(4.0), [0, 1, 0, 1], r"X: found float64 of the shape \(4,\)"),
         (np.eye(3), [0, 1, 0, 1], "y has 4 entries, X has 3 rows"),

@@ -25,6 +25,11 @@ def test_squared_norms_that_overflow_are_one_message(scale):
         Problem(X, y, "squared", L2)
 
 
+def test_a_model_whose_square_overflows_has_an_objective_where_nothing_squares_it():
+    p = Problem(np.array([[1e-155], [2e-155]]), np.array([1.0, -1.0]), "hinge", "none")
+    assert p.primal(np.array([1e155])) == pytest.approx(1.5)
+
+
 def test_on_the_command_line(lab):
     (lab.folder / "huge.txt").write_text("1 1:1e200 2:1\n-1 1:3 2:-1e180\n")
     ran = lab.run(lab.config(dataset="huge.txt"))

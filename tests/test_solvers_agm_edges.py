@@ -90,6 +90,8 @@ def test_what_a_prox_needs_is_known_before_the_run():
         assert "euclidean" in needs("agm_ef", {"name": "solve_dual", "inside": inside})
         with pytest.raises(RrmbenchError, match="adds a square"):
             registry.build_solver(ENTROPY, inside)
+        with pytest.raises(RrmbenchError, match="adds a square, which highs cannot have"):
+            registry.build_solver("highs", inside)
     assert "entropic" in traits("f1", L2) & traits("crf", L2) & traits("max_row", L2)
     assert "entropic" not in traits("hinge", L2)
 

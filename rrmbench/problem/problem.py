@@ -384,8 +384,10 @@ class Problem:
         return self.psi(w) + self._quadratic(w)
 
     def _quadratic(self, w: np.ndarray) -> float:
-        body = self._body(w)
-        value = self.offset + 0.5 * self.l2 * float(np.vdot(body, body))
+        value = self.offset
+        if self.l2 > 0.0:  # 0 times a square that overflows is NaN
+            body = self._body(w)
+            value += 0.5 * self.l2 * float(np.vdot(body, body))
         if self.kappa > 0.0:
             away = w if self.center is None else w - self.center
             value += 0.5 * self.kappa * float(np.vdot(away, away))

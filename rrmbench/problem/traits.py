@@ -1,5 +1,7 @@
 """The loss and the regularizer that a YAML file names, and what can be said of a problem without its data."""
 
+from numbers import Real
+
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, listed
@@ -27,7 +29,7 @@ def given_labels(y, needs):
     """
     mode = labels.mode_of(needs)
     check_mask(y, "y", "labels")
-    y, classes = np.asarray(y), None
+    y, classes = _numbers(np.asarray(y)), None
     if mode in ("binary", "classes") or (mode == "targets" and y.ndim == 1):
         classes, numbers = _classes(y)
         if mode == "binary" and numbers is not None and len(classes) != 2:
@@ -58,6 +60,12 @@ def _classes(y):
     if y.ndim == 1 and y.dtype.kind in "OU" and all(isinstance(label, str) for label in y.tolist()):
         return np.unique(y.astype(str), return_inverse=True)
     return (np.unique(y) if y.dtype.kind in "biuf" else None), None
+
+
+def _numbers(y):
+    """An array of objects, as a column of a frame may be, as one of numbers where it has only these."""
+    is_numbers = y.dtype == object and y.size > 0 and all(isinstance(value, Real) for value in y.flat)
+    return y.astype(np.float64) if is_numbers else y
 
 
 def build_regularizer(mapping):
