@@ -6,7 +6,9 @@ import stored
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rrmbench.report import naming
 from rrmbench.report.compare import Side, compare
+from rrmbench.report.compare.profiles import profile
 from rrmbench.report.methods import Levels
 from rrmbench.report.spreads import spread
 
@@ -163,3 +165,51 @@ def test_calls_of_a_black_box_are_taken_by_their_seconds(tmp_path):
     experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec(solver="liblinear"), columns)])
     (box,) = stored.standings(experiment, Levels((0.5, 0.06), "suboptimality")).methods
     assert [reached.seconds.median for reached in box.reached] == [0.2, 0.3]
+
+
+def test_a_library_that_counts_passes_has_them_at_the_first_call_and_seconds_at_the_quickest(tmp_path):
+    columns = stored.trace(rate=1.0, passes=4) | {"seconds": np.array([0.0, 0.9, 0.2, 0.3, 0.4])}
+    runs = [stored.result(stored.spec(solver="sklearn_saga"), columns, restarts=True)]
+    (method,) = stored.standings(stored.experiment(tmp_path / "e", runs), Levels((0.8, 0.12))).methods
+    assert [reached.passes.median for reached in method.reached] == [1.0, 3.0]
+    assert [reached.seconds.median for reached in method.reached] == [0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("far", "is_bound"), [([0, 1, 1, 2, 2], True), ([0, 0, 1, 2, 2], True), ([0, 0, 0, 1, 2], False)]
+)
+def test_a_median_that_depends_on_a_last_point_is_a_bound_also_where_some_never_come_there(tmp_path, far, is_bound):
+    """far : 0 for a seed that was there before its end, 1 for one at its end only, 2 for one that never was."""
+    runs = []
+    level = 2.0 * np.exp(-5.0)
+    for seed, kind in enumerate(far):
+        spec = stored.spec(seed=seed) | {"stop": {"passes": 20}}
+        columns = stored.trace(rate=(0.5, 0.2, 0.01)[kind], passes=20)
+        if kind == 1:
+            columns["dual"][-1] = columns["primal"][-1] - 0.5 * level
+            columns["gap"] = columns["primal"] - columns["dual"]
+        runs.append(stored.result(spec, columns, evaluation_passes=5.0))
+    (method,) = stored.standings(stored.experiment(tmp_path / "e", runs), Levels((level,))).methods
+    (reached,) = method.reached
+    assert (reached.is_bound, reached.at_end, reached.count) == (is_bound, far.count(1), 5 - far.count(2))
+
+
+def test_problems_whose_numbers_are_written_alike_are_two(tmp_path):
+    runs = [
+        stored.result(stored.spec(strength=strength, solver=solver))
+        for strength in (1e-3, 1.0001e-3)
+        for solver in ("apcg", "svrg")
+    ]
+    experiment = stored.experiment(tmp_path / "e", runs)
+    problems = stored.standings(experiment).problems
+    assert [len(problem.methods) for problem in problems] == [2, 2]
+    assert [problem.heading for problem in problems] == ["strength=0.001", "strength=0.0010001"]
+    made = profile(experiment.directory, Levels((1e-2,)))
+    assert made.costs.shape == (2, 2) and len(set(made.problems)) == 2
+    sides = [Side(experiment.directory, (f"solver={solver}",)) for solver in ("apcg", "svrg")]
+    assert len(compare(*sides, Levels((1e-2,))).pairing.cases) == 2
+
+
+def test_whole_numbers_are_written_whole():
+    written = [naming.short(value) for value in (20240101, 100000, 3, 1e5, 1e-3)]
+    assert written == ["20240101", "100000", "3", "1e5", "1e-3"]

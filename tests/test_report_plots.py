@@ -220,6 +220,17 @@ def test_a_black_box_is_drawn_by_the_best_of_its_calls_that_took_no_longer(tmp_p
     np.testing.assert_allclose(curve.y, stored.OPTIMUM + np.array([1.0, 0.05, 0.05, 0.01, 0.01]))
 
 
+def test_a_seed_without_a_bound_counts_as_infinite_and_zero_is_the_lowest_there_is(tmp_path):
+    late, exact = stored.trace(), stored.trace()
+    late["dual"][:4], late["gap"][:4] = -np.inf, np.inf
+    exact["gap"][10:], exact["primal"][10:] = 0.0, 0.0
+    runs = [stored.result(stored.spec(seed=seed), columns) for seed, columns in enumerate([late, late, exact])]
+    (sheet,) = sheets_of(tmp_path, runs, y="gap")
+    (curve,) = sheet.panels[0, 0].curves.values()
+    assert curve.x[0] == 4.0 and curve.y[0] == pytest.approx(2 * np.exp(-2.0)) and curve.x[-1] == 20.0
+    assert 0.0 < curve.low[-1] < 1e-9 and (np.diff(curve.low) <= 0.0).all()
+
+
 def test_objectives_of_several_problems_are_all_framed_from_their_starts(tmp_path):
     high = {name: 4.0 * values if name in ("primal", "dual") else values for name, values in stored.trace().items()}
     runs = [stored.result(stored.spec("toy")), stored.result(stored.spec("other"), high)]

@@ -281,3 +281,17 @@ def test_times_keep_two_digits_and_say_their_unit(value):
 def test_levels_are_written_in_one_style():
     assert parsed_levels("1e-1,1e-3").texts == ["1e-1", "1e-3"]
     assert parsed_levels("0.5,0.1").texts == ["0.5", "0.1"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "text"), [((0.8, 0.85, 0.99, 1.3, 1.5), "850ms..1.3s"), ((1.0, 1.1, 1.2, 1.3, 1.5), "1.1..1.3s")]
+)
+def test_quartiles_on_both_sides_of_a_second_have_their_own_units(tmp_path, ends, text):
+    runs = [
+        stored.result(stored.spec(seed=seed), stored.trace(1.0, passes=10, seconds_per_pass=end / 10))
+        for seed, end in enumerate(ends)
+    ]
+    level = parsed_levels(f"{2.1 * np.exp(-10.0)}")
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(summary(stored.experiment(tmp_path / "e", runs).directory, level))
+    assert text in console.export_text()

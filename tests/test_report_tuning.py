@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import stored
 from rich.console import Console
@@ -9,9 +10,10 @@ from rich.console import Console
 from rrmbench import config
 from rrmbench.errors import RrmbenchError
 from rrmbench.report import plots
+from rrmbench.report.html.tables import tables
 from rrmbench.report.results import runs_of
 from rrmbench.report.show import summary
-from rrmbench.report.tuning import choices
+from rrmbench.report.tuning import among, choices
 
 FILE = """\
 dataset: tiny.txt
@@ -192,3 +194,57 @@ def test_values_that_were_run_otherwise_are_another_search(tmp_path, other):
     stored.tuned(experiment, "reduction.sigma")
     found = choices(experiment.manifest(), runs_of(experiment))
     assert sorted(choice.count for choice in found) == ([2, 3] if other == "stop" else [1, 2])
+
+
+def test_where_no_value_comes_to_the_gap_for_most_seeds_the_objective_decides(tmp_path):
+    """One seed of one value comes there."""
+    runs = [
+        stored.result(
+            stored.spec(solver="sgd", step_scale=scale, seed=seed), stored.trace(0.5 if fast else 0.1 * scale)
+        )
+        for scale, quick in ((1.0, 1), (0.5, 0))
+        for seed, fast in enumerate([True] * quick + [False] * (3 - quick))
+    ]
+    experiment = stored.experiment(tmp_path / "e", runs)
+    stored.tuned(experiment, "solver.step_scale", config={"tune": {"grid": {}, "by": "passes_to_gap", "gap": 1e-3}})
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"solver.step_scale": 1.0} and choice.unreached
+    assert "by objective, since none comes to its gap for most of its seeds" in choice.text
+
+
+@pytest.mark.parametrize("by", ["passes_to_gap", "objective"])
+def test_of_black_boxes_the_seconds_of_their_quickest_call_decide(tmp_path, by):
+    runs = []
+    for scale, slow in ((1.0, 3.0), (0.5, 1.0)):
+        asked = stored.spec(solver="box", step_scale=scale) | {"stop": {"gap": 1e-3}}
+        columns = stored.trace(1.0, passes=10) | {"passes": np.full(11, np.nan)}
+        columns["seconds"] = slow * columns["seconds"]
+        runs.append(stored.result(asked, columns, reason="gap"))
+    experiment = stored.experiment(tmp_path / "e", runs)
+    stored.tuned(experiment, "solver.step_scale", config={"tune": {"grid": {}, "by": by, "gap": 1e-3}})
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"solver.step_scale": 0.5}
+    assert "by seconds to the gap" in choice.text and "nan" not in choice.text and "passes" not in choice.text[-30:]
+
+
+def test_a_value_without_a_result_is_in_the_grid(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    found = [run for run in runs_of(experiment) if run.keys.get("reduction.sigma") != 1.0 or not run.tuned]
+    (choice,) = choices(experiment.manifest(), found)
+    assert choice.values == {"reduction.sigma": 0.3} and choice.count == 2 and not choice.at_edge
+
+
+def test_readers_of_some_runs_keep_the_choice_among_all(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    found = runs_of(experiment)
+    (choice,) = choices(experiment.manifest(), found)
+    shown = [run for run in found if run.keys["seed"] == 1]
+    (part,) = among([choice], shown)
+    assert part.values == choice.values and part.count == 3 and not part.at_edge
+    assert [run.keys["seed"] for run in part.kept] == [1] and len(part.trials) == 2
+    assert among([choice], choice.trials) == []
+    only = ["reduction.sigma=[0.1,1.0]"]
+    ((_, _, sheet),) = plots.sheets(experiment.directory, only=only)
+    assert list(sheet.labels.values())[1:] == ["adapt_reg \u03c3=0.1", "adapt_reg \u03c3=1"]
+    page = tables(experiment, found, [run for run in found if run.keys.get("reduction.sigma") in (0.1, 1.0)])
+    assert page["tuning"] == []

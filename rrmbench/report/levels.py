@@ -28,14 +28,20 @@ class Levels:
     def points(self, run: StoredRun, quantity: str | None = None) -> list[int | None]:
         """Return, for each level, the index of the first trace point of `run` that reaches it, or None.
 
-        Of a run whose points are calls of their own it is the quickest one that reaches it.
         quantity : another one than that of the levels, for runs that have no certificate
         """
-        known = run.known(quantity or self.quantity)
-        if not run.is_called_anew:
-            return points_to(known, self._of(run))
-        order = np.argsort(run.column("seconds"), kind="stable")
-        return [at if at is None else int(order[at]) for at in points_to(known[order], self._of(run))]
+        return points_to(run.known(quantity or self.quantity), self._of(run))
+
+    def costs(self, run: StoredRun, column: str, quantity: str | None = None) -> list[float]:
+        """Return, for each level, the passes, work or seconds at the first trace point that reaches it, else inf.
+
+        Of a run whose points are calls of their own, the seconds are those of the quickest one that reaches it.
+        """
+        known, cost = run.known(quantity or self.quantity), run.column(column)
+        if column == "seconds" and run.is_called_anew:
+            order = np.argsort(cost, kind="stable")
+            known, cost = known[order], cost[order]
+        return [np.inf if at is None else float(cost[at]) for at in points_to(known, self._of(run))]
 
     def only_at_end(self, run: StoredRun, points: list[int | None], quantity: str | None = None) -> list[bool]:
         """Return, for each of the `points`, whether it says when the run had ended, and not when it was there.

@@ -30,6 +30,7 @@ class Reached:
     """What a method spends until it reaches a level. `count` of its `runs` come there; the others count as inf.
 
     at_end : how many of `count` are known to be there only when they had ended, see `Levels.only_at_end`
+    is_bound : whether a median is only an upper bound, as it depends on one of these
     passes, work, seconds : Spreads over all runs; NaN passes and work for black boxes, which count none
     """
 
@@ -37,14 +38,10 @@ class Reached:
     count: int
     runs: int
     at_end: int
+    is_bound: bool
     passes: Spread
     work: Spread
     seconds: Spread
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether the medians are only upper bounds of what the level costs."""
-        return 0 < self.count <= 2 * self.at_end
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,19 +76,23 @@ class Method:
     @cached_property
     def reached(self) -> tuple[Reached, ...]:
         """What each level costs."""
-        points = [self.levels.points(run, self.quantity) for run in self.runs]
-        late = [self.levels.only_at_end(run, at, self.quantity) for run, at in zip(self.runs, points, strict=True)]
-        rows = zip(self.levels.values, zip(*points, strict=True), zip(*late, strict=True), strict=True)
-        return tuple(self._reached(level, at, sum(late)) for level, at, late in rows)
+        levels, quantity = self.levels, self.quantity
+        points = [levels.points(run, quantity) for run in self.runs]
+        late = [levels.only_at_end(run, at, quantity) for run, at in zip(self.runs, points, strict=True)]
+        costs = {name: np.array([levels.costs(run, name, quantity) for run in self.runs]) for name in COSTS}
+        late, at = np.array(late, dtype=bool), zip(*points, strict=True)
+        return tuple(
+            self._reached(level, at, late[:, k], {name: cost[:, k] for name, cost in costs.items()})
+            for k, (level, at) in enumerate(zip(levels.values, at, strict=True))
+        )
 
-    def _reached(self, level, at, at_end):
-        costs = {
-            name: spread([np.inf if i is None else run.column(name)[i] for run, i in zip(self.runs, at, strict=True)])
-            for name in COSTS
-        }
+    def _reached(self, level, at, late, costs):
+        spreads = {name: spread(cost) for name, cost in costs.items()}
+        least = {name: spread(np.where(late, 0.0, cost)) for name, cost in costs.items()}
+        is_bound = any(least[name].median < spreads[name].median for name in COSTS)
         if not self.counts_passes:
-            costs |= dict.fromkeys(("passes", "work"), spread([np.nan]))
-        return Reached(level, sum(i is not None for i in at), len(self.runs), at_end, **costs)
+            spreads |= dict.fromkeys(("passes", "work"), spread([np.nan]))
+        return Reached(level, sum(i is not None for i in at), len(self.runs), int(late.sum()), is_bound, **spreads)
 
     @cached_property
     def counts_passes(self) -> bool:
@@ -250,9 +251,11 @@ def _problems(found, tuned, levels, differ):
     choice_of = {run: choice for choice in tuned for run in choice.kept}
     problems = {}
     for run in found:
-        methods = problems.setdefault(naming.problem_difference(run.keys, differ), {})
-        methods.setdefault(but_seed(run.keys), []).append(run)
-    for heading, methods in problems.items():
+        what = tuple((key, repr(value)) for key, value in run.keys.items() if key.partition(".")[0] in naming.PROBLEM)
+        problems.setdefault(what, {}).setdefault(but_seed(run.keys), []).append(run)
+    firsts = [next(iter(methods.values()))[0].keys for methods in problems.values()]
+    headings = naming.told_apart(lambda keys, write: naming.problem_difference(keys, differ, write), firsts)
+    for heading, methods in zip(headings, problems.values(), strict=True):
         made = tuple(_method(runs, choice_of, levels, differ) for runs in methods.values())
         yield ProblemMethods(heading, {k: v for k, v in made[0].keys.items() if not _of_method(k)}, made)
 

@@ -2,16 +2,19 @@
 
 import json
 import math
+from collections import Counter
 
 from rrmbench.keys import is_origin
 from rrmbench.kinds import PROBLEM
 
 
 def short(value):
-    """Return a parameter's value as people write it: 1e-4, 0.5, auto."""
+    """Return a parameter's value as people write it: 1e-4, 0.5, auto; whole numbers are whole."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
-    if isinstance(value, (int, float)):
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
         if value and math.isfinite(value) and not 0.01 < abs(value) < 1e5:
             return with_exponent(value)
         return f"{value:.6g}"
@@ -31,16 +34,16 @@ def varying(keys):
     return [name for name in names if len({repr(mapping.get(name)) for mapping in keys}) > 1]
 
 
-def parameters(keys, kind, shown=None):
+def parameters(keys, kind, shown=None, write=short):
     """Return ["strength=1e-4", ...] for the parameters of one component; `shown` names the keys wanted."""
     start = kind + "."
     wanted = [key for key in keys if key.startswith(start) and (shown is None or key in shown)]
-    return [f"{key.removeprefix(start)}={short(keys[key])}" for key in wanted]
+    return [f"{key.removeprefix(start)}={write(keys[key])}" for key in wanted]
 
 
-def component(keys, kind, shown=None):
+def component(keys, kind, shown=None, write=short):
     """Return "l1(strength=1e-4)" for the component `kind` of a run's keys."""
-    inside = ", ".join(parameters(keys, kind, shown))
+    inside = ", ".join(parameters(keys, kind, shown, write))
     return f"{keys[kind]}({inside})" if inside else keys[kind]
 
 
@@ -56,17 +59,24 @@ def origins(keys, shown=None):
     return f" [{', '.join(f'{key}={short(keys[key])}' for key in wanted)}]" if wanted else ""
 
 
-def problem(keys, shown=None):
+def problem(keys, shown=None, write=short):
     """Return "rcv1_train, squared, l1(strength=1e-4)"."""
-    return ", ".join(component(keys, kind, shown) for kind in PROBLEM)
+    return ", ".join(component(keys, kind, shown, write) for kind in PROBLEM)
 
 
-def problem_difference(keys, shown):
+def problem_difference(keys, shown, write=short):
     """Return what sets a problem apart, given the keys `shown` that vary: "rcv1_train, strength=1e-4"."""
     parts = []
     for kind in PROBLEM:
-        parts += [component(keys, kind, shown)] if kind in shown else parameters(keys, kind, shown)
+        parts += [component(keys, kind, shown, write)] if kind in shown else parameters(keys, kind, shown, write)
     return ", ".join(parts)
+
+
+def told_apart(describe, items):
+    """Return describe(one, short) of each of the items, and describe(one, str), in full, where some are the same."""
+    found = [describe(one, short) for one in items]
+    count = Counter(found)
+    return [text if count[text] == 1 else describe(one, str) for one, text in zip(items, found, strict=True)]
 
 
 def bad_endings(runs, described):

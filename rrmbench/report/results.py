@@ -93,7 +93,7 @@ class StoredRun:
     @property
     def is_called_anew(self) -> bool:
         """Whether each trace point is a call of its own, as of a black box, whose clock begins with the call."""
-        return self.lacks("passes")
+        return self.lacks("passes") or self.result.info.get("restarts") is True
 
 
 def suboptimality(primal: np.ndarray, reference: dict | None) -> np.ndarray:

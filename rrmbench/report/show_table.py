@@ -223,7 +223,8 @@ def _range(spread, text):
         return None
     low, high = text(spread.low), text(spread.high) if np.isfinite(spread.high) else "never"
     unit = high.lstrip("0123456789.")
-    return Line(f"{low.removesuffix(unit) if unit in _UNITS else low}..{high}", "dim") if low != high else None
+    is_common = unit in _UNITS and low.lstrip("0123456789.") == unit
+    return Line(f"{low.removesuffix(unit) if is_common else low}..{high}", "dim") if low != high else None
 
 
 def _reached(reached, wins):

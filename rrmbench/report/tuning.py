@@ -1,13 +1,13 @@
 """Tuned parameters, as readers see them: the value that is kept, its rivals, and what the search cost."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rrmbench.keys import keys as keys_of
 from rrmbench.report import naming
-from rrmbench.report.levels import GAP_RULES
-from rrmbench.report.results import points_to
+from rrmbench.report.levels import GAP_RULES, Levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,10 +17,12 @@ class Choice:
     kept : the Runs (one per seed) with the best value; trials : the Runs with the other values. Where no value has
         finished runs for most of its seeds, none is the best, and all Runs are kept
     values : {key: value} that is best, {} if none is
-    at_edge : whether a number among these is the least or greatest of its grid
-    keys : the keys that are tuned; count : how many values there are
-    by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap
+    at_edge : whether a number among these is the least or greatest of its grid, values without a result included
+    keys : the keys that are tuned; count : how many values have results
+    by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap for most
+        of its seeds
     ended : whether it is the former, but the gap that ends runs ended those of the best
+    timed : whether seconds stand for passes, which the method does not count
     incomplete : how many of the values have runs of fewer seeds than others, or of others, and cannot be the best
     """
 
@@ -34,13 +36,17 @@ class Choice:
     unreached: bool = False
     incomplete: int = 0
     ended: bool = False
+    timed: bool = False
 
     @property
     def criterion(self):
         """What the best is the best by, in words."""
+        spent = "seconds" if self.timed else "passes"
         if self.ended:
-            return "passes to the gap that ends its runs, below which objectives tell nothing"
-        return f"{self.by}, since none comes to its gap" if self.unreached else self.by
+            return f"{spent} to the gap that ends its runs, below which objectives tell nothing"
+        if self.unreached:
+            return f"{self.by}, since none comes to its gap for most of its seeds"
+        return "seconds to the gap, as it counts no passes" if self.timed and self.by == "passes_to_gap" else self.by
 
     def trials_by_value(self):
         """The trials (one run per seed) of each value that was not kept."""
@@ -52,8 +58,8 @@ class Choice:
     @property
     def text(self):
         """What a reader must know of the search, its cost included."""
-        runs = self.kept + self.trials
-        passes, seconds = (sum(float(run.column(name)[-1]) for run in runs if run.result.points) for name in _COST)
+        runs = [run for run in self.kept + self.trials if run.result.points]
+        passes, seconds = (sum(float(run.column(name)[-1]) for run in runs) for name in _COST)
         best = ", ".join(f"{key} = {naming.short(value)}" for key, value in self.values.items())
         method = naming.method({k: v for k, v in self.kept[0].keys.items() if k not in self.keys})
         left_out = f" ({self.incomplete} with fewer or other seeds left out)" if self.incomplete else ""
@@ -63,61 +69,93 @@ class Choice:
             found = (
                 f"none of {self.count} values{left_out} is the best, as none has finished runs for most of its seeds"
             )
-        cost = f"search: {passes:.4g} passes, {seconds:.3g} s"
+        cost = f"search: {seconds:.3g} s" if self.timed else f"search: {passes:.4g} passes, {seconds:.3g} s"
         return f"{naming.problem(self.kept[0].keys)}, {method}: {found} ({cost}){edge}"
 
 
 _COST = ("passes", "seconds")
 
 
-def choices(manifest, found):
-    """Return the Choices of an experiment: the runs `found` grouped by all keys but the tuned ones and the seed."""
+def choices(manifest, stored):
+    """Return the Choices of an experiment: all its runs with a result, grouped by all keys but the tuned and the seed.
+
+    Whoever shows some of the runs takes `among` of these: another value would be the best of fewer.
+    """
     groups = {}
-    for run in found:
+    for run in stored:
         keys = tuple(key for key in run.tuned if key in run.keys)
         if keys:
             fixed = tuple((k, repr(v)) for k, v in run.keys.items() if k not in keys and k != "seed")
             groups.setdefault((fixed, keys), {}).setdefault(tuple(run.keys[k] for k in keys), []).append(run)
     section = (manifest.get("config") or {}).get("tune") or {}
     by = section.get("by", "objective")
-    return [_choice(keys, runs, by, section.get("gap")) for (_, keys), runs in groups.items()]
+    asked = _asked(manifest)
+    return [_choice(keys, runs, by, section.get("gap"), asked) for (_, keys), runs in groups.items()]
 
 
-def _choice(keys, candidates, by, level):
-    """The Choice among {values of the keys: runs}; passes count to `level`, or to the gap that ends these runs."""
-    unreached = False
-    if by == "passes_to_gap":
-        level = level or next(iter(candidates.values()))[0].result.spec.get("stop", {}).get("gap")
-        runs = [run for members in candidates.values() for run in members]
-        unreached = level is None or not any(np.isfinite(_passes_to(run, level)) for run in runs)
-        by = "objective" if unreached else by
+def among(tuned, shown):
+    """The Choices whose best has runs among those that are `shown`, with these runs alone."""
+    shown = set(shown)
+    parts = (
+        replace(choice, **{part: tuple(run for run in getattr(choice, part) if run in shown) for part in _PARTS})
+        for choice in tuned
+    )
+    return [choice for choice in parts if choice.kept]
+
+
+_PARTS = ("kept", "trials")
+
+
+def _asked(manifest):
+    """{a tuned key: all values that the runs of a manifest have, done or not}."""
+    found = {}
+    for entry in manifest["runs"]:
+        of_run = keys_of(entry["spec"]) if entry.get("tuned") else {}
+        for key in entry.get("tuned") or ():
+            found.setdefault(key, []).append(of_run.get(key))
+    return found
+
+
+def _choice(keys, candidates, by, level, asked):
+    """The Choice among {values of the keys: runs}; passes count to `level`, or to the gap that ends these runs.
+
+    asked : as of `_asked`
+    """
+    runs = [run for members in candidates.values() for run in members]
     seeds = {values: frozenset(run.keys["seed"] for run in runs) for values, runs in candidates.items()}
     shared = max(Counter(seeds.values()).items(), key=lambda pair: (len(pair[0]), pair[1]))[0]
-    scores = {values: _score(runs, by, level) for values, runs in candidates.items() if seeds[values] == shared}
-    about = {"by": by, "keys": keys, "count": len(candidates), "unreached": unreached}
-    about["incomplete"] = len(candidates) - len(scores)
+    complete = {values: runs for values, runs in candidates.items() if seeds[values] == shared}
+    about = {"keys": keys, "count": len(candidates), "incomplete": len(candidates) - len(complete)}
+    about["timed"] = any(_cost(run) == "seconds" for run in runs)
+    if by == "passes_to_gap":
+        level = level or runs[0].result.spec.get("stop", {}).get("gap")
+        reached = {values: np.inf if level is None else _to_gap(runs, level) for values, runs in complete.items()}
+        about["unreached"] = min(reached.values()) == np.inf
+        by = "objective" if about["unreached"] else by
+    objectives = {values: float(np.median([_last(run) for run in runs])) for values, runs in complete.items()}
+    if by == "objective":
+        scores = {values: _by_objective(runs, objectives[values]) for values, runs in complete.items()}
+    else:
+        scores = {values: (reached[values], objectives[values]) for values in complete}
     best = min(scores, key=scores.get)
     if scores[best][0] == np.inf:
-        return Choice(tuple(run for runs in candidates.values() for run in runs), (), {}, False, **about)
+        return Choice(tuple(runs), (), {}, False, by, **about)
     trials = tuple(run for values, runs in candidates.items() if values != best for run in runs)
-    at_edge = any(_is_edge(best[i], [values[i] for values in candidates]) for i in range(len(keys)))
+    at_edge = any(
+        _is_edge(best[i], [*asked.get(key, ()), *(values[i] for values in candidates)]) for i, key in enumerate(keys)
+    )
     about["ended"] = by == "objective" and scores[best][0] == -np.inf
-    return Choice(tuple(candidates[best]), trials, dict(zip(keys, best, strict=True)), at_edge, **about)
+    return Choice(tuple(candidates[best]), trials, dict(zip(keys, best, strict=True)), at_edge, by, **about)
 
 
-def _score(runs, by, level):
-    """What is less for better values, medians over seeds.
+def _by_objective(runs, objective):
+    """What is less for better values: (objective,), the median over seeds of the last one.
 
-    (passes to the gap, final objective) or, by the objective, (final objective,). A gap that ends runs ends them at
-    objectives that differ by less than it; where all runs came to it, they are before others, and in the order of
-    their passes.
+    A gap that ends runs ends them at objectives that differ by less than it; where all runs came to it, they are before
+    others, and in the order of what they needed.
     """
-    objective = float(np.median([_last(run) for run in runs]))
-    if by == "objective":
-        passes = float(np.median([run.column("passes")[-1] for run in runs if run.result.points] or [np.nan]))
-        met = np.isfinite(objective + passes) and all(run.result.reason in GAP_RULES for run in runs)
-        return (-np.inf, passes, objective) if met else (objective,)
-    return float(np.median([_passes_to(run, level) for run in runs])), objective
+    met = np.isfinite(objective) and all(run.result.reason in GAP_RULES for run in runs)
+    return (-np.inf, float(np.median([run.column(_cost(run))[-1] for run in runs])), objective) if met else (objective,)
 
 
 def _last(run):
@@ -125,9 +163,13 @@ def _last(run):
     return float(primal[-1]) if run.status == "done" and len(primal) and np.isfinite(primal[-1]) else np.inf
 
 
-def _passes_to(run, level):
-    (point,) = points_to(run.column("gap"), (level,))
-    return np.inf if point is None else float(run.column("passes")[point])
+def _to_gap(runs, level):
+    """What the runs need to the gap, a median over seeds: passes, or seconds where these are not counted."""
+    return float(np.median([Levels((level,)).costs(run, _cost(run))[0] for run in runs]))
+
+
+def _cost(run):
+    return "seconds" if run.lacks("passes") else "passes"
 
 
 def _is_edge(value, grid):

@@ -53,8 +53,16 @@ def outcomes(pairs: Sequence[Pair], levels: Levels) -> list[Outcome]:
         for pair, (a, b) in zip(pairs, points, strict=True)
     ]
     over = basis([pair.case for pair in pairs])
+    spent = {cost: [(levels.costs(pair.a, cost), levels.costs(pair.b, cost)) for pair in pairs] for cost in COSTS}
     return [
-        _outcome(level, pairs, [(a[k], b[k]) for a, b in points], [one[k] for one in late], over)
+        _outcome(
+            level,
+            pairs,
+            [(a[k], b[k]) for a, b in points],
+            [one[k] for one in late],
+            {cost: [(a[k], b[k]) for a, b in both] for cost, both in spent.items()},
+            over,
+        )
         for k, level in enumerate(levels.values)
     ]
 
@@ -66,17 +74,19 @@ def telling(found: Sequence[Outcome]) -> Outcome | None:
     return tight[-1] if tight else None
 
 
-def _outcome(level, pairs, at, late, over):
-    both = [(*one, *ij) for *one, ij in zip(pairs, late, at, strict=True) if None not in ij]
+def _outcome(level, pairs, at, late, spent, over):
+    """at : the points (of A, of B) of each pair; spent : {cost: what (A, B) of each pair need}."""
+    both = [k for k, ij in enumerate(at) if None not in ij]
     only_a = sum(i is not None and j is None for i, j in at)
     only_b = sum(i is None and j is not None for i, j in at)
-    begun = [(pair, late, i, j) for pair, late, i, j in both if i > 0 and j > 0]
-    working = [(pair, i, j) for pair, late, i, j in begun if not late]
-    ratios = {cost: _ratio(cost, working, over) for cost in COSTS}
+    begun = [k for k in both if min(at[k]) > 0]
+    working = [k for k in begun if not late[k]]
+    ratios = {cost: _ratio([(*spent[cost][k], pairs[k].case) for k in working], over) for cost in COSTS}
     neither = len(at) - len(both) - only_a - only_b
     without = {"at_start": len(both) - len(begun), "at_end": len(begun) - len(working)}
-    begin = {"begin_a": sum(i == 0 for *_, i, _ in both), "begin_b": sum(j == 0 for *_, j in both)}
-    return Outcome(level, len(both), only_a, only_b, neither, **without, ratios=ratios, grain=_grain(working), **begin)
+    begin = {"begin_a": sum(at[k][0] == 0 for k in both), "begin_b": sum(at[k][1] == 0 for k in both)}
+    grain = _grain([(pairs[k], *at[k]) for k in working])
+    return Outcome(level, len(both), only_a, only_b, neither, **without, ratios=ratios, grain=grain, **begin)
 
 
 def _grain(working):
@@ -90,7 +100,7 @@ def _step(run, point):
     return (cost[point] - cost[point - 1]) / cost[point] if cost[point] > 0.0 else 0.0
 
 
-def _ratio(cost, working, over):
-    costs = [(pair.a.column(cost)[i], pair.b.column(cost)[j], pair.case) for pair, i, j in working]
+def _ratio(costs, over):
+    """The Ratio of the (cost of A, cost of B, case) that are measured."""
     measured = [one for one in costs if all(np.isfinite(value) and value > 0.0 for value in one[:2])]
     return ratio(*zip(*measured, strict=True), over) if measured else None

@@ -82,10 +82,10 @@ def pair(a: Side, b: Side, levels: Levels, only: Sequence[str] = ()) -> Pairing:
     theirs, ours = keyed[1], keyed[0]
     filtered = {text.partition("=")[0].strip() for text in (*a.filters, *b.filters)}
     pairs, other_data, used = [], [], set()
-    for key, mine in ours.items():
+    names = naming.told_apart(lambda one, write: naming.problem(one.keys, None, write), list(ours.values()))
+    for name, (key, mine) in zip(names, ours.items(), strict=True):
         if key not in theirs:
             continue
-        name = naming.problem(mine.keys)
         if _data(mine) != _data(theirs[key]):
             other_data.append(name)
             continue

@@ -75,6 +75,7 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
     if cost not in COSTS:
         raise RrmbenchError(f"--x: found '{cost}', allowed is {', '.join(COSTS)}{nearest(cost, COSTS)}")
     found: dict = {}
+    known: dict = {}
     methods: dict = {}
     bounds: list = []
     uncounted: dict = {}
@@ -84,10 +85,12 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
                 if cost != "seconds" and not method.counts_passes:
                     uncounted.setdefault(method.identity, method)
                     continue
-                column = found.setdefault(_what(standing, problem), {})
+                what = standing.experiment, problem.heading
+                known[what] = standing.experiment, problem.keys
+                column = found.setdefault(what, {})
                 methods.setdefault(method.identity, []).append(method)
-                known = method.quantity == levels.quantity and not method.reached[0].is_bound
-                column[method.identity] = getattr(method.reached[0], cost).median if known else np.inf
+                is_known = method.quantity == levels.quantity and not method.reached[0].is_bound
+                column[method.identity] = getattr(method.reached[0], cost).median if is_known else np.inf
                 bounds += [method.identity] * method.reached[0].is_bound
     if not found:
         raise RrmbenchError(f"{path}: no method counts {cost}; --x seconds compares all")
@@ -96,7 +99,7 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
     series, labels = _named([members[0] for members in methods.values()])
     without = [any(m.quantity != levels.quantity for m in members) for members in methods.values()]
     uncertified = tuple(label for label, lacks in zip(labels, without, strict=True) if lacks)
-    problems = tuple(f"{experiment}: {name}" for experiment, name in found)
+    problems = tuple(naming.told_apart(_description, list(known.values())))
     runs = (run for members in methods.values() for method in members for run in method.runs)
     concurrent = max(run.result.info.get("concurrent_runs") or 1 for run in runs)
     bounded = np.array([bounds.count(one) for one in methods])
@@ -104,8 +107,9 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
     return Profile(cost, levels, labels, series, problems, costs, missing, bounded, uncertified, left_out, concurrent)
 
 
-def _what(standing, problem):
-    return standing.experiment, naming.problem(problem.keys)
+def _description(problem, write):
+    experiment, keys = problem
+    return f"{experiment}: {naming.problem(keys, None, write)}"
 
 
 def _named(methods):

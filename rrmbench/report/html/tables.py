@@ -28,14 +28,15 @@ def tables(experiment, stored, found):
     stored : all its runs that have a result; found : those of them that the page is about
     """
     manifest = experiment.manifest()
-    tuned = choices(manifest, found)
+    tuned = choices(manifest, stored)
+    shown = [choice for choice in tuned if not set(found).isdisjoint(choice.kept)]
     return {
         "name": experiment.name,
         "asked": len({entry["spec_id"] for entry in manifest["runs"]}),
         "statuses": _statuses(found),
         "outstanding": _outstanding(manifest, stored),
         "runs": _runs(found, tuned),
-        "tuning": [choice.text for choice in tuned],
+        "tuning": [choice.text for choice in shown],
         "skipped": _skipped(manifest),
         "timing": list(timing(found, _CLOCK)),
         "environments": _environments(manifest, found),

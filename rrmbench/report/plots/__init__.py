@@ -21,7 +21,7 @@ from rrmbench.report.plots.page import page_of
 from rrmbench.report.plots.section import Options, check, limits_of, section_of
 from rrmbench.report.results import runs_of
 from rrmbench.report.select import select
-from rrmbench.report.tuning import choices
+from rrmbench.report.tuning import among, choices
 
 FORMATS = ("png", "pdf", "svg", "pgf")
 
@@ -151,7 +151,7 @@ class Arrangement(NamedTuple):
 
 def arranged(manifest, asked, stored, chosen):
     """The Arrangement of the runs `chosen`, as the section `asked` wants it; all that are `stored` share the styles."""
-    runs, rivals = one_series_per_choice(chosen, choices(manifest, chosen))
+    runs, rivals = one_series_per_choice(chosen, among(choices(manifest, stored), chosen))
     facets = layout.facets(runs, asked)
     placed = facets["rows"] + facets["columns"]
     constant = placed + facets["figure"]

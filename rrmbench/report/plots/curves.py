@@ -14,6 +14,7 @@ MEASURED = ("suboptimality", "gap")  # of which no more is known than P to round
 FALLING = ("suboptimality", "gap", "objective")  # of these less is better
 TIMED = ("seconds", "cpu_seconds")
 STRUCTURE = ("solver", "reduction", "reduction.inside")
+DEEPEST = 1e-17  # times the greatest value of a curve: what lies below is rounding
 MOST_POINTS = 500  # of a median; every seed has points of its own
 
 
@@ -209,36 +210,55 @@ def _optimum(runs):
 def curve_of(runs, axes):
     """Return the Curve of the runs of one series, which differ in their seed, or None if no point is finite.
 
-    Each run is interpolated between its own points (in log y on a logarithmic axis) and keeps its last value
-    after its end; the curve ends where half of the runs have ended.
+    Each run is interpolated between its own points (in log y on a logarithmic axis), keeps its last value after its
+    end, and has none, which counts as infinite, before its first bound. The curve ends where half of the runs have
+    ended, and begins where the median is finite.
     """
     points = [p for p in (_points(run, axes) for run in runs) if len(p[0])]
     if not points:
         return None
     if len(points) == 1:
-        return Curve(*points[0])
-    end = np.median([x[-1] for x, _ in points])
-    grid = np.unique(np.concatenate([x for x, _ in points]))
+        return Curve(*points[0][:2])
+    end = np.median([x[-1] for x, _, _ in points])
+    grid = np.unique(np.concatenate([x for x, _, _ in points]))
     grid = grid[grid < end]
     if len(grid) > MOST_POINTS:
         grid = grid[np.linspace(0, len(grid) - 1, MOST_POINTS).astype(int)]
     grid = np.append(grid, end)
     to, back = (np.log, np.exp) if axes.logarithmic else (np.asarray, np.asarray)
-    values = [np.interp(grid, x, to(y)) for x, y in points]
-    low, middle, high = back(np.percentile(values, [25, 50, 75], axis=0))
-    return Curve(grid, middle, low, high, len(points))
+    values = np.sort([np.interp(grid, x, to(y), left=before) for x, y, before in points], axis=0)
+    low, middle, high = (back(_quantile(values, q)) for q in (0.25, 0.5, 0.75))
+    known = np.isfinite(middle)
+    if not known.any():
+        return None
+    return Curve(*(np.minimum(part[known], LARGEST) for part in (grid, middle, low, high)), len(points))
+
+
+def _quantile(ordered, q):
+    """The linear interpolation of numpy's quantile along the first axis, which makes NaN of infinite numbers."""
+    below, part = divmod((len(ordered) - 1) * q, 1.0)
+    low = ordered[int(below)]
+    if not part:
+        return low
+    high = ordered[int(below) + 1]
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(high), low + part * (high - low), high)
 
 
 def _points(run, axes):
+    """(x, y, what y counts as before the first x: None for y there, inf where there are points without a bound)."""
     x, y = run.column(axes.x), run.known(axes.y) if axes.y in MEASURED else run.column(axes.y)
     shown = np.isfinite(x) & np.isfinite(y)
     if axes.logarithmic:
-        shown &= y > 0
-    x, y = np.clip(x[shown], -LARGEST, LARGEST), np.clip(y[shown], -LARGEST, LARGEST)
+        greatest = y[shown].max(initial=0.0)
+        y = np.maximum(y, DEEPEST * greatest)
+        shown &= greatest > 0.0
+    begun = np.isfinite(x) & (y == np.inf) if axes.y in FALLING else np.zeros(len(x), dtype=bool)
+    x, y, first = np.clip(x[shown], -LARGEST, LARGEST), np.clip(y[shown], -LARGEST, LARGEST), x[begun]
     if run.is_called_anew:  # in this time: a call that took longer may have come less far
         order = np.argsort(x, kind="stable")
         x, y = x[order], np.minimum.accumulate(y[order]) if axes.y in FALLING else y[order]
-    return x, y
+    return x, y, np.inf if len(x) and (first < x[0]).any() else None
 
 
 def _why_empty(runs, axes):

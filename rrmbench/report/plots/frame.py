@@ -6,13 +6,12 @@ from statistics import median_low
 import numpy as np
 
 from rrmbench.columns import METRICS
-from rrmbench.report.plots.curves import FALLING, Curve
+from rrmbench.report.plots.curves import DEEPEST, FALLING, Curve
 from rrmbench.report.plots.section import LARGEST
 
 FAR = 100.0  # times the start of a panel, above which a theorem's curve or a metric would squeeze all others
 BAND = 0.1  # of the height of a panel, which the grey band below the certified accuracy takes
 WIDEST = 1e5  # the ratio of the ends of a logarithmic x axis
-DEEPEST = 1e-17  # times the start: what lies below is rounding
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ def _tuning(tuned):
     if not sizes or sizes[-1] == 1:
         return
     of = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    yield f"strong: the best of {of} values by {tuned[0].criterion}, chosen in each panel; faint: the others"
+    by = ", or ".join(dict.fromkeys(choice.criterion for choice in tuned))
+    yield f"strong: the best of {of} values by {by}, chosen in each panel; faint: the others"
     edges = sum(choice.at_edge for choice in tuned)
     if edges:
         yield f"{edges} of {len(tuned)} best values lie at the edge of their grid; `rrmbench show` names them"
