@@ -10,6 +10,10 @@ class RrmbenchError(Exception):
     """Bad input: the message says where, what was found and what is allowed."""
 
 
+class RrmbenchWarning(UserWarning):
+    """What a reader must know of what is shown all the same; one line on the command line."""
+
+
 def nearest(name, allowed, aliases=None):
     """Return "; did you mean 'x'?" for the allowed name closest to `name` and other than it, or "".
 

@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 from lab import make_lab, odd, rows  # noqa: F401
 
+from rrmbench import data
 from rrmbench.bench import identity
 from rrmbench.bench.store import Experiment
+from rrmbench.problem.problem import Problem
+from rrmbench.report import recompute
 
 CLOCKS = ("passes", "checks", "seconds", "cpu_seconds")
 
@@ -224,6 +227,47 @@ def test_a_manifest_that_says_other_things_than_its_records_is_wrong(lab):
         assert "the manifest says another spec or problem of it" in ran.out
     experiment.write_manifest(manifest)
     assert lab.cli("verify", lab.out).code == 0
+
+
+def test_a_forged_start_excuses_no_contradiction(lab):
+    """The rounding that P and D are allowed is of their terms, for which the start of the trace speaks."""
+    lab.run(lab.config(loss="smoothed_hinge", solver="prox_sdca", reference=False, stop={"passes": 4}))
+    (original,) = lab.results()
+    _ = original.w, original.b
+    forged = copy.copy(original)
+    forged.trace = {name: column.copy() for name, column in original.trace.items()}
+    forged.trace["primal"][0], forged.trace["primal"][2] = 1e30, forged.trace["dual"][-1] - 5.0
+    forged.trace["gap"] = forged.trace["primal"] - forged.trace["dual"]
+    experiment = Experiment(lab.out / "toy")
+    experiment.write(forged)
+    (file,) = (lab.out / "toy" / "references").iterdir()
+    least = float(forged.trace["primal"].min())
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"primal": least, "primal_run": forged.run}))
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1 and "P of the trace is below D" in ran.out
+
+
+@pytest.mark.parametrize(("loss", "labels"), [("squared", "targets"), ("multinomial_logistic", "classes")])
+def test_the_rounding_of_outputs_whose_terms_cancel_is_that_of_an_objective(lab, loss, labels):
+    prepared = data.from_source({"path": str(lab.folder / "toy.txt")}, labels)
+    problem = Problem(prepared.operator(), prepared.y, loss, "none")
+    w = np.random.default_rng(0).normal(size=problem.shape)
+    X, b = prepared.operator().forward(np.eye(6)), problem.loss_dual(problem.outputs(w))
+    wanted = np.sum(np.abs(b) * (np.abs(X) @ np.abs(w))) / problem.n
+    spec = {"loss": {"name": loss}, "regularizer": {"name": "none"}, "dataset": {}}
+    assert recompute.unsure_of_outputs(prepared, spec, w) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_damaged_reference_blinds_no_reader(lab):
+    lab.run(lab.config(solver="agd"))
+    (file,) = (lab.out / "toy" / "references").iterdir()
+    file.write_text("{")
+    for command in "show", "plot":
+        ran = lab.cli(command, lab.out)
+        assert ran.code == 0 or "no reference yet" in ran.err
+        assert f"rrmbench: {file}: not a readable file" in ran.err
+        assert "without it no suboptimality of its problem is known" in ran.err
+    assert "agd" in lab.cli("show", lab.out).out
 
 
 def test_a_reference_that_is_missing_is_said_to_be(lab):

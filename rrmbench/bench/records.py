@@ -27,6 +27,8 @@ STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
 
 TEXT_LIMIT = 64 * 2**20  # bytes of a header, a manifest or a column of a trace
 ARRAY_LIMIT = 2**30  # bytes of w or b
+TRACE_LIMIT = 4 * TEXT_LIMIT  # bytes of all columns of a trace with the header
+REASON_LIMIT = 2**16  # characters, of which no reader shows more
 _DEPTH, _DIGITS, _MEMBERS = 64, 300, 100
 _HEADER_LIMIT = 10_000  # bytes of the header of an array, as in numpy
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
@@ -81,7 +83,7 @@ def header(content: dict, run: str) -> dict:
         _need(content.get(name) in (None, True, False), name, f"{content.get(name)!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
     _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")
-    return content | {"reason": printable(content["reason"])}
+    return content | {"reason": printable(content["reason"][:REASON_LIMIT])}
 
 
 def _timing(timing: Any) -> None:
@@ -159,6 +161,8 @@ def members(archive: ZipFile) -> list[str]:
     for name in names:
         stem = name.removesuffix(".npy")
         _need(name != stem and (stem in ("header", "w", "b") or stem.startswith("trace.")), "a member", f"{name!r}")
+    size = sum(info.file_size for info in archive.infolist() if info.filename not in ("w.npy", "b.npy"))
+    _need(size <= TRACE_LIMIT, "the trace", f"of {size} bytes, more than {TRACE_LIMIT}")
     return [name.removesuffix(".npy") for name in names]
 
 
@@ -258,7 +262,7 @@ def _spec(spec: dict) -> None:
 def _component(value: Any, where: str) -> None:
     if isinstance(value, str):
         return
-    _need(isinstance(value, dict) and ("name" in value or "path" in value), where, "no component")
+    _need(isinstance(value, dict) and (value.get("name") or value.get("path")), where, "no component")
     for key in "name", "path":
         _need(isinstance(value.get(key, ""), str), f"{where}.{key}", f"{value.get(key)!r}")
     for key, inner in value.items():

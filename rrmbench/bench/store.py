@@ -9,6 +9,7 @@ readers need no lock and work while a run is in progress. Writers hold `Experime
 """
 
 import json
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -75,7 +76,14 @@ class Experiment:
 
     def run_ids(self) -> set[str]:
         """Return the ids of all stored runs, of whatever code and status."""
-        return {path.stem for path in self._within("runs").glob("[!.]*.npz")}
+        folder = self._within("runs")
+        try:
+            names = os.listdir(folder)
+        except FileNotFoundError:
+            return set()
+        except OSError as error:  # runs that nobody can see are not runs that are not done
+            raise RrmbenchError(f"{folder}: cannot be read: {error.strerror}") from error
+        return {name.removesuffix(".npz") for name in names if name.endswith(".npz") and not name.startswith(".")}
 
     def write(self, result: Result) -> None:
         """Store a result under its run id, replacing an earlier record of the same run."""

@@ -5,6 +5,7 @@ A module per family of commands, which it adds to the app when it is imported.
 
 import os
 import sys
+import warnings
 
 from rrmbench.cli import (
     catalogue,
@@ -28,6 +29,7 @@ def run_app():
     from rrmbench.errors import RrmbenchError, printable
 
     _open_streams()
+    warnings.showwarning = _in_one_line(warnings.showwarning)
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever draws on this screen
     if getattr(sys.stdout, "errors", "") == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it; a path may have any character
@@ -46,6 +48,19 @@ def run_app():
         _forget_output()
         print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+def _in_one_line(shown):
+    """What shows a warning as `shown` does, and those of this package as one line."""
+    from rrmbench.errors import RrmbenchWarning, printable
+
+    def show(message, category, *where):
+        if issubclass(category, RrmbenchWarning):
+            print(f"rrmbench: {printable(str(message))}", file=sys.stderr)
+        else:
+            shown(message, category, *where)
+
+    return show
 
 
 def _open_streams():

@@ -22,9 +22,13 @@ def faults(result):
     return [*_identity(result), *_presence(result), *(_trace(result) if result.points else ())]
 
 
-def contradictions(trace, primal, dual):
-    """Return, in words, the values of a trace that lie on the wrong side of a true P(w) or D(b); either may be NaN."""
-    size = size_of(trace)
+def contradictions(trace, primal, dual, size):
+    """Return, in words, the values of a trace that lie on the wrong side of a true P(w) or D(b); either may be NaN.
+
+    size : that of the terms of P and D, as of `certificate.contradict`
+    """
+    if contradict(*bounds(trace), size):
+        yield "P of the trace is below D"
     if any(contradict(value, dual, size) for value in trace["primal"]):
         yield "primal of the trace lies below D(b)"
     if any(contradict(primal, value, size) for value in trace["dual"]):

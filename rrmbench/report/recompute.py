@@ -103,6 +103,25 @@ def primal(prepared, spec, w, beta=None):
     return math.fsum(terms), math.fsum(map(abs, terms))
 
 
+def unsure_of_outputs(prepared, spec, w):
+    """(1/n) sum_i |phi'(z_i)| (|X| |w|)_i, in whose rounding P(w) may lie where the terms of z = X w cancel."""
+    X, (loss, mu), _ = _parts(prepared, spec)
+    z, sizes = X.forward(w), _operator(prepared, loss, np.abs).forward(np.abs(w))
+    if getattr(loss, "outputs", "scalar") == "whole":
+        return 0.0
+    slopes = [_slope(loss, mu, u, t) for u, t in zip(_each(z), _each(prepared.y), strict=True)]
+    return float(np.sum(np.abs(np.array(slopes).reshape(z.shape)) * sizes)) / X.shape[0]
+
+
+def _slope(loss, mu, z, y):
+    """The derivative of phi^mu at z of one sample."""
+    if isinstance(z, float):
+        return loss.dual_point(z, y, mu)
+    b = np.empty(z.shape)
+    loss.dual_point_row(z, y, mu, 0.0, b)
+    return b
+
+
 def dual(prepared, spec, b):
     """(D(b), the sum of the magnitudes of its terms, and more where psi* is steep); -inf where b is not feasible.
 

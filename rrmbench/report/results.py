@@ -5,6 +5,7 @@
 
 import math
 import os
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from rrmbench.bench.rules import ROUNDING, SPREAD
-from rrmbench.bench.store import Experiment, Result, experiments
+from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments
 from rrmbench.columns import METRICS
-from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.errors import RrmbenchError, RrmbenchWarning, nearest
 from rrmbench.files import replacing
 from rrmbench.keys import ORIGINS, flat, is_origin, keys, line, nested
 from rrmbench.kinds import COMPONENTS
@@ -129,12 +130,21 @@ def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
     found = []
     for result in experiment.results():
         if result.problem not in references:
-            references[result.problem] = experiment.reference(result.problem) if referred else None
+            references[result.problem] = _reference_of(experiment, result.problem) if referred else None
         found.append(
             StoredRun(name, result, keys(result.spec), references[result.problem], tuned.get(result.spec_id, ()))
         )
     tell_apart(found)
     return found
+
+
+def _reference_of(experiment: Experiment, problem: str) -> dict | None:
+    """The reference of a problem; None, with a warning, where its file is damaged."""
+    try:
+        return experiment.reference(problem)
+    except UnreadableFile as error:
+        warnings.warn(f"{error}; without it no suboptimality of its problem is known", RrmbenchWarning, stacklevel=2)
+        return None
 
 
 def tell_apart(found: list[StoredRun]) -> None:

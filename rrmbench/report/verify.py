@@ -27,6 +27,7 @@ from rrmbench.report.results import StoredRun, runs_of
 
 METRIC_TOLERANCE = 1e-9
 PAIRS = "loss", "regularizer"  # components with a conjugate
+BEGINNING = 1e4  # times the terms of P and D at the end of a run, above which its start is looked at
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class _Checked:
                 return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
-            primal, dual, error, wrong, note = _recomputed(result, self.trust, self.prepare, self.digest)
+            primal, dual, error, wrong, note, size = _recomputed(result, self.trust, self.prepare, self.digest)
         except UnreadableFile as error:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
@@ -130,7 +131,6 @@ class _Checked:
             return Verdict(label, "unverified", why=f"{type(error).__name__}: {error}")
         except Exception as error:  # whatever forged shapes and parameters make the mathematics raise
             return Verdict(label, "WRONG", why=f"cannot be recomputed ({type(error).__name__}: {error})")
-        size = size_of(result.trace)
         if result.status == "failed":  # for a contradiction, which is then not the reference's
             self.failed.setdefault(result.problem, []).append((label, *bounds(result.trace), size))
         else:
@@ -186,14 +186,17 @@ class _Checked:
 
 
 def _recomputed(result, trust, prepare, digest):
-    """(P(w), D(b), the greatest relative error, what is wrong, what is not proven) of a result with a final w."""
+    """(P(w), D(b), the greatest relative error, what is wrong, what is not proven, the size of the terms of P and D).
+
+    Of a result with a final w.
+    """
     spec, wrong = result.spec, []
     if trust:
         identity.load_plugins(spec)
     loss, _ = registry.from_mapping("loss", spec["loss"])
     prepared = prepare(identity.canonical(spec["dataset"]), mode_of(loss.needs))
     if prepared.checksum != result.data:
-        return math.nan, math.nan, 0.0, ["the data file has changed since"], ""
+        return math.nan, math.nan, 0.0, ["the data file has changed since"], "", 0.0
     if result.spec_id not in {identity.spec_id(spec, prepared.checksum, placed=placed) for placed in (False, True)}:
         wrong.append("spec_id is not that of the spec")
     code = identity.code_of(spec, digest)
@@ -205,25 +208,26 @@ def _recomputed(result, trust, prepare, digest):
         array = getattr(result, name)
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
             wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
-            return math.nan, math.nan, 0.0, wrong, ""
+            return math.nan, math.nan, 0.0, wrong, "", 0.0
     unchecked = ""
     if any(spec[kind].get("path") for kind in PAIRS):
         pairs = held_to_pairs(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
         wrong += [pairs.broken] if pairs.broken else []
         if pairs.unchecked:
             unchecked = f"{UNCHECKED_PAIR}: {pairs.unchecked}"
-    *found, note = _compared(prepared, result, wrong, code[:8] == result.code[:8])
-    return *found, "; ".join(filter(None, (note, unchecked)))
+    *found, note, size = _compared(prepared, result, wrong, code[:8] == result.code[:8])
+    return *found, "; ".join(filter(None, (note, unchecked))), size
 
 
 def _compared(prepared, result, wrong, same_code):
     last = {name: float(column[-1]) for name, column in result.trace.items()}
-    P, dual_error, D, note = math.nan, 0.0, math.nan, ""
+    P, dual_error, D, note, spec, sizes = math.nan, 0.0, math.nan, "", result.spec, [0.0]
     if result.b is not None:
         untrue, note = recompute.unproven(prepared, result.spec, result.b)
         if untrue:
             wrong.append(f"b: {untrue}")
-        D, size = recompute.dual(prepared, result.spec, result.b)
+        D, size = recompute.dual(prepared, spec, result.b)
+        sizes.append(size)
         dual_error = recompute.difference(last["dual"], D, size)
     elif last["dual"] != -math.inf:
         wrong.append("a dual value without b")
@@ -233,13 +237,31 @@ def _compared(prepared, result, wrong, same_code):
             wrong.append("diverged, with a finite P(w)")
     else:
         P, size = _objective(prepared, result)
-        error = max(error, recompute.difference(last["primal"], P, size))
-    if contradict(P, D, size_of(result.trace)):
+        sizes.append(size)
+        off = recompute.difference(last["primal"], P, size)
+        if TOLERANCE < off < math.inf:
+            off = recompute.difference(last["primal"], P, size + recompute.unsure_of_outputs(prepared, spec, result.w))
+        error = max(error, off)
+    size = _size(prepared, result, max(filter(math.isfinite, sizes)))
+    if contradict(P, D, size):
         wrong.append("P(w) is below D(b)")
-    wrong += claims.contradictions(result.trace, P, D)
+    wrong += claims.contradictions(result.trace, P, D, size)
     if last["nonzeros"] != np.count_nonzero(result.w):
         wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
-    return P, D, error, wrong + _metrics(prepared, result, last, same_code, P), note
+    return P, D, error, wrong + _metrics(prepared, result, last, same_code, P), note, size
+
+
+def _size(prepared, result, ended):
+    """The size of the terms of P and D, in whose rounding these may lie: what the trace says, unless it is far more.
+
+    A trace that says so is held against w = 0. ended : of the terms at the end
+    """
+    size = size_of(result.trace)
+    if size <= BEGINNING * ended:
+        return size
+    start = np.zeros(recompute.shapes(prepared, result.spec)[0])
+    value, terms = recompute.primal(prepared, result.spec, start)
+    return min(size, max(ended, terms)) if math.isfinite(value) else size
 
 
 def _objective(prepared, result):
