@@ -247,7 +247,7 @@ def test_a_forged_start_excuses_no_contradiction(lab):
     assert ran.code == 1 and "P of the trace is below D" in ran.out
 
 
-@pytest.mark.parametrize(("loss", "labels"), [("squared", "targets"), ("multinomial_logistic", "classes")])
+@pytest.mark.parametrize(("loss", "labels"), [("logistic", "binary"), ("multinomial_logistic", "classes")])
 def test_the_rounding_of_outputs_whose_terms_cancel_is_that_of_an_objective(lab, loss, labels):
     prepared = data.from_source({"path": str(lab.folder / "toy.txt")}, labels)
     problem = Problem(prepared.operator(), prepared.y, loss, "none")
