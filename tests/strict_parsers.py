@@ -64,6 +64,7 @@ def reference_libsvm(raw):
 def reference_ratings(raw):
     """[(row, column, value)] of valid text of ratings."""
     found, separator = [], None
+    need(not any("\r" in line.strip(" \t\r\v\f") for line in raw.decode("latin-1").split("\n")))
     lines = [line.split("#")[0].strip(" \t\r\v\f") for line in raw.decode("latin-1").split("\n")]
     for place, line in enumerate(line for line in lines if line):
         if place == 0:

@@ -62,6 +62,8 @@ BAD = {
     "value is a word": ("1 2 good\n", 1, "good", "the value is not a number"),
     "a LibSVM file": ("1 1:1 2:1\n", 1, "1:1", "the column is not a whole number"),
     "not utf-8": (b"1 \xff 1\n", 1, "\\xff", "the column is not a whole number"),
+    "lines that end with a carriage return": ("1 2 3 10\r2 3 4 11\r", 1, "\\r", "a line ends with"),
+    "such a comment": ("1 2 3\r\n# and\r2 3 4\n", 2, "\\r", "a line ends with"),
     "twice": ("1 2 3\n2 1 3\n# again\n01 2 4\n", 4, "1 2", "have a rating in line 1 already"),
     "the first of those twice": ("1 2 3\n2 1 3\n2 1 3\n1 2 4\n", 3, "2 1", "in line 2 already"),
 }
@@ -104,7 +106,7 @@ def test_what_is_written_is_read_back_and_numbered_by_ascending_id(tmp_path_fact
     assert prepared.operator().forward(W).tolist() == wanted_z
 
 
-@given(text=st.text(st.sampled_from("019 .-+e#\n\tnaif_"), max_size=40))
+@given(text=st.text(st.sampled_from("019 .-+e#\n\r\tnaif_"), max_size=40))
 def test_any_text_is_read_or_refused_with_a_message(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("any") / "entries.txt"
     path.write_text(text)

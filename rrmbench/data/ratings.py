@@ -37,23 +37,19 @@ def read(path):
 
     rows, columns, values, lines = array("q"), array("q"), array("d"), array("q")
     separator = first = None
-    with open_text(path) as stream:
-        for number, line in enumerate(stream, 1):
-            text = line.partition(b"#")[0].strip()
-            if not text:
-                continue
-            if first is None:
-                first, separator = number, next((sign for sign in SEPARATORS if sign in text), None)
-            tokens = [token.strip() for token in text.split(separator)] if separator else text.split()
-            problem = _problem(tokens)
-            if problem and separator == b"," and number == first and NAMES.match(text):
-                continue
-            if problem:
-                raise RrmbenchError(f"{path}:{number}: found '{shown(problem[0])}': {problem[1]}")
-            rows.append(int(tokens[0]))
-            columns.append(int(tokens[1]))
-            values.append(float(tokens[2]))
-            lines.append(number)
+    for number, text in _lines(path):
+        if first is None:
+            first, separator = number, next((sign for sign in SEPARATORS if sign in text), None)
+        tokens = [token.strip() for token in text.split(separator)] if separator else text.split()
+        problem = _problem(tokens)
+        if problem and separator == b"," and number == first and NAMES.match(text):
+            continue
+        if problem:
+            raise RrmbenchError(f"{path}:{number}: found '{shown(problem[0])}': {problem[1]}")
+        rows.append(int(tokens[0]))
+        columns.append(int(tokens[1]))
+        values.append(float(tokens[2]))
+        lines.append(number)
     if not rows:
         raise RrmbenchError(f"{path}: no rating in the file")
     found = Ratings(np.array(rows), np.array(columns), np.array(values))
@@ -73,6 +69,16 @@ def write(path, rows, columns, values):
     with Path(path).open("w", encoding="ascii", newline="\n") as out:
         for row, column, value in zip(rows, columns, values, strict=True):
             out.write(f"{row} {column} {value:.17g}\n")
+
+
+def _lines(path):
+    """Yield (number, content) of the lines that hold more than a comment."""
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, 1):
+            if b"\r" in line.strip():  # lines that end so are one line here, of which the first rating would be read
+                raise RrmbenchError(f"{path}:{number}: found '\\r': a line ends with '\\n' or '\\r\\n'")
+            if text := line.partition(b"#")[0].strip():
+                yield number, text
 
 
 def _problem(tokens):
