@@ -404,6 +404,22 @@ def test_a_first_line_of_0_1_2_is_asked_about(folder):
             for header in (True, False)] == [1, 2]  # fmt: skip
 
 
+@pytest.mark.parametrize("cell", ["NA", "?", "inf", "1e999", "1_000", "1,5", "10%"])
+def test_a_first_line_without_a_number_that_may_be_a_row_is_asked_about(folder, cell):
+    (folder / "row.csv").write_text(f'"{cell}",yes\n1.5,no\n2,yes\n')
+    asked = rf"row\.csv:1: found '{re.escape(cell)}' in .* say header: true or false"
+    with pytest.raises(RrmbenchError, match=asked):
+        readers.read("csv", folder / "row.csv", options={"label": -1})
+    with pytest.raises(RrmbenchError, match=r"row\.csv:1: found .*(missing|not finite|too large|not a number)"):
+        readers.read("csv", folder / "row.csv", options={"label": -1, "header": False})
+    assert len(readers.read("csv", folder / "row.csv", options={"label": -1, "header": True})[0].labels) == 2
+
+
+def test_a_column_may_be_called_like_a_missing_value(folder):
+    (folder / "glass.csv").write_text("RI,Na,Mg,Type\n1.5,13,4,1\n")
+    assert readers.read("csv", folder / "glass.csv", options={"label": "Type"})[0].columns == ("RI", "Na", "Mg")
+
+
 def test_entries_of_one_place_are_summed_before_a_small_type_wraps(folder):
     X = sparse.coo_array((np.ones(300, dtype=np.uint8), (np.zeros(300, int), np.zeros(300, int))), shape=(2, 2))
     sparse.save_npz(folder / "x.npz", X)

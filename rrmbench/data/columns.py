@@ -7,6 +7,8 @@ from rrmbench.errors import RrmbenchError, listed, nearest, quoted
 
 USUAL = ("y", "label", "target", "class")  # names of the column of labels, where none is given
 MISSING = re.compile(r"|\?|na|n/a|nan|null|none", re.IGNORECASE)
+# numbers in spellings that are not read: 1_000, 1 000, 0,5, 0x1, 10%
+OTHER_NUMBER = re.compile(r"[+-]?(0x[0-9a-f]+|\d[\d_ ',]*(\.\d*)?(e[+-]?\d+)?\s*%?)", re.IGNORECASE)
 NO_LABEL = re.compile(r"|\?|na|n/a|nan|<na>|null", re.IGNORECASE)  # "none" may be a class
 
 
@@ -52,6 +54,18 @@ def check_names(names, where):
 def is_number(cell):
     """Whether a cell, as text, is a finite number."""
     return wrong_number(cell.strip().encode()) is None
+
+
+def looks_like_number(cell):
+    """Whether a cell, as text, is a number in some spelling, of whatever size."""
+    text = cell.strip()
+    return wrong_number(text.encode()) != "is not a number" or OTHER_NUMBER.fullmatch(text) is not None
+
+
+def no_name_in(cells):
+    """The first cell of a first line that may be a row of missing and misspelt numbers and maybe a label, or None."""
+    values = [cell for cell in cells if looks_like_number(cell) or MISSING.fullmatch(cell.strip())]
+    return next(filter(str.strip, values), None) if len(cells) - len(values) <= 1 else None
 
 
 def problem(cell):

@@ -66,6 +66,11 @@ def _begin(path, text, header):
     numbers = [cell.strip() for cell in cells if columns.is_number(cell)]
     if header is None and len(numbers) > 1 and numbers == list(map(str, range(len(numbers)))):
         raise RrmbenchError(f"{path}:{line}: found 0, 1, ..., as unnamed columns are called: say header: true or false")
+    if header is None and not numbers and (cell := columns.no_name_in(cells)):
+        found = shown(cell.strip().encode())
+        raise RrmbenchError(
+            f"{path}:{line}: found '{found}' in a first line that may be a row or names: say header: true or false"
+        )
     is_header = not numbers if header is None else header
     if not is_header:
         return None, chain([(line, cells)], rows)
