@@ -92,6 +92,35 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
         prepare.load({"path": "four.svm", "positive": "no"})
 
 
+@pytest.mark.parametrize(
+    ("labels", "wrong"),
+    [
+        (("0,5", "1,5"), "is not a number"),
+        (("1_000", "0_5"), "is not a number"),
+        (("2 000", "1 000"), "is not a number"),
+        (("0x1", "0xf"), "is not a number"),
+        (("10%", "9 %"), "is not a number"),
+        (("inf", "-inf"), "is not finite"),
+        (("1e400", "1,5"), "is too large"),
+    ],
+)
+def test_labels_that_are_numbers_in_other_spellings_are_no_classes(folder, labels, wrong):
+    (folder / "spelled.csv").write_text("a,y\n" + "".join(f'{i},"{label}"\n' for i, label in enumerate(labels)))
+    with pytest.raises(RrmbenchError, match=rf"spelled\.csv:2: found '{labels[0]}': the label {wrong}.*; .* like 1000"):
+        prepare.load({"path": "spelled.csv"}, "classes")
+
+
+@pytest.mark.parametrize("labels", [("30-40", "<30"), ("1st", "2nd"), ("10%", "all"), ("3a", "4b"), ("C1", "C2")])
+def test_texts_with_digits_are_classes(folder, labels):
+    (folder / "texts.csv").write_text("a,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels)))
+    assert prepare.load({"path": "texts.csv"}, "classes").y.tolist() == [0, 1]
+
+
+def test_the_labels_plus_and_minus_are_signs(folder):
+    (folder / "signs.csv").write_text("a,y\n1,+\n2, -\n3,+\n")
+    assert prepare.load({"path": "signs.csv"}).y.tolist() == [1, -1, 1]
+
+
 def test_messages_name_labels_that_are_texts(folder):
     for rows, keys, message in (
         ("1,red\n2,green\n3,blue\n", {}, r"two label values, found blue, green, red; 'positive"),
@@ -329,7 +358,8 @@ def test_add_and_info_take_every_format(lab, monkeypatch):
 cells = st.one_of(
     st.integers(-99, 99).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.sampled_from(["", " 1", "+2", "1e5", "1e400", "nan", "x", "1_0", '"', '"3"', "0x1", "\u0661", "1,2", "#", "-"]),
+    st.sampled_from(["", " 1", "+2", "1e5", "1e400", "nan", "x", "1_0", '"', '"3"', "0x1", "\u0661", "1,2", "#"]),
+    st.sampled_from(["-", "+"]),
 )
 NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
 
@@ -363,7 +393,12 @@ def expected(text):
         return None
     if any(not NUMBER.fullmatch(cell) or math.isinf(float(cell)) for row in table for cell in row[1:]):
         return None
-    return [[float(row[0]) if numeric[0] else row[0].strip(), *map(float, row[1:])] for row in table]
+    names = [row[0].strip() for row in table]
+    if set(names) <= {"+", "-"}:
+        names = [float(f"{name}1") for name in names]
+    elif not numeric[0] and all(name in ("1e400", "1_0", "0x1", "\u0661") for name in names):
+        return None
+    return [[float(name) if numeric[0] else name, *map(float, row[1:])] for name, row in zip(names, table, strict=True)]
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))

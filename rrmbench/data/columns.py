@@ -9,6 +9,7 @@ USUAL = ("y", "label", "target", "class")  # names of the column of labels, wher
 MISSING = re.compile(r"|\?|na|n/a|nan|null|none", re.IGNORECASE)
 # numbers in spellings that are not read: 1_000, 1 000, 0,5, 0x1, 10%
 OTHER_NUMBER = re.compile(r"[+-]?(0x[0-9a-f]+|\d[\d_ ',]*(\.\d*)?(e[+-]?\d+)?\s*%?)", re.IGNORECASE)
+SIGNS = {"+": 1.0, "-": -1.0}
 NO_LABEL = re.compile(r"|\?|na|n/a|nan|<na>|null", re.IGNORECASE)  # "none" may be a class
 
 
@@ -79,7 +80,7 @@ def problem(cell):
 
 
 def labels_of(cells, place):
-    """Labels as a float array, or as an array of texts where none is a number.
+    """Labels as a float array, or as an array of texts where none is a number; `+` and `-` are 1 and -1.
 
     place : function of a row's number to where it stands, for messages
     """
@@ -96,4 +97,13 @@ def labels_of(cells, place):
         kinds = ("a number", "a text") if numbers[row] else ("a text", "a number")
         found = shown(cells[row].encode())
         raise RrmbenchError(f"{place(row)}: found '{found}': the label is {kinds[0]}, that of the first row {kinds[1]}")
-    return np.array([cell.strip() for cell in cells])
+    texts = [cell.strip() for cell in cells]
+    if SIGNS.keys() >= set(texts):
+        return np.array([SIGNS[text] for text in texts])
+    if all(map(looks_like_number, texts)):  # in alphabetical order, which is not theirs, they would be classes
+        wrong = wrong_number(texts[0].encode())
+        raise RrmbenchError(
+            f"{place(0)}: found '{shown(cells[0].encode())}': the label {wrong}; labels that are numbers are written "
+            "like 1000, 0.5 or 1e-3"
+        )
+    return np.array(texts)
