@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from rrmbench.errors import RrmbenchError, listed, nearest, shortened, shown
-from rrmbench.kinds import KINDS, PARTS
+from rrmbench.kinds import COMPONENTS, KINDS, PARTS
 from rrmbench.yaml_reader import MAX_DEPTH, parse
 
 SEED = ("seed",)
@@ -22,6 +22,29 @@ def key_value(option, text, allowed):
     if len(keys) > MAX_DEPTH:
         raise RrmbenchError(f"{place}: nested deeper than {MAX_DEPTH} levels")
     return keys, parse(value, place).value
+
+
+def check_apart(texts):
+    """Raise RrmbenchError where a text KEY=VALUE of `--set` undoes one before it.
+
+    It has the same key, as in a file that has it twice, or one around it: `stop={gap: 1}` after `stop.passes=5`.
+    """
+    first = {}
+    for text in texts:
+        key, _, value = text.partition("=")
+        key, place = key.strip(), f"--set {shortened(text)}"
+        if key in first:
+            raise RrmbenchError(f"{place}: {shortened(key)} is set already, by {shortened(first[key])}")
+        inside = next((other for other in first if other.startswith(f"{key}.")), None)
+        if inside and not _keeps_parameters(key, parse(value, place).value):
+            before = f"{shortened(inside)}, which is set already, by {shortened(first[inside])}"
+            raise RrmbenchError(f"{place}: {shortened(key)} replaces {before}; set {shortened(key)} first")
+        first[key] = text
+
+
+def _keeps_parameters(key, value):
+    """Whether a value is the bare name of a component, which leaves the parameters as they are."""
+    return key.partition(".")[0] in COMPONENTS and isinstance(value, str)
 
 
 def matcher(only, specs, what, is_once):

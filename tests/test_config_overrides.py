@@ -171,3 +171,22 @@ def test_the_same_key_is_not_set_twice(message, plan):
     said = message(BASE, "stop.passes=5", "stop.passes = 6")
     assert said == "--set stop.passes = 6: stop.passes is set already, by stop.passes=5"
     assert values(plan(BASE, "stop={passes: 5}", "stop.gap=1e-3"), "stop") == [{"passes": 5, "gap": 1e-3}]
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"),
+    [
+        ("stop.passes=1", "stop={gap: 1}"),
+        ("solver.step_scale=2", "solver=[fista]"),
+        ("reduction.inside.mu=2", "reduction={name: auto}"),
+        ("reference.seconds=5", "reference=false"),
+    ],
+)
+def test_what_is_set_inside_a_key_is_not_replaced_with_it(message, inner, outer):
+    key, within = outer.partition("=")[0], inner.partition("=")[0]
+    said = message(BASE, inner, outer)
+    assert said == f"--set {outer}: {key} replaces {within}, which is set already, by {inner}; set {key} first"
+
+
+def test_a_bare_name_keeps_what_is_set_inside(plan):
+    assert values(plan(BASE, "solver.step_scale=2", "solver=fista"), "solver") == [{"name": "fista", "step_scale": 2}]

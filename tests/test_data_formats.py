@@ -353,6 +353,18 @@ def test_add_and_info_take_every_format(lab, monkeypatch):
     assert commands.info({"path": "no_names.csv", "label": 2})["task"] == "binary"
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--set", "label=2", "--set", "label=0"), "--set label=0: label is set already, by label=2"),
+        (("--set", "format=csv", "--format", "libsvm"), "--format libsvm: the format is set already, as csv"),
+    ],
+)
+def test_info_is_told_a_key_once(lab, options, message):
+    ran = lab.cli("data", "info", lab.folder / "toy.txt", *options)
+    assert ran.code == 2 and message in ran.err
+
+
 # against a strict parser
 
 cells = st.one_of(

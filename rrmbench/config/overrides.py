@@ -10,16 +10,6 @@ from rrmbench.yaml_reader import dotted
 GRID = ("tune", "grid")
 
 
-def check_apart(texts):
-    """Raise RrmbenchError where two texts KEY=VALUE have the same key, as for a file that has it twice."""
-    first = {}
-    for text in texts:
-        key = text.partition("=")[0].strip()
-        if key in first:
-            raise RrmbenchError(f"--set {shortened(text)}: {shortened(key)} is set already, by {shortened(first[key])}")
-        first[key] = text
-
-
 def apply(tree, places, folder, text):
     """Change `tree` and `places` as `--set text` says; components may be names after it."""
     keys, value = key_value("--set", text, TOP_KEYS)

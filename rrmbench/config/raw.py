@@ -7,6 +7,7 @@ from rrmbench.config import entries, overrides, shipped
 from rrmbench.config.schema import CASE_KEYS, TOP_KEYS, check_keys
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.kinds import COMPONENTS, KINDS
+from rrmbench.matching import check_apart
 from rrmbench.yaml_reader import Places, dumped, load, parse
 
 DEFAULTS = {
@@ -69,7 +70,7 @@ def read(path, sets=()):
     _check_cases(tree, places)
     folder = path.absolute().parent
     _normalise(tree, places, folder)
-    overrides.check_apart(sets)
+    check_apart(sets)
     for text in sets:
         overrides.apply(tree, places, folder, text)
         _check_cases(tree, places)

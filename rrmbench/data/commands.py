@@ -11,6 +11,7 @@ from rrmbench import registry
 from rrmbench.data import catalogue, checksums, fetch, makers, origin, places, ratings, readers, spec, transform
 from rrmbench.errors import RrmbenchError, listed, printable, quoted, shortened
 from rrmbench.folders import write_text
+from rrmbench.matching import check_apart
 from rrmbench.problem import labels
 from rrmbench.yaml_reader import parse
 
@@ -64,6 +65,7 @@ def named(text, sets=()):
         registry.load_plugin(block["path"])
     else:
         block = spec.check(text)
+    check_apart(sets)
     for setting in sets:
         key, equals, value = setting.partition("=")
         if not equals:
@@ -80,7 +82,7 @@ def info(block, format=None):
 
     Raises RrmbenchError for a key that would change nothing here.
     """
-    block = _in_format(spec.check(block), format)
+    block = _in_format(block, format)
     for key in (*spec.ABSENT, "test"):
         if key in block:
             raise RrmbenchError(
@@ -137,8 +139,14 @@ def add(path, name, title=None, format=None, label=None):
     return file
 
 
-def _in_format(source, format):
-    return source if format is None else spec.check(source | {"format": format})
+def _in_format(block, format):
+    """The checked block, in the format of the option --format, if any."""
+    block = spec.check(block)
+    if format is None:
+        return block
+    if "format" in block:
+        raise RrmbenchError(f"--format {format}: the format is set already, as {block['format']}")
+    return spec.check(block | {"format": format})
 
 
 def _labels_found(parsed):
