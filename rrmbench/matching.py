@@ -58,9 +58,10 @@ def matcher(only, specs, what, is_once):
     wanted = {}
     for text in only:
         keys, value = key_value("--only", text, PARTS)
-        values = value if isinstance(value, list) else [value]
+        values = value if isinstance(value, list) and value else [value]
         among = [spec for spec in specs if not is_once(spec)] if keys == SEED else specs
-        meant = _meant(keys, values, among, f"--only {shortened(text)}", what) if among else ()
+        option = f"--only {shortened(text)}"
+        meant = _meant(keys, values, among, option, what) if among else _seeds(values, option)
         wanted.setdefault(keys, set()).update(meant)
 
     def matches(spec):
@@ -89,6 +90,14 @@ def _meant(keys, values, specs, option, what):
             raise RrmbenchError(f"{option}: no {what} matches{hint} (the values are: {listed(there)})")
         meant.add(spelling)
     return meant
+
+
+def _seeds(values, option):
+    """The `values` of a text in the form of `_held` where every seed there may be is that of the runs."""
+    for value in values:
+        if not _key(value).isdecimal():
+            raise RrmbenchError(f"{option}: found {shown(value)}, allowed is a whole number of at least 0")
+    return {_key(value) for value in values}
 
 
 def _real_name(kind, name):

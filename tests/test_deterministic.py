@@ -138,3 +138,15 @@ def test_only_a_seed_that_nobody_has_is_refused(lab):
     ran = lab.run(lab.config(solver=["agd", "prox_sdca"], seed=[3, 4]), "--only", "seed=5")
     assert ran.code == 2
     assert "the values are: 3, 4" in ran.err
+
+
+@pytest.mark.parametrize("seed", ["hello", "-5", "false", "", "[]", "1.5", "[3, x]"])
+def test_only_what_is_no_seed_is_refused_where_seeds_change_nothing(lab, seed):
+    config = lab.config(solver="agd", seed=[3, 4], stop={"passes": 1})
+    lab.run(config)
+    for ran in (
+        lab.run(config, "--only", f"seed={seed}", "--dry-run"),
+        lab.cli("show", lab.out, "--only", f"seed={seed}"),
+    ):
+        assert ran.code == 2
+        assert f"--only seed={seed}: found " in ran.err and "allowed is a whole number of at least 0" in ran.err
