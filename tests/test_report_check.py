@@ -172,6 +172,22 @@ def test_a_new_baseline_names_the_runs_that_will_be_regressions(lab):
     assert lab.cli(*asked).code == 1
 
 
+@pytest.mark.parametrize("what", ["a configuration", "a manifest", "a folder", "a baseline of a newer version"])
+def test_a_new_baseline_replaces_nothing_but_a_baseline(tmp_path, baseline, what):
+    path = now(tmp_path, stored.result(stored.spec()))
+    taken = {"a manifest": next(path.rglob("manifest.json")), "a folder": path}.get(what, tmp_path / "other")
+    if what == "a configuration":
+        taken.write_text("name: mine\nseed: 1\n")
+    if what == "a baseline of a newer version":
+        taken.write_text('{"schema_version": 99, "experiments": {}}')
+    before = None if taken.is_dir() else taken.read_bytes()
+    with pytest.raises(RrmbenchError, match=rf"^{taken}: .*; --update "):
+        update(path, taken)
+    assert before is None or taken.read_bytes() == before
+    update(path, baseline)
+    assert verdicts(path, baseline) == ["ok"]
+
+
 def test_a_missing_or_damaged_baseline_is_one_clear_message(tmp_path, baseline):
     path = now(tmp_path, stored.result(stored.spec()))
     with pytest.raises(RrmbenchError, match=r"absent.json: no such baseline; write one with .*--update"):

@@ -91,8 +91,10 @@ def check(path, baseline, seconds=None):
 def update(path, baseline, seconds=False):
     """Write the results at `path` as the new baseline file, with `seconds` or not.
 
-    Return the names of the runs that came to no end of their own, each of which `check` calls a regression.
+    Return the names of the runs that came to no end of their own, each of which `check` calls a regression. Raises
+    RrmbenchError where there is a file that is no baseline, which stays.
     """
+    _refuse_other(Path(baseline))
     found = _runs(path)
     content = {name: {key: _record(run, seconds) for key, run in runs.items()} for name, runs in found.items()}
     with replacing(Path(baseline)) as file:
@@ -180,6 +182,18 @@ def _changes(run, before):
 def _later(late, early, grid):
     """Whether `late` is more than a tenth and more than one point of the trace's grid after `early`."""
     return late > TOLERANCE * early and np.count_nonzero((grid > early) & (grid <= late)) > 1
+
+
+def _refuse_other(path):
+    """Raise RrmbenchError for a path that has something else than a baseline."""
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise RrmbenchError(f"{path}: no plain file; --update writes a new file, or replaces a baseline")
+    try:
+        _read(path)
+    except RrmbenchError as error:
+        raise RrmbenchError(f"{error}; --update replaces nothing but a baseline") from error
 
 
 def _read(path):
