@@ -214,9 +214,9 @@ def load_plugin(path):
     try:
         with crashes.without_sudden_end():
             imported = loaded_code.imported_by(execute, path)
-    except RrmbenchError:
+    except (RrmbenchError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         place = crashes.place_of(error, [path])
         text = f"{place}: {crashes.text_of(error)}" if place else crashes.text_of(error)
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {text}") from error

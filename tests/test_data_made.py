@@ -223,6 +223,7 @@ def test_a_function_without_a_seed_or_that_fails_is_refused(cache):
         ("counting", "COUNT.append(1)\n    return np.full((2, 2), len(COUNT)), [1, 2]", "the second time"),
         ("leaving", "raise SystemExit(3)", "its function failed: SystemExit: 3"),
         ("ending_data", "import os\n    os._exit(0)", r"its function failed: SystemExit: os._exit\(0\)"),
+        ("odd", "raise BaseException('no')", "its function failed: BaseException: no"),
         ("wrong", "return 1 / 0", "its function failed: ZeroDivisionError"),
     ):
         with pytest.raises(RrmbenchError, match=f"data set '{name}': .*{message}"):

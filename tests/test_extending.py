@@ -195,6 +195,15 @@ def test_a_loss_of_another_form_is_told_what_is_missing():
     assert "no method value, conjugate, dual_point" in broken("loss", "mine", "its form")
 
 
+@pytest.mark.parametrize("raised", [SystemExit, BaseException])
+def test_whatever_a_component_raises_is_a_verdict(raised):
+    def crash(self, z, y):
+        raise raised("no")
+
+    loss_with(value=crash)
+    assert f"{raised.__name__}: no" in broken("loss", "mine", PAIR)
+
+
 # regularizers
 
 

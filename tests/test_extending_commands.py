@@ -224,6 +224,7 @@ def test_a_component_that_would_end_the_command_is_one_message(lab, kind, signat
         ("x = 1\n", "it registers no component; decorate a function with one of @rrmbench.dataset"),
         ("def f(:\n", "cannot be imported: SyntaxError"),
         ("\n\nraise ValueError('no')\n", "cannot be imported: none_of_mine.py:3: ValueError: no"),
+        ("raise type('Odd', (BaseException,), {})('no')\n", "cannot be imported: none_of_mine.py:1: Odd: no"),
         ("import os\nos._exit(0)\n", "cannot be imported: none_of_mine.py:2: SystemExit: os._exit(0)"),
     ],
 )

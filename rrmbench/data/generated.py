@@ -95,7 +95,9 @@ class Generated:
                 made = self.component.build(**values)
         except RrmbenchError as error:
             raise RrmbenchError(f"{self.where}: {error}") from error
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise RrmbenchError(f"{self.where}: its function failed: {type(error).__name__}: {error}") from error
         loaded_code.check_imports(imported, code)
         arrays.write(path, arrays.checked(made, self.where))

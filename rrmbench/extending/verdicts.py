@@ -113,7 +113,9 @@ class Check:
             except _Endless as error:
                 place = crashes.place_of(error, self.files)
                 return Verdict("WRONG", f"{place}: {error}" if place else str(error), endless=True)
-            except (Exception, SystemExit) as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 return self._of_crash(error)
         doubts = [*dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, Doubt))]
         more = [f"... and {len(doubts) - MOST} more like these"] if len(doubts) > MOST else []
