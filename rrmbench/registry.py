@@ -11,7 +11,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -231,7 +231,12 @@ def _module(name, path):
     spec = importlib.util.spec_from_file_location(name, path, loader=loaded_code.FromText(name, str(path)))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    return lambda: spec.loader.exec_module(module)
+
+    def execute():
+        with chdir("."):  # which it may leave: relative paths of the command stay those of the user's folder
+            spec.loader.exec_module(module)
+
+    return execute
 
 
 @contextmanager

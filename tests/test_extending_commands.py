@@ -237,6 +237,18 @@ def test_a_file_that_is_no_plug_in_is_one_message(lab, text, words):
     assert ran.err.count("\n") == 1
 
 
+def test_a_plug_in_that_leaves_the_folder_when_it_is_imported_takes_no_results_along(lab, monkeypatch):
+    monkeypatch.chdir(lab.folder)
+    (lab.folder / "elsewhere").mkdir()
+    (lab.folder / "wandering.py").write_text(
+        "import os\nimport rrmbench\n\nos.chdir('elsewhere')\n\n\n@rrmbench.dataset\ndef left(*, n: int = 4):\n"
+        '    """A line."""\n    return [[float(i)] for i in range(n)], [1.0, -1.0] * (n // 2)\n'
+    )
+    ran = lab.cli("run", lab.config(dataset={"path": "wandering.py", "name": "left"}), "-o", "here")
+    assert ran.code == 0, ran.err
+    assert list((lab.folder / "here").rglob("*.npz")) and not list((lab.folder / "elsewhere").iterdir())
+
+
 def test_a_plug_in_that_closes_the_output_is_one_message(lab):
     file = lab.folder / "closing.py"
     file.write_text(
