@@ -59,9 +59,9 @@ def unsealed(text):
 
 
 def read_sealed(path):
-    """The mapping of a `sealed` file of the cache; an empty one where it is missing or damaged."""
+    """The mapping of a `sealed` file of the cache; an empty one where it is missing, damaged or no plain file."""
     try:
-        return unsealed(path.read_text(encoding="utf-8"))
+        return unsealed(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (OSError, ValueError):
         return {}
 

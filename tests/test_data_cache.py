@@ -1,5 +1,6 @@
 """The array cache: shared, read-only, made again where it is damaged, and light to import."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -47,15 +48,17 @@ def test_a_second_load_reads_no_text(folder, monkeypatch):
     assert load().shape == (4, 3)
 
 
-@pytest.mark.parametrize("damage", ["truncate", "remove", "header"])
+@pytest.mark.parametrize("damage", ["truncate", "remove", "header", "data.npy is a pipe", "header.json is a pipe"])
 def test_a_damaged_cache_is_made_again(folder, damage):
     stored = folder / "cache" / "data" / load().key
     if damage == "truncate":
         (stored / "data.npy").write_bytes((stored / "data.npy").read_bytes()[:-4])
     elif damage == "remove":
         (stored / "y.npy").unlink()
-    else:
+    elif damage == "header":
         (stored / "header.json").write_text("{")
+    else:
+        into_pipe(stored / damage.partition(" ")[0])
     with pytest.raises(RrmbenchError, match="missing or damaged"):
         cache.open_cached(stored.name)
     assert load().y.tolist() == [-1, 1, -1, 1]
@@ -63,12 +66,27 @@ def test_a_damaged_cache_is_made_again(folder, damage):
     assert [f.name for f in stored.parent.iterdir()] == [stored.name]
 
 
-@pytest.mark.parametrize("damage", ["wrong type", "another checksum", "another file", "no text"])
+def into_pipe(path):
+    """Put a pipe, whose readers wait for a writer, in the place of a file."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+def test_the_code_of_prepared_data_is_not_waited_for(folder):
+    stored = folder / "cache" / "data" / load().key
+    assert cache.code_of(stored)
+    into_pipe(stored / "header.json")
+    assert cache.code_of(stored) is None
+
+
+@pytest.mark.parametrize("damage", ["pipe", "wrong type", "another checksum", "another file", "no text"])
 def test_a_damaged_checksum_index_is_made_again(folder, monkeypatch, damage):
     monkeypatch.setattr(checksums, "SETTLED", 0.0)
     first, index = load(), folder / "cache" / "checksums.json"
     whole = index.read_text()
-    if damage == "wrong type":
+    if damage == "pipe":
+        into_pipe(index)
+    elif damage == "wrong type":
         index.write_text("[]")
     elif damage == "another checksum":
         index.write_text(whole.replace(first.checksum, first.checksum[::-1]))

@@ -66,7 +66,7 @@ def open_cached(key):
     """Open prepared data by its key, unchecked; needs only numpy. RrmbenchError if they are not (wholly) there."""
     folder = _folder(key)
     try:
-        facts = json.loads((folder / "header.json").read_text(encoding="utf-8"))["facts"]
+        facts = json.loads(_plain(folder / "header.json").read_text(encoding="utf-8"))["facts"]
         arrays = {name: _open(folder, name, *kind) for name, (*kind, _) in facts["arrays"].items()}
         return _assembled(key, facts, arrays)
     except (OSError, ValueError, EOFError, KeyError, TypeError, SyntaxError):
@@ -94,7 +94,7 @@ def sound(folder):
     try:
         states = {file.name: state(file) for file in folder.iterdir()}
         if _checked.get(folder) != states:
-            arrays = unsealed((folder / "header.json").read_text(encoding="utf-8"))["arrays"]
+            arrays = unsealed(_plain(folder / "header.json").read_text(encoding="utf-8"))["arrays"]
             if any(_file_checksum(folder, name) != kind[-1] for name, kind in arrays.items()):
                 return False
             _checked[folder] = states
@@ -106,7 +106,7 @@ def sound(folder):
 def _file_checksum(folder, name):
     import xxhash
 
-    with (folder / f"{name}.npy").open("rb") as stream:
+    with _plain(folder / f"{name}.npy").open("rb") as stream:
         return hashlib.file_digest(stream, xxhash.xxh3_128).hexdigest()
 
 
@@ -160,7 +160,7 @@ def code_of(folder):
     """
     for flags in (getattr(os, "O_NOATIME", 0), 0):  # only a file's owner may ask for this
         try:
-            with os.fdopen(os.open(folder / "header.json", os.O_RDONLY | flags), encoding="utf-8") as file:
+            with os.fdopen(os.open(_plain(folder / "header.json"), os.O_RDONLY | flags), encoding="utf-8") as file:
                 return unsealed(file.read()).get("code")
         except PermissionError:
             continue
@@ -183,12 +183,19 @@ def _save(folder, name, array):
     return digest.hexdigest()
 
 
+def _plain(path):
+    """The path; OSError for what is no plain file: a pipe would have everybody wait for its other end."""
+    if not path.is_file():
+        raise OSError(None, "no plain file")
+    return path
+
+
 def _folder(key):
     return cache_root() / "data" / key
 
 
 def _open(folder, name, dtype, shape):
-    array = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+    array = np.load(_plain(folder / f"{name}.npy"), mmap_mode="r", allow_pickle=False)
     if array.dtype.str != dtype or array.shape != tuple(shape):
         raise ValueError(f"{name} is {array.dtype} {array.shape}")
     return np.asarray(array)
