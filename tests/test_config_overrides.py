@@ -103,7 +103,10 @@ def test_only_that_matches_nothing(plan, only, expected):
         ("loss=hing", "--set loss=hing: loss: unknown loss 'hing'; did you mean 'hinge'?"),
         ("regularizer.strength=-1", "--set regularizer.strength=-1: regularizer.strength: found -1"),
         ("seed=[0, 1", "--set seed=[0, 1: expected ',' or ']'"),
-        ("limit.x=3", "config.yaml: limit: found {'x': 3}"),
+        ("limit.x=3", "--set limit.x=3: limit: found {'x': 3}"),
+        ("solver.sampling.x=1", "--set solver.sampling.x=1: solver.sampling: found {'x': 1}, allowed is "),
+        ("solver.0.T0=1", "--set solver.0.T0=1: solver.0: solver 'prox_sdca' has no such parameter"),
+        ("reduction.inside=smooth", "--set reduction.inside=smooth: reduction: found {'inside': 'smooth'}, needed is "),
         (
             "regularizer.strength.x=3",
             "--set regularizer.strength.x=3: regularizer.strength is 0.1 and has no key 'x'",

@@ -43,7 +43,10 @@ class _Setting:
         if depth == len(self.keys) - 1:
             holder[key] = self._leaf(holder.get(key), path)
             return
-        inner = holder.setdefault(key, {})
+        if key not in holder:
+            holder[key] = {}
+            self.places.replace(path, self.place)
+        inner = holder[key]
         if isinstance(inner, list) and self._is_component(depth):
             for index, entry in enumerate(inner):
                 self.into(entry, depth + 1, (*path, index))
