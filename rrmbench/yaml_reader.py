@@ -117,14 +117,17 @@ class Places(dict):
         return f"{self.place(path)}: {dotted(path)}" if path else self.place(path)
 
     @contextmanager
-    def located(self, path):
-        """Put "FILE:LINE: " before a message raised inside: the line of the key that it starts with."""
+    def located(self, path, inner=()):
+        """Put "FILE:LINE: " before a message raised inside: the line of the key that it starts with.
+
+        inner : by key of the mapping at `path`, the key path of the value
+        """
         try:
             yield dotted(path)
         except RrmbenchError as error:
-            key = re.match(re.escape(dotted(path)) + r"\.(\w+)", str(error))
-            below = (*path, key[1]) if key else path
-            raise RrmbenchError(f"{self.place(below)}: {error}") from error.__cause__
+            named = [key for key in inner if re.match(re.escape(f"{dotted(path)}.{key}") + r"[:.\[]", str(error))]
+            at = inner[max(named, key=len)] if named else path
+            raise RrmbenchError(f"{self.place(at)}: {error}") from error.__cause__
 
     def replace(self, path, place):
         """Say that the value at `path` now comes from `place`, with everything inside it."""

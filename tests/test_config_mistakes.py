@@ -25,6 +25,29 @@ MISTAKES = {
         "config.yaml:5: regularizer.stregth: regularizer 'l2' has no such parameter (it has: strength); "
         "did you mean 'strength'?",
     ),
+    **{
+        f"unknown_parameter_like_{key}": (
+            BASE.replace("solver: prox_sdca", f"solver:\n  name: agd\n  step: bound\n  {key}: 2"),
+            f"config.yaml:7: solver.{key}: solver 'agd' has no such parameter",
+        )
+        for key in ("step-scale", "step.scale", "step scale")
+    },
+    "grid_in_lines": (
+        BASE.replace("{name: l2, strength: 0.1}", "\n  name: l2\n  strength:\n    - 0.1\n    - -1"),
+        "config.yaml:7: regularizer.strength: found -1, allowed is ",
+    ),
+    "grid_of_data_in_lines": (
+        BASE.replace("tiny.txt", "\n  path: tiny.txt\n  subset:\n    - 2\n    - -1"),
+        "config.yaml:5: dataset.subset: found -1, allowed is ",
+    ),
+    "names_in_lines": (
+        BASE.replace("prox_sdca", "\n  name:\n    - agd\n    - agdd"),
+        "config.yaml:7: solver: unknown solver 'agdd'; did you mean 'agd'?",
+    ),
+    "grid_inside_in_lines": (
+        BASE + "reduction:\n  name: adapt_reg\n  inside:\n    - none\n    - name: smooth\n      mu:\n        - -1\n",
+        "config.yaml:11: reduction.inside[1].mu: found -1, allowed is ",
+    ),
     "missing_parameter": (
         BASE.replace(", strength: 0.1", ""),
         "config.yaml:3: regularizer: regularizer 'l2' needs the parameter 'strength'",

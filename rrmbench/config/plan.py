@@ -135,8 +135,8 @@ def _combinations(block, at, raw, tuner, room):
     room.check(at, sizes)
     checked = {
         kind: [
-            components.check(kind, *found, places, raw.folder, tuner.given(kind))
-            for found in expand(kind, block[kind], at[kind], places)
+            components.check(kind, mapping, where, places, raw.folder, tuner.given(kind))
+            for mapping, where in expand(kind, block[kind], at[kind], places)
         ]
         for kind in COMPONENTS
     }
