@@ -72,6 +72,11 @@ MISTAKES = {
         BASE.replace("name: l2, ", ""),
         "config.yaml:3: regularizer: found {'strength': 0.1}, needed is a name",
     ),
+    "misspelt_name": (
+        BASE.replace("name: l2", "names: l2"),
+        "config.yaml:3: regularizer: found {'names': 'l2', 'strength': 0.1}, needed is a name or the path of a file; "
+        "did you mean 'name'?",
+    ),
     "number_for_name": (
         BASE.replace("squared", "3"),
         "config.yaml:2: loss: found 3, allowed is a name, a mapping",
@@ -161,6 +166,11 @@ MISTAKES = {
     "tune": (
         BASE + "tune: {grid: {solver.step_scal: '2^[-10..10]'}}\n",
         "config.yaml:5: tune.grid.solver.step_scal: no solver of this file has such a parameter; did you mean 'solver.",
+    ),
+    "tune_of_no_component": (
+        BASE + "tune:\n  grid:\n    regularizer.strength: [1]\n    solvr.step: [1]\n",
+        "config.yaml:8: tune.grid.solvr.step: found 'solvr.step', allowed is a parameter of a component, like "
+        "reduction.sigma; did you mean 'solver'?",
     ),
     "tune_of_what_is_set": (
         BASE + "tune: {grid: {regularizer.strength: [1, 2]}}\n",

@@ -7,7 +7,7 @@ from rrmbench.components import AROUND
 from rrmbench.data import catalogue
 from rrmbench.data import places as data_places
 from rrmbench.data.makers import is_plugin, spelled
-from rrmbench.errors import RrmbenchError, shown
+from rrmbench.errors import RrmbenchError, nearest, shown
 
 _ALLOWED = "a name, a mapping {name: ..., parameter: value} or a list of those"
 
@@ -67,7 +67,8 @@ def _entry(kind, value, path, places, folder):
 
 def _check_identity(kind, entry, path, places):
     if "name" not in entry and "path" not in entry:
-        raise RrmbenchError(f"{places.where(path)}: found {shown(entry)}, needed is a name or the path of a file")
+        hint = next(filter(None, (nearest(key, ("name", "path")) for key in entry)), "")
+        raise RrmbenchError(f"{places.where(path)}: found {shown(entry)}, needed is a name or the path of a file{hint}")
     for key in ("name", "path"):
         values = entry.get(key, [])
         for value in values if isinstance(values, list) else [values]:

@@ -48,6 +48,7 @@ LIMITS = "two numbers [low, high] with low < high"
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Limits = Annotated[list[Finite], Field(min_length=2, max_length=2), AfterValidator(_growing)]
 KEY = "a component (" + ", ".join(COMPONENTS) + "), one of its parameters (regularizer.strength) or seed"
+PARAMETER = "a parameter of a component, like reduction.sigma"
 
 
 class _Part(BaseModel):
@@ -154,6 +155,10 @@ def _line(model, fault, path, places):
             return f"{places.where(path)}: {fault['msg'].removeprefix('Value error, ')}"
         allowed = f"a mapping of the keys {', '.join(fields)}"
         return f"{places.where(path)}: found {shown(fault['input'])}, allowed is {allowed}"
+    if fault["loc"][-1] == "[key]":  # of `tune.grid`, the only mapping in a part
+        *above, key, _ = fault["loc"]
+        where = places.where((*path, *above, key))
+        return f"{where}: found {shown(key)}, allowed is {PARAMETER}{_nearest_key(key)}"
     key = fault["loc"][0]
     where = places.where((*path, key))
     if key not in fields:
@@ -164,11 +169,15 @@ def _line(model, fault, path, places):
     return f"{where}: found {shown(fault['input'])}, allowed is {fields[key].description}{hint}"
 
 
+def _nearest_key(found):
+    return nearest(found.partition(".")[0], [*COMPONENTS, "seed"])
+
+
 def _hint(field, fault):
     """The nearest match of a text that is none of a few."""
     found = fault["input"]
     if not isinstance(found, str):
         return ""
     if field.description.startswith(KEY):
-        return nearest(found.partition(".")[0], [*COMPONENTS, "seed"])
+        return _nearest_key(found)
     return nearest(found, re.findall("'(.*?)'", fault["ctx"]["expected"])) if fault["type"] == "literal_error" else ""

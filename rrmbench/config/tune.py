@@ -85,7 +85,7 @@ class Tuner:
     def _values(self, key, grid):
         where = self._where((key,))
         if "." not in key or key.startswith("dataset."):
-            raise RrmbenchError(f"{where}: found '{key}', allowed is a parameter of a component, like reduction.sigma")
+            raise RrmbenchError(f"{where}: found '{key}', allowed is {schema.PARAMETER}")
         grid = schema.check_value(str | list[float], grid, ("tune", "grid", key), self.places, _ALLOWED)
         values = grid if isinstance(grid, list) else _powers(grid, where)
         if not values:
