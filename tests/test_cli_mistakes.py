@@ -102,6 +102,8 @@ def test_mistakes_elsewhere(lab):
         ),
         (("data", "get", "a9b"), ["a9b", "did you mean 'a9a'"]),
         (("run", config, config, "-o", lab.out), ["the name 'toy' is that of", "rename one"]),
+        (("run", config, config, "--dry-run"), ["the name 'toy' is that of", "rename one"]),
+        (("validate", config, config), ["the name 'toy' is that of", "rename one"]),
     ]:
         assert_one_message(lab.cli(*arguments), parts)
 

@@ -83,4 +83,6 @@ def plans(configs, sets, only=()):
     raws = [config.read(path, sets or ()) for path in configs]
     kernel_cache.use({plugin for raw in raws for plugin in raw.plugins})
     resolved = [config.resolve(raw) for raw in raws]
-    return config.select(resolved, only) if only else resolved
+    kept = config.select(resolved, only) if only else resolved
+    config.check_names(kept)
+    return kept

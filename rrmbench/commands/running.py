@@ -49,7 +49,6 @@ def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary,
     from rrmbench.report import show
     from rrmbench.report.display import progress_on
 
-    _check_names(plans)
     exit_code = 0
     for warning in timing.warnings() if timing else ():
         console.print(f"--timing: {warning}", **PLAIN)
@@ -91,15 +90,6 @@ def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary,
             print(report.directory)
         exit_code = max(exit_code, int(not report.ok))
     return exit_code
-
-
-def _check_names(plans):
-    """An experiment's name is its folder: two files of one name would replace each other's manifest."""
-    first = {}
-    for plan in plans:
-        if plan.name in first:
-            raise RrmbenchError(f"{plan.path}: the name '{plan.name}' is that of {first[plan.name]} too; rename one")
-        first[plan.name] = plan.path
 
 
 def _timed_out(report):

@@ -6,7 +6,7 @@ those that `--only` asks for.
 """
 
 from rrmbench.config.only import select
-from rrmbench.config.plan import Plan, is_deterministic, resolve
+from rrmbench.config.plan import Plan, check_names, is_deterministic, resolve
 from rrmbench.config.raw import Raw, read
 
-__all__ = ["Plan", "Raw", "is_deterministic", "read", "resolve", "select"]
+__all__ = ["Plan", "Raw", "check_names", "is_deterministic", "read", "resolve", "select"]

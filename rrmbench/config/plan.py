@@ -81,6 +81,15 @@ def resolve(raw):
     return Plan(raw.path, name, runs, skipped, plot, reference, limit, plugins, config, tuned)
 
 
+def check_names(plans):
+    """An experiment's name is its folder: two files of one name would replace each other's manifest."""
+    first = {}
+    for plan in plans:
+        if plan.name in first:
+            raise RrmbenchError(f"{plan.path}: the name '{plan.name}' is that of {first[plan.name]} too; rename one")
+        first[plan.name] = plan.path
+
+
 def _check_facets(plot, runs, places):
     """Raise RrmbenchError where `plot:` asks for rows, columns or figures by a key that no run has, or by one twice."""
     taken = {}
