@@ -176,8 +176,9 @@ def test_manifests_of_strangers_give_a_page(lab):
     assert all(c.isprintable() or c == "\n" for c in Page(lab.folder / "calm" / "report.html").words)
 
 
-def test_an_experiment_without_any_result_says_what_is_outstanding(lab):
-    stored.experiment(lab.folder / "e", [], pending=[stored.spec(), stored.spec(seed=1)])
+@pytest.mark.parametrize("plot", [{}, {"columns": "regularizer.strength", "figure": ["dataset"]}])
+def test_an_experiment_without_any_result_says_what_is_outstanding(lab, plot):
+    stored.experiment(lab.folder / "e", [], plot, pending=[stored.spec(), stored.spec(seed=1)])
     assert lab.cli("report", lab.folder / "e").code == 0
     page = Page(lab.folder / "e" / "report.html")
     assert "2 outstanding" in page.words and "charts-data" not in page.data

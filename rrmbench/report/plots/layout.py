@@ -17,7 +17,8 @@ def facets(found, plot):
     """
     asked = {facet: _as_tuple(plot.get(facet)) for facet in _FACETS}
     if any(asked.values()):
-        _check(asked, found)
+        if found:  # an experiment without a run that has ended has no keys
+            _check(asked, found)
         return asked
     differ = [k for k in naming.varying(run.keys for run in found) if k.partition(".")[0] in naming.PROBLEM]
     columns = ("dataset",) if "dataset" in differ else ()
