@@ -114,6 +114,8 @@ def test_list_and_info_show_made_sets(lab):
     ran = lab.cli("data", "info", lab.folder / "shown.py", "--set", "n=12")
     assert ran.code == 0 and "12" in ran.out
     assert "allowed is KEY=VALUE" in lab.cli("data", "info", "simulated", "--set", "n").err
+    refused = lab.cli("data", "add", lab.folder / "shown.py", "--name", "mine")
+    assert refused.code == 2 and "allowed is a file of data; a configuration names the function" in refused.err
     assert "made here" in lab.cli("data", "get", "simulated").out
 
 

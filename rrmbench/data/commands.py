@@ -113,6 +113,11 @@ def add(path, name, title=None, format=None, label=None):
     label : of a CSV or Parquet file, the column of the labels
     """
     path = Path(spec.existing(str(path), "path"))
+    if makers.is_plugin(str(path)):
+        raise RrmbenchError(
+            f"path: found the plug-in file {path}, allowed is a file of data; a configuration names the function in "
+            f"it: 'dataset: {{path: {path.name}}}'"
+        )
     if not name.replace("_", "").replace("-", "").isalnum():
         raise RrmbenchError(f"name: found '{quoted(name)}', allowed are letters, digits, '_' and '-'")
     if len(name.encode()) > LONGEST_NAME:
