@@ -69,12 +69,29 @@ class Parameter:
         return 0.0 if isinstance(checked, float) and checked == 0.0 else checked  # -0.0 is no other run
 
 
+_WANTED = {  # type of a fault that pydantic found -> what would be allowed
+    "greater_than": "a number greater than {bound}",
+    "greater_than_equal": "a number of at least {bound}",
+    "less_than": "a number less than {bound}",
+    "less_than_equal": "a number of at most {bound}",
+    "finite_number": "a finite number",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+}
+
+
 def _wanted(fault):
     """What would be allowed, by a fault that pydantic found."""
-    beyond = fault["type"].startswith(("greater_than", "less_than"))
-    if beyond and fault["input"] != fault["input"]:  # nan is beyond all bounds, of which the fault names one
-        return "a number"
-    return fault["msg"].removeprefix("Input should be ")
+    kind, said = fault["type"], fault["msg"].removeprefix("Input should be ")
+    if kind.startswith(("greater_than", "less_than")) and fault["input"] != fault["input"]:
+        return "a number"  # nan is beyond all bounds, of which the fault names one
+    if kind == "less_than" and fault["ctx"]["lt"] == float("inf"):
+        kind = "finite_number"
+    return _WANTED[kind].format(bound=said.rpartition(" ")[2]) if kind in _WANTED else said
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ CONFIGURATIONS = {
     ),
     "unknown data": ({"dataset": "rcv1_trainn"}, (), ["dataset", "did you mean 'rcv1_train'"]),
     "missing data": ({"dataset": "./none.txt"}, (), ["dataset", "none.txt"]),
-    "list for a number": ({"stop": {"passes": [1, 2]}}, (), ["stop.passes", "[1, 2]", "a number"]),
+    "list for a number": ({"stop": {"passes": [1, 2]}}, (), ["stop.passes", "[1, 2]", "a finite number"]),
     "text for a number": ({"stop": {"passes": "many"}}, (), ["stop.passes", "'many'"]),
     "negative strength": (
         {"regularizer": {"name": "l2", "strength": -1.0}},

@@ -54,13 +54,14 @@ MISTAKES = {
     ),
     "negative": (
         BASE.replace("0.1", "[0.1, -1]"),
-        "config.yaml:3: regularizer.strength: found -1, allowed is greater than ",
+        "config.yaml:3: regularizer.strength: found -1, allowed is a number of at least 0",
     ),
     "not_a_number": (
         BASE.replace("0.1", "much"),
         "config.yaml:3: regularizer.strength: found 'much', allowed is",
     ),
     "boolean": (BASE.replace("0.1", "true"), "config.yaml:3: regularizer.strength: found True, allowed is"),
+    "infinite": (BASE.replace("0.1", ".inf"), "config.yaml:3: regularizer.strength: found inf, allowed is a finite"),
     "nan": (BASE.replace("0.1", ".nan"), "config.yaml:3: regularizer.strength: found nan, allowed is"),
     "nested_list": (
         BASE.replace("0.1", "[[0.1, 1]]"),
@@ -112,7 +113,7 @@ MISTAKES = {
     ),
     "stop_word": (
         BASE + "stop: {passes: many}\n",
-        "config.yaml:5: stop.passes: found 'many', allowed is a number greater than 0",
+        "config.yaml:5: stop.passes: found 'many', allowed is a finite number greater than 0",
     ),
     "stop_list": (
         BASE + "stop:\n  gap: 1e-3\n  passes: [1, 2]\n",
@@ -120,9 +121,9 @@ MISTAKES = {
     ),
     "stop_zero": (
         BASE + "stop: {gap: 0}\n",
-        "config.yaml:5: stop.gap: found 0, allowed is a number greater than 0",
+        "config.yaml:5: stop.gap: found 0, allowed is a finite number greater than 0",
     ),
-    "stop_infinite": (BASE + "stop: {gap: .inf}\n", "config.yaml:5: stop.gap: found inf, allowed"),
+    "stop_infinite": (BASE + "stop: {gap: .inf}\n", "config.yaml:5: stop.gap: found inf, allowed is a finite"),
     "stop_empty": (
         BASE + "stop: {}\n",
         "config.yaml:5: stop: found no rule, needed is at least one of passes, gap,",
@@ -137,7 +138,7 @@ MISTAKES = {
     ),
     "trace": (
         BASE + "trace: {growth: 0.5}\n",
-        "config.yaml:5: trace.growth: found 0.5, allowed is a number of at least 1",
+        "config.yaml:5: trace.growth: found 0.5, allowed is a finite number of at least 1",
     ),
     "seed_negative": (
         BASE + "seed: [0, -1]\n",
@@ -161,7 +162,7 @@ MISTAKES = {
     ),
     "plot_ylim": (
         BASE + "plot: {ylim: [1]}\n",
-        "config.yaml:5: plot.ylim: found [1], allowed is two numbers",
+        "config.yaml:5: plot.ylim: found [1], allowed is two finite numbers",
     ),
     "tune": (
         BASE + "tune: {grid: {solver.step_scal: '2^[-10..10]'}}\n",
@@ -258,7 +259,7 @@ MISTAKES = {
     ),
     "tune_value": (
         BASE.replace("prox_sdca", "svrg") + "tune:\n  grid:\n    solver.step_scale: [1, -1]\n",
-        "config.yaml:7: tune.grid.solver.step_scale: found -1.0, allowed is greater than 0",
+        "config.yaml:7: tune.grid.solver.step_scale: found -1.0, allowed is a number greater than 0",
     ),
     "inside_a_data_set": (
         BASE.replace("tiny.txt", "{path: tiny.txt, inside: smooth}"),
@@ -377,7 +378,7 @@ MISTAKES = {
     "limit_of_no_clock": (BASE + "limit: 1e10\n", "config.yaml:5: limit: found 10000000000.0, allowed is a number"),
     "plot_nan": (
         BASE + "plot: {xlim: [.nan, 1]}\n",
-        "config.yaml:5: plot.xlim: found nan, allowed is two numbers [low, high] with low < high",
+        "config.yaml:5: plot.xlim: found nan, allowed is two finite numbers [low, high] with low < high",
     ),
     "plot_infinite": (BASE + "plot: {ylim: [1, .inf]}\n", "config.yaml:5: plot.ylim: found inf, allowed is two"),
     "plot_reversed": (BASE + "plot: {ylim: [2, 1]}\n", "config.yaml:5: plot.ylim: found [2, 1], allowed is two"),
@@ -428,8 +429,8 @@ def test_mistakes_say_file_line_key_and_what_is_allowed(message, mistake):
 
 def test_several_faults_of_one_part_are_all_told(message):
     assert message(BASE + "stop: {passes: -1, gap: x}\n").splitlines() == [
-        "config.yaml:5: stop.passes: found -1, allowed is a number greater than 0",
-        "config.yaml:5: stop.gap: found 'x', allowed is a number greater than 0",
+        "config.yaml:5: stop.passes: found -1, allowed is a finite number greater than 0",
+        "config.yaml:5: stop.gap: found 'x', allowed is a finite number greater than 0",
     ]
 
 

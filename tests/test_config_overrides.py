@@ -95,7 +95,7 @@ def test_only_that_matches_nothing(plan, only, expected):
         ("stop.pases=3", "--set stop.pases=3: stop.pases: unknown key; did you mean 'passes'?"),
         (
             "stop.passes=many",
-            "--set stop.passes=many: stop.passes: found 'many', allowed is a number greater than 0",
+            "--set stop.passes=many: stop.passes: found 'many', allowed is a finite number greater than 0",
         ),
         ("stpo.passes=3", "--set stpo.passes=3: unknown key 'stpo'; did you mean 'stop'?"),
         ("stop", "--set stop: found 'stop', allowed is KEY=VALUE"),

@@ -30,7 +30,7 @@ TOP_KEYS = {
 
 MOST_FAULTS = 10  # of one part that a message tells
 
-POSITIVE = "a number greater than 0"
+POSITIVE = "a finite number greater than 0"
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 SECONDS = "a number greater than 0 and at most 1e9"  # beyond it clocks of the operating system end
 Seconds = Annotated[float, Field(gt=0, le=1e9)]
@@ -44,7 +44,7 @@ def _growing(values):
     return values
 
 
-LIMITS = "two numbers [low, high] with low < high"
+LIMITS = "two finite numbers [low, high] with low < high"
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Limits = Annotated[list[Finite], Field(min_length=2, max_length=2), AfterValidator(_growing)]
 KEY = "a component (" + ", ".join(COMPONENTS) + "), one of its parameters (regularizer.strength) or seed"
@@ -78,7 +78,7 @@ class TraceSection(_Part):
     """Points are max(every, (growth - 1) * passes) passes apart."""
 
     every: Number = Field(1.0, description=POSITIVE)
-    growth: float = Field(1.0, ge=1, allow_inf_nan=False, description="a number of at least 1")
+    growth: float = Field(1.0, ge=1, allow_inf_nan=False, description="a finite number of at least 1")
 
 
 class Reference(_Part):
