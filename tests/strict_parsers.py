@@ -2,6 +2,7 @@
 
 import math
 import re
+from codecs import BOM_UTF8
 
 from rrmbench.data import libsvm, ratings
 
@@ -32,7 +33,7 @@ def whole(text, most):
 
 def tokens_of(raw):
     """The tokens of every line that has one; bytes are taken as Latin-1, whose further spaces are no spaces here."""
-    for line in raw.decode("latin-1").split("\n"):
+    for line in raw.removeprefix(BOM_UTF8).decode("latin-1").split("\n"):
         tokens = re.split(r"[ \t\r\v\f]+", line.split("#")[0].strip(" \t\r\v\f"))
         if tokens != [""]:
             yield tokens
@@ -64,8 +65,8 @@ def reference_libsvm(raw):
 def reference_ratings(raw):
     """[(row, column, value)] of valid text of ratings."""
     found, separator = [], None
-    need(not any("\r" in line.strip(" \t\r\v\f") for line in raw.decode("latin-1").split("\n")))
-    lines = [line.split("#")[0].strip(" \t\r\v\f") for line in raw.decode("latin-1").split("\n")]
+    need(not any("\r" in line.strip(" \t\r\v\f") for line in raw.removeprefix(BOM_UTF8).decode("latin-1").split("\n")))
+    lines = [line.split("#")[0].strip(" \t\r\v\f") for line in raw.removeprefix(BOM_UTF8).decode("latin-1").split("\n")]
     for place, line in enumerate(line for line in lines if line):
         if place == 0:
             separator = next((sign for sign in ("::", ",") if sign in line), None)

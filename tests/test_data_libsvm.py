@@ -55,6 +55,15 @@ def test_compressed_files_read_like_plain_ones(file, suffix):
     assert streams.checksum(path) == streams.checksum(file("1 1:5\n-1 2:7\n"))
 
 
+@pytest.mark.parametrize("suffix", ["", *OPEN])
+@pytest.mark.parametrize("large", [False, True])
+def test_a_byte_order_mark_is_no_part_of_the_first_label(file, monkeypatch, suffix, large):
+    monkeypatch.setattr(libsvm, "LARGE", 0 if large else libsvm.LARGE)
+    text = "\ufeff1,2 1:5\n-1 2:7\n".encode()
+    parsed = libsvm.read(file(OPEN.get(suffix, bytes)(text), "rows.svm" + suffix))
+    assert parsed.labels == [(1.0, 2.0), (-1.0,)] and parsed.X.toarray().tolist() == [[5, 0], [0, 7]]
+
+
 @pytest.mark.parametrize("suffix", OPEN)
 def test_truncated_compression_is_refused_by_name(file, suffix):
     whole = OPEN[suffix](b"".join(b"1 1:%d\n" % i for i in range(5000)))
@@ -99,7 +108,7 @@ BAD = {
     "huge index": ("1 1:1 99999999999999999999:1\n", 1, "99999999999999999999:1", "greater than"),
     "large index": ("1 1:1 2147483648:1\n", 1, "2147483648:1", "greater than"),
     "not utf-8": (b"1 1:1\n\xff\xfe\x00 2\n", 2, "\\xff\\xfe\\x00", "label is not a number"),
-    "byte order mark": (b"\xef\xbb\xbf1 1:1\n", 1, "\\ufeff1", "label is not a number"),
+    "byte order mark of a second file": (b"1 1:1\n\xef\xbb\xbf1 1:1\n", 2, "\\ufeff1", "label is not a number"),
 }
 
 

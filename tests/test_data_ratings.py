@@ -44,6 +44,11 @@ def test_compressed_files_read_like_plain_ones(folder, suffix, pack):
         ratings.read(f"half{suffix}")
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_row(folder):
+    (folder / "marked.csv").write_text("\ufeff" + "1,2,3\n", encoding="utf-8")
+    assert ratings.read("marked.csv").rows.tolist() == [1]
+
+
 BAD = {
     "two columns": ("1 1 1\n1 2\n", 2, "1 2", "2 of three columns"),
     "one column": ("5\n", 1, "5", "1 of three columns"),

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from rrmbench.data.parsed import Parsed
-from rrmbench.data.streams import COMPRESSED, open_text
+from rrmbench.data.streams import COMPRESSED, open_lines
 from rrmbench.errors import RrmbenchError, printable
 
 LARGEST_INDEX = 2**31 - 1
@@ -46,7 +46,7 @@ def read(path, zero_based=None):
 
 def line_without_qid(path):
     """The number of the first line with a row that has no qid, or None."""
-    with open_text(path) as stream:
+    with open_lines(path) as stream:
         for number, line in enumerate(stream, 1):
             tokens = line.partition(b"#")[0].split(maxsplit=2)
             if tokens and not (len(tokens) > 1 and tokens[1].startswith(b"qid:")):
@@ -116,7 +116,7 @@ def _parse_lines(path, zero_based):
 def _parse(path, multilabel):
     from sklearn.datasets import load_svmlight_file
 
-    with open_text(path) as stream:
+    with open_lines(path) as stream:
         lines = _Lines(stream)
         parsed = load_svmlight_file(lines, zero_based=True, multilabel=multilabel, query_id=True)
     if lines.bad:
@@ -138,7 +138,7 @@ def _parse_lists(path, zero_based):
 
 def _label_lists(path):
     """The lists of labels in the order of the file; scikit-learn sorts each of them."""
-    with open_text(path) as stream:
+    with open_lines(path) as stream:
         rows = (line.partition(b"#")[0].split(maxsplit=1) for line in stream)
         return [tuple(float(part) for part in row[0].split(b",")) for row in rows if row]
 
@@ -160,7 +160,7 @@ def _check_finite(path, X, labels, zero_based):
 
 def _examine(path, zero_based):
     """Raise RrmbenchError at the first bad token, if there is one."""
-    with open_text(path) as stream:
+    with open_lines(path) as stream:
         for number, line in enumerate(stream, 1):
             if problem := _problem(line, zero_based):
                 raise RrmbenchError(f"{path}:{number}: found '{shown(problem[0])}': {problem[1]}")

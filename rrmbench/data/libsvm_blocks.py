@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rrmbench.data.streams import open_text
+from rrmbench.data.streams import open_lines
 from rrmbench.numerics.libsvm_rows import parse
 
 BLOCK = 1 << 20  # bytes
@@ -27,7 +27,7 @@ def read(path):
 
     threads = min(THREADS, cpu_count())
     rows, waiting = _Rows(), deque()
-    with open_text(path) as stream, ThreadPoolExecutor(threads) as pool:
+    with open_lines(path) as stream, ThreadPoolExecutor(threads) as pool:
         for text in _blocks(stream):
             waiting.append(pool.submit(_parsed, text))
             if len(waiting) > threads + 1 and not rows.add(waiting.popleft().result()):

@@ -2,7 +2,7 @@
 
 import re
 
-from rrmbench.data.streams import open_text
+from rrmbench.data.streams import open_lines
 from rrmbench.errors import RrmbenchError
 
 HEAD = 4096  # bytes that are looked at
@@ -79,5 +79,5 @@ def _advice(advice):
 
 
 def _head(path):
-    with open_text(path) as stream:
+    with open_lines(path) as stream:
         return stream.read(HEAD)

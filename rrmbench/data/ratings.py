@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rrmbench.data.libsvm import LARGEST_ID, shown, whole, wrong_number
-from rrmbench.data.streams import open_text
+from rrmbench.data.streams import open_lines
 from rrmbench.errors import RrmbenchError
 
 SEPARATORS = (b"::", b",")
@@ -73,7 +73,7 @@ def write(path, rows, columns, values):
 
 def _lines(path):
     """Yield (number, content) of the lines that hold more than a comment."""
-    with open_text(path) as stream:
+    with open_lines(path) as stream:
         for number, line in enumerate(stream, 1):
             if b"\r" in line.strip():  # lines that end so are one line here, of which the first rating would be read
                 raise RrmbenchError(f"{path}:{number}: found '\\r': a line ends with '\\n' or '\\r\\n'")

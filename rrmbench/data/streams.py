@@ -5,6 +5,7 @@ take a damaged second stream for trailing garbage and drop its rows without a wo
 """
 
 import bz2
+import codecs
 import gzip
 import hashlib
 import io
@@ -96,6 +97,15 @@ def open_text(path):
         # gzip and bz2 report corrupt data as an OSError without an errno
         reason = error.strerror or f"the compressed file is truncated or corrupt ({error})"
         raise RrmbenchError(f"{path}: cannot be read: {reason}") from error
+
+
+@contextmanager
+def open_lines(path):
+    """As `open_text`, after the mark (BOM) with which UTF-8 text may begin."""
+    with open_text(path) as stream:
+        if stream.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+            stream.read(len(codecs.BOM_UTF8))
+        yield stream
 
 
 def checksum(path):
