@@ -72,7 +72,8 @@ def reference_ratings(raw):
             separator = next((sign for sign in ("::", ",") if sign in line), None)
         cells = re.split(r"[ \t\r\v\f]+", line) if separator is None else line.split(separator)
         tokens = [cell.strip(" \t\r\v\f") for cell in cells]
-        if place == 0 and separator == "," and re.match(r"[A-Za-z_]+,[A-Za-z_]+,[A-Za-z_]+", line):
+        names = [re.match("[\"']?[A-Za-z_\x80-\xff]", token) for token in tokens[:3]]
+        if place == 0 and separator == "," and len(names) == 3 and all(names):
             continue
         need(len(tokens) >= 3)
         found.append((whole(tokens[0], 2**63 - 1), whole(tokens[1], 2**63 - 1), number(tokens[2])))

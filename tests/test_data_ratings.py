@@ -49,12 +49,25 @@ def test_a_byte_order_mark_is_no_part_of_the_first_row(folder):
     assert ratings.read("marked.csv").rows.tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    "names", ["userId,movieId,rating,timestamp", "user id, item-id, rating", '"u","i","r"', "nutzer,größe,wert_1"]
+)
+def test_a_first_line_of_names_with_commas_is_passed_over(folder, names):
+    (folder / "named.csv").write_text(f"{names}\n1,2,3,4\n", encoding="utf-8")
+    assert ratings.read("named.csv").values.tolist() == [3]
+
+
 BAD = {
     "two columns": ("1 1 1\n1 2\n", 2, "1 2", "2 of three columns"),
     "one column": ("5\n", 1, "5", "1 of three columns"),
     "commas and spaces": ("1 2 3\n1,2,3\n", 2, "1,2,3", "expected: row column value"),
     "a second line of names": ("1,2,3\nuser,item,rating\n", 2, "user", "the row is not a whole number"),
-    "names before spaces": ("user item rating\n1 2 3\n", 1, "user", "the row is not a whole number"),
+    **{
+        f"names before {sign!r}": (sign.join(["user", "item", "rating"]) + "\n", 1, "user", "with commas alone, remove")
+        for sign in (" ", "\t", "::")
+    },
+    "names of two columns": ("user,item\n1,2,3\n", 1, "user item", "2 of three columns"),
+    "a name beside a number": ("user,item,5\n1,2,3\n", 1, "user", "(expected: row column value)"),
     "negative row": ("1 1 1\n\n-1 2 3\n", 3, "-1", "the row is not a whole number"),
     "column with a point": ("1 2.0 3\n", 1, "2.0", "the column is not a whole number"),
     "word": ("user item rating\n", 1, "user", "the row is not a whole number"),

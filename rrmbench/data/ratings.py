@@ -16,7 +16,7 @@ from rrmbench.data.streams import open_lines
 from rrmbench.errors import RrmbenchError
 
 SEPARATORS = (b"::", b",")
-NAMES = re.compile(rb"[A-Za-z_]+,[A-Za-z_]+,[A-Za-z_]+")  # of a first line such as userId,movieId,rating,timestamp
+NAME = re.compile(rb"[\"']?[A-Za-z_\x80-\xff]")  # the start of each in a first line such as userId,movieId,rating
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,12 @@ def read(path):
             first, separator = number, next((sign for sign in SEPARATORS if sign in text), None)
         tokens = [token.strip() for token in text.split(separator)] if separator else text.split()
         problem = _problem(tokens)
-        if problem and separator == b"," and number == first and NAMES.match(text):
-            continue
         if problem:
-            raise RrmbenchError(f"{path}:{number}: found '{shown(problem[0])}': {problem[1]}")
+            are_names = number == first and len(tokens) >= 3 and all(map(NAME.match, tokens[:3]))
+            if are_names and separator == b",":
+                continue
+            hint = "; a first line of names is allowed with commas alone, remove it" if are_names else ""
+            raise RrmbenchError(f"{path}:{number}: found '{shown(problem[0])}': {problem[1]}{hint}")
         rows.append(int(tokens[0]))
         columns.append(int(tokens[1]))
         values.append(float(tokens[2]))
