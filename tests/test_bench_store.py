@@ -126,6 +126,14 @@ def test_a_newer_schema_is_refused_with_advice(tmp_path):
         experiment.manifest()
 
 
+@pytest.mark.parametrize("version", [-1, 0, True, "1", None])
+def test_a_schema_that_there_never_was_is_refused(tmp_path, version):
+    experiment = stored.experiment(tmp_path / "e", [])
+    experiment.write_manifest({"schema_version": version, "runs": []})
+    with pytest.raises(RrmbenchError, match=r"manifest.json: .*schema_version is "):
+        experiment.manifest()
+
+
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
     file = tmp_path / "x.json"
     file.write_bytes(b"old")

@@ -48,7 +48,7 @@ def parsed(text: bytes, path: Path) -> dict:
         raise ValueError(f"nested deeper than {_DEPTH} levels")
     _need(isinstance(content, dict), "the content", "no mapping")
     version = content["schema_version"]
-    _need(type(version) is int, "schema_version", f"{version!r}")
+    _need(type(version) is int and version > 0, "schema_version", f"{version!r}")
     if version > SCHEMA_VERSION:
         raise RrmbenchError(
             f"{path}: written by a newer rrmbench (schema_version {version}, this one knows up to"
