@@ -103,6 +103,16 @@ def test_mistakes_elsewhere(lab):
         (("data", "get", "a9b"), ["a9b", "did you mean 'a9a'"]),
         (("run", config, config, "-o", lab.out), ["the name 'toy' is that of", "rename one"]),
         (("run", config, config, "--dry-run"), ["the name 'toy' is that of", "rename one"]),
+        *(
+            (arguments, ["--output: found '', allowed is a path"])
+            for arguments in (
+                ("run", config, "-o", ""),
+                ("plot", lab.out, "-o", ""),
+                ("report", lab.out, "--output", ""),
+                ("merge", lab.out, "-o", ""),
+                ("compare", lab.out, "--profile", "-o", ""),
+            )
+        ),
         (("validate", config, config), ["the name 'toy' is that of", "rename one"]),
     ]:
         assert_one_message(lab.cli(*arguments), parts)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from rrmbench.errors import RrmbenchError
+
 PANELS = RUN, READ, FIND, EXTEND, UPKEEP = "Run", "Read results", "Find", "Extend", "Look after"  # of --help
 
 app = typer.Typer(
@@ -49,6 +51,13 @@ LevelTexts = Annotated[
 Relative = Annotated[bool, typer.Option("--relative", help="the levels are fractions of P(w) at the start")]
 Quantity = Annotated[str, typer.Option("--y", help="what reaches the levels: gap or suboptimality")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="print nothing but errors and the final path")]
+
+
+def output_path(text):
+    """The path of -o; RrmbenchError for an empty one, as of an unset variable: it would be the working directory."""
+    if text == "":
+        raise RrmbenchError("--output: found '', allowed is a path; '.' is the working directory")
+    return Path(text)
 
 
 def console(**options):

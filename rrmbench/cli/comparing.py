@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import READ, LevelTexts, Only, Quantity, Relative, app, console, levels_of
+from rrmbench.cli.app import READ, LevelTexts, Only, Quantity, Relative, app, console, levels_of, output_path
 
 
 @app.command(rich_help_panel=READ)
@@ -27,7 +27,10 @@ def compare(
     formats: Annotated[
         str | None, typer.Option("--format", help="of a profile: png (default), pdf, svg; several with commas")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="of a profile: folder of the figure")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="PATH", parser=output_path, help="of a profile: folder of the figure"),
+    ] = None,
 ):
     """Compare two folders (the same methods), or two methods of one (--a solver=apcg --b solver=svrg)."""
     from rrmbench.commands import compare as commands
@@ -36,7 +39,7 @@ def compare(
     commands.check_options(profile, of_profile, {"--levels": levels, "--a": a, "--b": b, "B": other})
     if profile:
         asked = levels_of("1e-6" if level is None else level, y, relative, option="--level")
-        commands.profile(results, only or [], asked, x or "passes", formats or "png", output, as_json)
+        commands.profile(results, only or [], asked, x, formats, output, as_json)
     else:
         asked = levels_of(levels, y, relative)
         commands.compare(results, other, a or [], b or [], only or [], asked, as_json, console())

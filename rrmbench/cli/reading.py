@@ -17,6 +17,7 @@ from rrmbench.cli.app import (
     app,
     console,
     levels_of,
+    output_path,
     trust_plugins_of,
 )
 
@@ -33,7 +34,9 @@ def plot(
     ] = "png,pdf",
     style: Annotated[str, typer.Option("--style", help="screen, or paper: the sizes and fonts of print")] = "screen",
     width: Annotated[str | None, typer.Option("--width", help="of paper: column (3.3 in) or page (6.9 in)")] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="folder of the figures")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="PATH", parser=output_path, help="folder of the figures")
+    ] = None,
     theory: Annotated[bool, typer.Option("--theory", help="add the bounds that the papers prove")] = False,
     trust: Trust = False,
 ):

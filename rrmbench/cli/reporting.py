@@ -5,14 +5,15 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import READ, Only, Results, Trust, app, trust_plugins_of
+from rrmbench.cli.app import READ, Only, Results, Trust, app, output_path, trust_plugins_of
 
 
 @app.command(rich_help_panel=READ)
 def report(
     results: Results,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE.html", help="by default RESULTS/report.html")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE.html", parser=output_path, help="by default RESULTS/report.html"),
     ] = None,
     theory: Annotated[bool, typer.Option("--theory", help="add the bounds that the papers prove")] = False,
     trust: Trust = False,

@@ -7,13 +7,15 @@ from typing import Annotated
 import typer
 
 from rrmbench.cli import completion
-from rrmbench.cli.app import RUN, Configs, Only, Quiet, Sets, app, console, plans
+from rrmbench.cli.app import RUN, Configs, Only, Quiet, Sets, app, console, output_path, plans
 
 
 @app.command(rich_help_panel=RUN)
 def run(
     configs: Configs,
-    output: Annotated[Path, typer.Option("-o", "--output", help="where the results go")] = Path("results"),
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="PATH", parser=output_path, help="where the results go")
+    ] = Path("results"),
     jobs: Annotated[
         int | None,
         typer.Option("-j", "--jobs", min=1, help="runs at a time [default: cores, or 1 to plot seconds]"),

@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
-from rrmbench.cli.app import UPKEEP, app, console
+from rrmbench.cli.app import UPKEEP, app, console, output_path
 
 
 @app.command(rich_help_panel=UPKEEP)
 def merge(
     sources: Annotated[list[Path], typer.Argument(metavar="RESULTS", help="folders of results")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="where the joined results go")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", parser=output_path, help="where the joined results go")
+    ],
 ):
     """Join results of the same experiments from several folders; exit code 1 if a record had to be left out."""
     from rrmbench.commands.merge import merge as join

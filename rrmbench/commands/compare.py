@@ -33,15 +33,18 @@ def check_options(profile, of_profile, of_pairs):
 
 
 def profile(path, only, levels, cost, formats, output, as_json):
-    """Draw the performance profiles of the methods at `path`, and print where they are; or print them as JSON."""
+    """Draw the performance profiles of the methods at `path`, and print where they are; or print them as JSON.
+
+    cost : what --x says, formats : what --format says, or None
+    """
     from rrmbench.report.compare import profiles
 
-    made = profiles.profile(path, levels, cost, only)
+    made = profiles.profile(path, levels, "passes" if cost is None else cost, only)
     if as_json:
         print(profiles.as_text(made))
         return
     from rrmbench.report.compare.draw_profile import FORMATS, save
     from rrmbench.report.plots.section import formats_of
 
-    for file in save(made, output or profiles.folder(path), formats_of(formats, FORMATS)):
+    for file in save(made, output or profiles.folder(path), formats_of("png" if formats is None else formats, FORMATS)):
         print(printable(str(file)))
