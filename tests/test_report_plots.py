@@ -353,6 +353,13 @@ def test_what_is_not_shown_is_in_the_small_print(tmp_path):
     assert list(sheet.labels.values()) == ["apcg"]
 
 
+def test_methods_without_a_certificate_are_named_where_gaps_are_drawn(tmp_path):
+    runs = [stored.result(stored.spec()), stored.result(stored.spec(solver="sgd"), stored.trace(certified=False))]
+    runs[1].trace["gap"][:] = np.inf
+    (sheet,) = sheets_of(tmp_path, runs, y="gap")
+    assert sheet.notes == ["not shown, as they have no gap: sgd"]
+
+
 @pytest.mark.parametrize(
     ("together", "note"),
     [

@@ -270,6 +270,17 @@ def test_a_damaged_reference_blinds_no_reader(lab):
     assert "agd" in lab.cli("show", lab.out).out
 
 
+@pytest.mark.parametrize("fact", ["deterministic", "restarts"])
+def test_what_a_header_says_of_its_solver_is_what_that_declares(lab, fact):
+    lab.run(lab.config(solver="prox_sdca"))
+    (result,) = lab.results()
+    _ = result.w, result.b
+    result.info[fact] = True
+    Experiment(lab.out / "toy").write(result)
+    ran = lab.cli("verify", lab.out)
+    assert ran.code == 1 and f"{fact} is not what its solver declares" in ran.out
+
+
 def test_a_reference_that_is_missing_is_said_to_be(lab):
     config = lab.config(solver="agd")
     lab.run(config)
@@ -330,7 +341,7 @@ def test_runs_without_final_arrays_are_none_and_diverged_ones_are_checked(lab):
     ran = lab.cli("verify", lab.out)
     assert ran.code == 0
     assert [line.split()[0] for line in ran.out.splitlines()[:3]] == ["ok", "none", "ok"]
-    assert "3 results, 0 beyond 1e-12, 1 without final arrays" in ran.out
+    assert "3 results, 0 wrong, 1 without final arrays" in ran.out
     diverged = lab.results()[2]
     diverged.w = np.zeros(6)
     _ = diverged.b

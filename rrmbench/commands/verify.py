@@ -27,8 +27,8 @@ def verify(path, trust, console):
         for state, what in (("unverified", "unverified"), ("none", "without final arrays"))
         if state in states
     )
-    line = f"{len(found)} results, {states.count('WRONG')} beyond {TOLERANCE:g}{rest}, greatest relative difference "
-    console.print(f"{line}{worst:.1e}", **PLAIN)
+    line = f"{len(found)} results, {states.count('WRONG')} wrong{rest}, greatest relative difference "
+    console.print(f"{line}{worst:.1e} (allowed: {TOLERANCE:g})", **PLAIN)
     return int(not all(verdict.ok for verdict in found))
 
 

@@ -15,7 +15,7 @@ from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, experiments
 from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError
-from rrmbench.keys import keys
+from rrmbench.keys import keys, nested
 from rrmbench.problem.certificate import contradict
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.pairs import held_to_pairs
@@ -209,6 +209,8 @@ def _recomputed(result, trust, prepare, digest):
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
             wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
             return math.nan, math.nan, 0.0, wrong, "", 0.0
+    if code[:8] == result.code[:8]:
+        wrong += _undeclared(result, trust)
     unchecked = ""
     if any(spec[kind].get("path") for kind in PAIRS):
         pairs = held_to_pairs(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
@@ -217,6 +219,20 @@ def _recomputed(result, trust, prepare, digest):
             unchecked = f"{UNCHECKED_PAIR}: {pairs.unchecked}"
     *found, note, size = _compared(prepared, result, wrong, code[:8] == result.code[:8])
     return *found, "; ".join(filter(None, (note, unchecked))), size
+
+
+def _undeclared(result, trust):
+    """What the header says of the solver that its declaration does not; nothing of a plug-in that is not loaded."""
+    parts = [part for kind in ("solver", "reduction") for part in nested(result.spec[kind])]
+    if any("path" in part for part in parts) and not trust:
+        return []
+    solver = registry.build_solver(result.spec["solver"], result.spec["reduction"])
+    declared = {"deterministic": solver.deterministic, "restarts": solver.declared["restarts"]}
+    return [
+        f"{name} is not what its solver declares"
+        for name, told in declared.items()
+        if told != bool(result.info.get(name))
+    ]
 
 
 def _compared(prepared, result, wrong, same_code):

@@ -87,7 +87,8 @@ def cautions(a, b):
     for name, one in (("A", a), ("B", b)):
         if np.isfinite(one.spread):
             loud = ", which is much" if one.spread > LOUD else ""
-            yield f"{name}: seconds per pass vary by {one.spread:.0%} over seeds (quartile range / median){loud}"
+            vary = f"seconds for the same work vary by {one.spread:.0%} over seeds"
+            yield f"{name}: {vary} (quartile range / median){loud}"
         if np.isfinite(one.repeats):
             yield f"{name}: repeats of one run vary by up to {one.repeats:.0%}"
         if one.concurrent is None:

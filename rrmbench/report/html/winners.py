@@ -33,7 +33,7 @@ def _rows(problem, shown):
             "name": method.name,
             "certified": method.certified,
             "statuses": method.statuses,
-            "gap": _number(method.final(method.quantity).median, ".1e"),
+            "gap": _number(method.final(method.quantity).median, ".1e", never="none"),
             "best": method in problem.gap_winners,
             "cells": [
                 _cell(at, {cost: method in problem.level_winners[level, cost] for cost in COSTS})
@@ -74,5 +74,5 @@ def _median(at, median, unit):
     return "≤ " * at.is_bound + _number(median, ".3g", unit) if np.isfinite(median) else "-"
 
 
-def _number(value, form, unit=""):
-    return f"{value:{form}}{unit}" if np.isfinite(value) else "never" if np.isinf(value) else "unknown"
+def _number(value, form, unit="", never="never"):
+    return f"{value:{form}}{unit}" if np.isfinite(value) else never if np.isinf(value) else "unknown"

@@ -35,8 +35,17 @@ def notes(runs, tuned, views, empty, names, axes, about):
     without = sorted({run.keys["solver"] for run in runs if run.lacks(axes.x)})
     if without:
         lines.append(f"not shown, as they count no {axes.x}: {', '.join(without)}")
+    lines += _unmeasured(runs, axes)
     lines += plug_ins.told(runs, (axes.x,))
     return lines + about + _first(_endings(runs), "; `rrmbench show` lists all")
+
+
+def _unmeasured(runs, axes):
+    """Say which methods of some have no value of what is drawn, a gap say."""
+    measured = {run.keys["solver"] for run in runs if run.result.points and not run.lacks(axes.y)}
+    without = {run.keys["solver"] for run in runs if run.lacks(axes.y)} - measured
+    if measured and without:
+        yield f"not shown, as they have no {axes.y}: {', '.join(sorted(without))}"
 
 
 def _first(lines, more=""):
