@@ -26,9 +26,10 @@ app.registered_commands.sort(key=lambda command: PANELS.index(command.rich_help_
 
 def run_app():
     """Run the command line; an RrmbenchError is one message and exit code 2, as is what the system refuses."""
-    from rrmbench.errors import RrmbenchError, printable
+    from rrmbench.errors import RrmbenchError, RrmbenchWarning, printable
 
     _open_streams()
+    warnings.simplefilter("always", RrmbenchWarning)
     warnings.showwarning = _in_one_line(warnings.showwarning)
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever draws on this screen
     if getattr(sys.stdout, "errors", "") == "strict":
