@@ -32,16 +32,17 @@ class Levels:
         """
         return points_to(run.known(quantity or self.quantity), self._of(run))
 
-    def costs(self, run: StoredRun, column: str, quantity: str | None = None) -> list[float]:
-        """Return, for each level, the passes, work or seconds at the first trace point that reaches it, else inf.
+    def costs(self, run: StoredRun, column: str, points: list[int | None], quantity: str | None = None) -> list[float]:
+        """Return, for each level, the passes, work or seconds at its point of `points`, or inf.
 
-        Of a run whose points are calls of their own, the seconds are those of the quickest one that reaches it.
+        Of a run whose points are calls of their own, the seconds are those of the quickest one that reaches the level.
         """
-        known, cost = run.known(quantity or self.quantity), run.column(column)
+        cost = run.column(column)
         if column == "seconds" and run.is_called_anew:
             order = np.argsort(cost, kind="stable")
-            known, cost = known[order], cost[order]
-        return [np.inf if at is None else float(cost[at]) for at in points_to(known, self._of(run))]
+            cost, known = cost[order], run.known(quantity or self.quantity)[order]
+            points = points_to(known, self._of(run))
+        return [np.inf if at is None else float(cost[at]) for at in points]
 
     def only_at_end(self, run: StoredRun, points: list[int | None], quantity: str | None = None) -> list[bool]:
         """Return, for each of the `points`, whether it says when the run had ended, and not when it was there.

@@ -79,20 +79,24 @@ class Method:
         levels, quantity = self.levels, self.quantity
         points = [levels.points(run, quantity) for run in self.runs]
         late = [levels.only_at_end(run, at, quantity) for run, at in zip(self.runs, points, strict=True)]
-        costs = {name: np.array([levels.costs(run, name, quantity) for run in self.runs]) for name in COSTS}
-        late, at = np.array(late, dtype=bool), zip(*points, strict=True)
-        return tuple(
-            self._reached(level, at, late[:, k], {name: cost[:, k] for name, cost in costs.items()})
-            for k, (level, at) in enumerate(zip(levels.values, at, strict=True))
-        )
+        costs = {
+            name: zip(
+                *(levels.costs(run, name, at, quantity) for run, at in zip(self.runs, points, strict=True)), strict=True
+            )
+            for name in COSTS
+        }
+        rows = zip(levels.values, zip(*late, strict=True), *costs.values(), strict=True)
+        return tuple(self._reached(level, late, dict(zip(COSTS, spent, strict=True))) for level, late, *spent in rows)
 
-    def _reached(self, level, at, late, costs):
+    def _reached(self, level, late, costs):
         spreads = {name: spread(cost) for name, cost in costs.items()}
-        least = {name: spread(np.where(late, 0.0, cost)) for name, cost in costs.items()}
-        is_bound = any(least[name].median < spreads[name].median for name in COSTS)
+        is_bound = any(late) and any(
+            spread(np.where(late, 0.0, cost)).median < spreads[name].median for name, cost in costs.items()
+        )
         if not self.counts_passes:
             spreads |= dict.fromkeys(("passes", "work"), spread([np.nan]))
-        return Reached(level, sum(i is not None for i in at), len(self.runs), int(late.sum()), is_bound, **spreads)
+        count = sum(cost < np.inf for cost in costs["seconds"])
+        return Reached(level, count, len(self.runs), sum(late), is_bound, **spreads)
 
     @cached_property
     def counts_passes(self) -> bool:

@@ -96,14 +96,12 @@ def choices(manifest, stored):
 def among(tuned, shown):
     """The Choices whose best has runs among those that are `shown`, with these runs alone."""
     shown = set(shown)
-    parts = (
-        replace(choice, **{part: tuple(run for run in getattr(choice, part) if run in shown) for part in _PARTS})
-        for choice in tuned
-    )
+
+    def those(runs):
+        return tuple(run for run in runs if run in shown)
+
+    parts = (replace(choice, kept=those(choice.kept), trials=those(choice.trials)) for choice in tuned)
     return [choice for choice in parts if choice.kept]
-
-
-_PARTS = ("kept", "trials")
 
 
 def _asked(manifest):
@@ -165,7 +163,8 @@ def _last(run):
 
 def _to_gap(runs, level):
     """What the runs need to the gap, a median over seeds: passes, or seconds where these are not counted."""
-    return float(np.median([Levels((level,)).costs(run, _cost(run))[0] for run in runs]))
+    levels = Levels((level,))
+    return float(np.median([levels.costs(run, _cost(run), levels.points(run))[0] for run in runs]))
 
 
 def _cost(run):

@@ -53,7 +53,13 @@ def outcomes(pairs: Sequence[Pair], levels: Levels) -> list[Outcome]:
         for pair, (a, b) in zip(pairs, points, strict=True)
     ]
     over = basis([pair.case for pair in pairs])
-    spent = {cost: [(levels.costs(pair.a, cost), levels.costs(pair.b, cost)) for pair in pairs] for cost in COSTS}
+    spent = {
+        cost: [
+            (levels.costs(pair.a, cost, a), levels.costs(pair.b, cost, b))
+            for pair, (a, b) in zip(pairs, points, strict=True)
+        ]
+        for cost in COSTS
+    }
     return [
         _outcome(
             level,
