@@ -219,7 +219,8 @@ def test_json_has_every_number_and_null_for_what_is_none(lab, folder):
     # exp(-k / slow) <= 1.25e-2 first at k = 5, 5, 6
     assert apcg["levels"][0]["passes"] == {"median": 5.0, "low": 5.0, "high": 5.5}
     assert apcg["levels"][1] | {"passes": None, "work": None, "seconds": None} == {
-        "level": 1e-8, "count": 0, "runs": 3, "at_end": 0, "passes": None, "work": None, "seconds": None,
+        "level": 1e-8, "count": 0, "runs": 3, "at_end": 0, "is_bound": False,
+        "passes": None, "work": None, "seconds": None,
     }  # fmt: skip
     assert apcg["levels"][1]["passes"]["median"] is None
     assert fobos["ended_badly"] == [{"seed": 0, "status": "failed", "reason": "ValueError: no"}]

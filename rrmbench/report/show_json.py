@@ -69,7 +69,7 @@ def _tuned(choice):
 
 def _level(reached):
     costs = {name: _spread(getattr(reached, name)) for name in COSTS}
-    counts = {name: getattr(reached, name) for name in ("level", "count", "runs", "at_end")}
+    counts = {name: getattr(reached, name) for name in ("level", "count", "runs", "at_end", "is_bound")}
     return counts | costs
 
 
