@@ -55,6 +55,25 @@ def not_compiled(text, files):
 
 
 @contextmanager
+def in_the_working_directory():
+    """Go back to the working directory that the block has left: relative paths of the command are the user's."""
+    before = _working_directory()
+    try:
+        yield
+    finally:
+        if before is not None and _working_directory() != before:
+            os.chdir(before)
+
+
+def _working_directory():
+    """Its path, or None where nobody can tell, as of one that was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+@contextmanager
 def without_sudden_end():
     """Let `os._exit` in the block raise SystemExit: it would end the command without a word, with any exit code."""
     os._exit, process = _exit, os.getpid()  # which stays, and is the true one while no block of any thread is open

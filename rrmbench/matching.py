@@ -35,8 +35,10 @@ def check_apart(texts):
         key, place = key.strip(), f"--set {shortened(text)}"
         if key in first:
             raise RrmbenchError(f"{place}: {shortened(key)} is set already, by {shortened(first[key])}")
-        inside = next((other for other in first if other.startswith(f"{key}.")), None)
-        if inside and not _keeps_parameters(key, parse(value, place).value):
+        below = [other for other in first if other.startswith(f"{key}.")]
+        keeps = below and _keeps_parameters(key, parse(value, place).value)
+        inside = next((one for one in below if not keeps or one in (f"{key}.name", f"{key}.path")), None)
+        if inside:
             before = f"{shortened(inside)}, which is set already, by {shortened(first[inside])}"
             raise RrmbenchError(f"{place}: {shortened(key)} replaces {before}; set {shortened(key)} first")
         first[key] = text

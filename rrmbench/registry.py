@@ -11,7 +11,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -233,7 +233,7 @@ def _module(name, path):
     sys.modules[name] = module
 
     def execute():
-        with chdir("."):  # which it may leave: relative paths of the command stay those of the user's folder
+        with crashes.in_the_working_directory():
             spec.loader.exec_module(module)
 
     return execute
@@ -442,9 +442,8 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
             raise RrmbenchError(f"{where}: found none around {name}, allowed is {name} alone, which is the same")
         solver = reduce_solver(solver, inside, f"{where}.inside")
     if "square" in component.gives and (without := solver.needs & {"entropy", "polyhedral"}):
-        raise RrmbenchError(
-            f"{where} {component.name}: it adds a square, which {solver.name} cannot have ({', '.join(without)})"
-        )
+        names = ", ".join(sorted(without))
+        raise RrmbenchError(f"{where} {component.name}: it adds a square, which {solver.name} cannot have ({names})")
     if why := component.unfit(solver):
         raise RrmbenchError(f"{where} {component.name}: {why}")
     if "smoothing" in component.gives and (exact := sorted(filter(_of_exact_losses, solver.needs))):

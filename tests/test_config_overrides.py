@@ -183,6 +183,7 @@ def test_the_same_key_is_not_set_twice(message, plan):
         ("solver.step_scale=2", "solver=[fista]"),
         ("reduction.inside.mu=2", "reduction={name: auto}"),
         ("reference.seconds=5", "reference=false"),
+        ("solver.name=saga", "solver=gd"),
     ],
 )
 def test_what_is_set_inside_a_key_is_not_replaced_with_it(message, inner, outer):

@@ -80,6 +80,13 @@ def test_every_format_gives_the_same_rows(files, name):
     assert read_anew.checksum == found.checksum and X(read_anew).tolist() == TABLE.tolist()
 
 
+@pytest.mark.parametrize(("positive", "y"), [(None, [1, -1, 1]), ("+", [1, -1, 1]), ("-", [-1, 1, -1])])
+def test_signs_are_numbers_and_one_of_them_may_be_positive(tmp_path, positive, y):
+    (tmp_path / "signs.csv").write_text("1,+\n2,-\n3,+\n")
+    block = {"path": str(tmp_path / "signs.csv"), "label": 1} | ({} if positive is None else {"positive": positive})
+    assert prepare.load(block).y.tolist() == y
+
+
 def test_labels_that_are_texts_have_numbers_and_names(files):
     found = prepare.load({"path": "t.csv"})
     assert found.info["labels"] == "0 -> -1, 1 -> 1, of 0 = no, 1 = yes"

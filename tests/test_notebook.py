@@ -174,6 +174,7 @@ def test_solutions_and_problems_have_a_short_repr(fitted):
         (np.eye(3), [0, 1, 0, 1], "y has 4 entries, X has 3 rows"),
         (np.eye(4), ["a", "b", "c", "a"], "a binary loss needs two label values"),
         (np.eye(4), ["a", "b", None, "a"], "y: found an array of object"),
+        (np.eye(4), np.array([10**400, 1, 2, 1], dtype=object), "y: found an array of object"),
         (None, [0, 1], "X: found object of the shape"),
     ],
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from rrmbench.numerics.exponentials import exp_of_minus, log1p_of
+from rrmbench.numerics.whole_arrays import mean_loss_rows
 
 EPS = 2.0**-52
 
@@ -106,3 +107,11 @@ def test_the_logistic_loss_and_its_derivative_are_the_same_in_kernels_and_in_pyt
     all_losses(loss, np.array(z), np.full(len(z), y), values, duals)
     np.testing.assert_allclose(values, [loss.value(one, y) for one in z], rtol=4 * EPS, atol=1e-307)
     np.testing.assert_allclose(duals, [loss.dual_point(one, y, 0.0) for one in z], rtol=4 * EPS, atol=1e-307)
+
+
+@pytest.mark.parametrize("scores", [[-1e19, 900.0], [-1e20, 1e4], [1e300, 0.0], [-700.0, 800.0, 0.0]])
+def test_multinomial_values_of_scores_far_apart(scores):
+    loss, z = oracles.loss_of("multinomial_logistic"), np.array(scores)
+    wanted = max(z.max() - z[0], 0.0) + math.log1p(sum(math.exp(x - z.max()) for x in z) - 1.0)
+    assert loss.value_row(z, 0.0) == pytest.approx(wanted, rel=1e-12, abs=1e-12)
+    assert mean_loss_rows(loss, 0.0, z[None], np.zeros(1)) == pytest.approx(wanted, rel=1e-12, abs=1e-12)

@@ -109,6 +109,13 @@ def test_ticks_of_linear_axes_say_their_whole_value(values, texts):
     assert linear_labels(np.array(values)) == texts
 
 
+@pytest.mark.parametrize("ylim", [[0, 0.6], [0, 1.2], [-0.6, 0.6]])
+def test_round_ends_of_a_linear_axis_have_ticks(tmp_path, ylim):
+    (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], {"ylim": ylim, "y": "objective"})
+    ticks = draw(sheet).axes[0].get_yticks()
+    assert (ticks.min(), ticks.max()) == pytest.approx(tuple(ylim))
+
+
 @given(st.floats(-1e6, 1e6), st.integers(-9, 9), st.sampled_from([1.0, 2.0, 2.5, 5.0]), st.integers(2, 8))
 def test_labels_of_linear_axes_are_numbers_near_their_places_and_apart(around, power, step, count):
     step *= 10.0**power

@@ -210,6 +210,14 @@ def test_problems_whose_numbers_are_written_alike_are_two(tmp_path):
     assert len(compare(*sides, Levels((1e-2,))).pairing.cases) == 2
 
 
+def test_a_problem_whose_keys_stand_in_another_order_is_the_same(tmp_path):
+    runs = [stored.result(stored.spec(solver=solver)) for solver in ("apcg", "svrg")]
+    turned = runs[1].spec["regularizer"]
+    runs[1].spec["regularizer"] = dict(reversed(turned.items()))
+    (problem,) = stored.standings(stored.experiment(tmp_path / "e", runs)).problems
+    assert len(problem.methods) == 2 and problem.gap_winners
+
+
 def test_whole_numbers_are_written_whole():
     written = [naming.short(value) for value in (20240101, 100000, 3, 1e5, 1e-3)]
     assert written == ["20240101", "100000", "3", "1e5", "1e-3"]

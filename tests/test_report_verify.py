@@ -258,6 +258,28 @@ def test_the_rounding_of_outputs_whose_terms_cancel_is_that_of_an_objective(lab,
     assert recompute.unsure_of_outputs(prepared, spec, w) == pytest.approx(wanted, rel=1e-12)
 
 
+def test_an_objective_whose_outputs_cancel_is_as_good_as_these(lab):
+    """Of x.w with terms of 1e8 that cancel, eight digits are left: P is right to the rounding of its outputs alone."""
+    (lab.folder / "alike.txt").write_text(
+        "".join(f"{(-1) ** i} 1:{1 + i} 2:{1 + i + i % 3 * 1e-8}\n" for i in range(20))
+    )
+    config = lab.config(
+        dataset="alike.txt", loss="squared", regularizer={"name": "l2", "strength": 1e-30}, solver="agd"
+    )
+    lab.run(config)
+    (result,) = lab.results()
+    _ = result.b
+    result.w = np.array([1e8 + 0.1, -1e8])
+    X = np.array([[1 + i, 1 + i + i % 3 * 1e-8] for i in range(20)])
+    y = np.array([(-1.0) ** i for i in range(20)])
+    result.trace["primal"][-1] = np.mean(0.5 * (X @ result.w - y) ** 2) * (1.0 + 3e-9)
+    result.trace["gap"] = result.trace["primal"] - result.trace["dual"]
+    result.trace["train_error"][-1] = np.mean(np.where(X @ result.w > 0.0, 1.0, -1.0) != y)
+    Experiment(lab.out / "toy").write(result)
+    (line,) = (line for line in lab.cli("verify", lab.out).out.splitlines() if line.endswith("agd, seed 0"))
+    assert line.startswith("ok"), line
+
+
 def test_a_damaged_reference_blinds_no_reader(lab):
     lab.run(lab.config(solver="agd"))
     (file,) = (lab.out / "toy" / "references").iterdir()

@@ -27,7 +27,7 @@ STATUSES = ("done", "failed", "diverged", "timeout", "killed", "interrupted")
 
 TEXT_LIMIT = 64 * 2**20  # bytes of a header, a manifest or a column of a trace
 ARRAY_LIMIT = 2**30  # bytes of w or b
-TRACE_LIMIT = 4 * TEXT_LIMIT  # bytes of all columns of a trace with the header
+TRACE_LIMIT = 16 * TEXT_LIMIT  # bytes of all columns of a trace with the header
 REASON_LIMIT = 2**16  # characters, of which no reader shows more
 _DEPTH, _DIGITS, _MEMBERS = 64, 300, 100
 _HEADER_LIMIT = 10_000  # bytes of the header of an array, as in numpy

@@ -9,6 +9,7 @@ import numpy as np
 
 from rrmbench import fingerprint
 from rrmbench.data import cache, checksums, origin, spec
+from rrmbench.data.columns import SIGNS
 from rrmbench.errors import RrmbenchError, listed, nearest, printable, shown
 
 # what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
@@ -172,6 +173,7 @@ def _places(names):
 def _positive(positive, about, names, where):
     """The `positive:` of a block, or of the registry, as a number, where the labels have `names` too."""
     positive = about.positive if positive is None else positive
+    positive = positive if names else SIGNS.get(positive, positive)
     if isinstance(positive, str) and positive not in (names or ()):
         kind = f"the labels are {listed(names)}{nearest(positive, names)}" if names else "the labels are numbers"
         raise RrmbenchError(f"{where}: positive: found {shown(positive)}, {kind}")

@@ -244,11 +244,11 @@ def shared_probability(h, m, eta, p):
 
 
 @register_jitable(forceinline=True)
-def sum_of_exponentials(z, top):
-    """sum_j e^(z_j - top), for z_j <= top."""
+def sum_of_exponentials(z, own, largest):
+    """sum_j e^(z_j - own - largest), for z_j - own <= largest, also as rounded."""
     total = 0.0
     for j in range(z.shape[0]):
-        total = plus(total, exp_of_minus(top - z[j]))
+        total = plus(total, exp_of_minus(largest - (z[j] - own)))
     return total
 
 
@@ -271,8 +271,7 @@ class MultinomialLogistic(NamedTuple):
         c, largest = int(y), 0.0
         for j in range(z.shape[0]):
             largest = max(largest, z[j] - z[c])
-        top = z[c] + largest
-        others = sum_of_exponentials(z[:c], top) + sum_of_exponentials(z[c + 1 :], top)
+        others = sum_of_exponentials(z[:c], z[c], largest) + sum_of_exponentials(z[c + 1 :], z[c], largest)
         return largest + math.log1p(others + math.expm1(-largest))  # exact digits where all others are small
 
     def conjugate_row(self, b, y):

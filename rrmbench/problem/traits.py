@@ -65,7 +65,10 @@ def _classes(y):
 def _numbers(y):
     """An array of objects, as a column of a frame may be, as one of numbers where it has only these."""
     is_numbers = y.dtype == object and y.size > 0 and all(isinstance(value, Real) for value in y.flat)
-    return y.astype(np.float64) if is_numbers else y
+    try:
+        return y.astype(np.float64) if is_numbers else y
+    except OverflowError:  # of an int of 400 digits
+        return y
 
 
 def build_regularizer(mapping):

@@ -137,13 +137,13 @@ def _around_the_last_point(solve, sigma, decay, mu, accuracy, output):
                 stage = problem.smoothed(smoothing).regularized(strength, center)
                 longest = slow if decay == "auto" and "smooth" in stage.traits else np.inf
                 before = center if start is None else start.w
-                step = 0.0  # the passes at which w moves
+                step, moved = 0.0, False  # the last passes at which w had not moved
                 is_near.begin()
                 for x in solve(stage, start, rng):
                     over, cost = is_near(stage, x, strength, center)
                     checks += cost
-                    if step < x.passes and np.array_equal(x.w, before):
-                        step = x.passes
+                    moved = moved or not np.array_equal(x.w, before)
+                    step = step if moved else x.passes
                     if over:
                         closed = x.copied()
                     shown = x if output == "running" else closed

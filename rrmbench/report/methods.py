@@ -255,7 +255,8 @@ def _problems(found, tuned, levels, differ):
     choice_of = {run: choice for choice in tuned for run in choice.kept}
     problems = {}
     for run in found:
-        what = tuple((key, repr(value)) for key, value in run.keys.items() if key.partition(".")[0] in naming.PROBLEM)
+        of_problem = ((key, repr(value)) for key, value in run.keys.items() if key.partition(".")[0] in naming.PROBLEM)
+        what = tuple(sorted(of_problem))  # blocks may name their keys in any order
         problems.setdefault(what, {}).setdefault(but_seed(run.keys), []).append(run)
     firsts = [next(iter(methods.values()))[0].keys for methods in problems.values()]
     headings = naming.told_apart(lambda keys, write: naming.problem_difference(keys, differ, write), firsts)

@@ -106,9 +106,11 @@ def primal(prepared, spec, w, beta=None):
 def unsure_of_outputs(prepared, spec, w):
     """(1/n) sum_i |phi'(z_i)| (|X| |w|)_i, in whose rounding P(w) may lie where the terms of z = X w cancel."""
     X, (loss, mu), _ = _parts(prepared, spec)
-    z, sizes = X.forward(w), _operator(prepared, loss, np.abs).forward(np.abs(w))
     if getattr(loss, "outputs", "scalar") == "whole":
         return 0.0
+    z, sizes = X.forward(w), _operator(prepared, loss, np.abs).forward(np.abs(w))
+    if minimizes_bias(spec):
+        z = z + (minimizers(loss, mu, z, prepared.y) or [0.0])[0]
     slopes = [_slope(loss, mu, u, t) for u, t in zip(_each(z), _each(prepared.y), strict=True)]
     return float(np.sum(np.abs(np.array(slopes).reshape(z.shape)) * sizes)) / X.shape[0]
 

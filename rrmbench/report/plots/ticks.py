@@ -24,7 +24,8 @@ def set_linear_ticks(axis, ends, most):
     """Put round numbers on a linear axis, about `most`; each says its whole value, none stands beside the axis."""
     low, high = sorted(ends)
     values = MaxNLocator(max(most, FEWEST), steps=_STEPS).tick_values(low, high)
-    values = values[(values >= low) & (values <= high)]
+    slack = 1e-9 * (high - low)  # 3 times 0.2 is more than 0.6
+    values = values[(values >= low - slack) & (values <= high + slack)]
     axis.set_major_locator(FixedLocator(values))
     axis.set_major_formatter(FixedFormatter(linear_labels(values)))
     axis.set_minor_locator(NullLocator())
@@ -69,7 +70,7 @@ def linear_labels(values):
     """Return the text of each of some equally spaced values: as many decimals as tell them, or a power of ten."""
     step = np.min(np.diff(values), initial=np.inf)
     if not np.isfinite(step):
-        return [f"{value:.6g}" for value in values]
+        return [_set(f"{value:.6g}") for value in values]
     values = np.where(np.abs(values) < 1e-6 * step, 0.0, values)  # what is left of a sum that is 0
     first, last = (int(np.floor(np.log10(value) + 1e-9)) for value in (np.abs(values).max(), step))
     last -= not np.allclose(values / 10.0**last, np.round(values / 10.0**last), rtol=0.0, atol=1e-6)
