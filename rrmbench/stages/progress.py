@@ -10,6 +10,7 @@ GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model 
 NORM_GOAL = 1.0 / 3.0  # of the norm of the prox-gradient map, that of [Reductions, section 6.2]
 SOLVED = 4.0  # times its rounding, a distance counts as 0
 PATIENCE, RESOLVED, UNMOVED = 10.0, 1e-12, 30.0  # of `StandStill`
+LONGEST = 1000.0  # passes, up to which a stage that does not move makes the next one wait longer
 
 
 def progress_of(solve):
@@ -75,7 +76,7 @@ class StandStill:
     is, too, after UNMOVED passes with one and the same distance, w and b: a solver that compares objectives moves no
     more where they are the same to rounding, which may be far above the rounding of a norm. A solver may be at work on
     a step for longer, on a Hessian say, and would begin anew in the next stage: it is waited for twice as long as it
-    ever stood and went on, and twice as long as in a stage that it did not move in.
+    ever stood and went on, and twice as long as in a stage that it did not move in, up to 1000 passes.
     """
 
     def __init__(self):
@@ -107,7 +108,7 @@ class StandStill:
             self.kept = x.copied()
         if x.passes - self.changed < self.wait:
             return False
-        if not self.moved:
+        if not self.moved and self.wait < LONGEST:
             self.wait *= 2.0
         return True
 
