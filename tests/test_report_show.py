@@ -253,6 +253,19 @@ def test_the_latex_table_tells_which_methods_did_not_end_well(lab):
     assert "agd (1 of 2 diverged) &" in out and "gd (failed) &" in out
 
 
+def test_the_latex_table_tells_how_many_seeds_come_there(lab):
+    uncounted = {"passes": np.full(21, np.nan)}  # as of a black box
+    columns = {
+        "agd": [stored.trace(rate) for rate in (0.5, 0.5, 0.01)],
+        "liblinear": [stored.trace(rate) | uncounted for rate in (0.5, 0.01, 0.01)],
+    }
+    asked = ((stored.spec(solver=name, seed=k), trace) for name in columns for k, trace in enumerate(columns[name]))
+    stored.experiment(lab.out / "e", [stored.result(*one) for one in asked])
+    out = show(lab, "--latex", "--levels", "1e-2")
+    assert r" & \textbf{11}$^{2/3}$ \\" in out and r" & \textbf{110\,ms} \\" in out
+    assert r" &  & --$^{1/3}$ \\" in out
+
+
 def test_the_latex_table_is_whole(lab, folder):
     odd = stored.result(stored.spec(strength=1e-5, solver="50%_&\\end{tabular}", seed=0), stored.trace(rate=0.9))
     stored.experiment(lab.out / "f", [*results(), odd])

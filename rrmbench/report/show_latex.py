@@ -42,6 +42,7 @@ def _tabular(standings):
         f"% {_comment(standings)}",
         f"% passes, below them seconds, until the {of}{relative} is at most ...: medians over seeds; bold is the least",
         "% \\le: what was known when the run had ended, and may have been there long before",
+        "% an exponent k/n: k of n seeds come there; *: no dual bound, the levels are of P(w) - D*, where it is known",
         f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
         r"\toprule",
         " & ".join(columns) + r" \\",
@@ -78,11 +79,16 @@ def _ended(method):
 
 
 def _cell(problem, method, k, cost, form):
-    value = getattr(method.reached[k], cost).median
+    reached = method.reached[k]
+    value = getattr(reached, cost).median
+    if np.isnan(value):
+        return ""
+    is_first = cost == "passes" or np.isnan(reached.passes.median)
+    some = f"$^{{{reached.count}/{reached.runs}}}$" if is_first and 0 < reached.count < reached.runs else ""
     if np.isfinite(value):
-        bound = r"$\le$" * method.reached[k].is_bound
-        return bound + _bold(form(value), method in problem.level_winners[k, cost])
-    return "--" if cost == "passes" and not np.isnan(value) else ""
+        bound = r"$\le$" * reached.is_bound
+        return bound + _bold(form(value), method in problem.level_winners[k, cost]) + some
+    return "--" + some if is_first else ""
 
 
 def _time(value):
