@@ -148,6 +148,17 @@ def test_of_a_run_that_a_gap_ends_the_gap_says_how_far_it_is():
     assert forecast.left() == pytest.approx(5.0, rel=0.2)
 
 
+@pytest.mark.parametrize("first", (1e-300, 1.0))
+@pytest.mark.parametrize("gap", (math.inf, 1e300, math.nan, 0.0, -1.0))
+@pytest.mark.parametrize("rules", ({"gap": 1e-310}, {"relative_gap": 1e-310}))
+def test_a_gap_without_a_logarithm_or_far_from_the_first_says_nothing_of_how_far_a_run_is(rules, gap, first):
+    forecast = Forecast({"a": 1000.0}, {"a": "m"}, 1, clock=Clock())
+    forecast.start("a")
+    for one in (first, gap):
+        forecast.row("a", {"passes": math.nan, "seconds": math.nan, "gap": one, "primal": 1.0}, rules)
+    assert forecast.left() == pytest.approx(1000.0)
+
+
 def test_runs_side_by_side_share_the_time_and_what_follows_is_added():
     forecast = Forecast(dict.fromkeys("abcd", 3.0), dict.fromkeys("abcd", "m"), 2, after=4.0, clock=Clock())
     assert forecast.left() == pytest.approx(8.0)

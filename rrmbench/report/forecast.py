@@ -122,8 +122,9 @@ class _Pace:
         targets = [stop["gap"]] if "gap" in stop else []
         targets += [stop["relative_gap"] * abs(self.primal)] if "relative_gap" in stop else []
         for target in targets:
-            if 0.0 < target < self.gap < math.inf and row["gap"] > 0.0:
-                yield min(math.log(self.gap / row["gap"]) / math.log(self.gap / target), 1.0)
+            if 0.0 < target < self.gap < math.inf and 0.0 < row["gap"] < math.inf:
+                come = math.log(self.gap) - math.log(row["gap"])
+                yield min(come / (math.log(self.gap) - math.log(target)), 1.0)
 
     def total(self, now):
         """The seconds from the start to the end at its own pace; those spent where there is no pace yet."""
