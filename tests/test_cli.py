@@ -53,6 +53,21 @@ def test_a_folder_that_the_terminal_cannot_write_ends_no_command(lab):
     assert (ended.returncode, ended.stdout.decode()[-11:]) == (0, "r \\xfc/toy\n")
 
 
+def test_the_locale_c_writes_the_bytes_of_a_path_and_escapes_other_characters(lab):
+    data = lab.folder / "ü.svm"
+    data.write_text("1 1:1\n-1 2:1\n")
+    assert lab.run(lab.config(dataset=str(data))).code == 0
+    environment = os.environ | {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+
+    def printed(*arguments):
+        command = [sys.executable, "-m", "rrmbench", *map(str, arguments)]
+        return subprocess.run(command, env=environment, capture_output=True, timeout=100, check=True).stdout
+
+    assert b"(\\xfc, " in printed("show", lab.out)
+    table = lab.folder / "ü.csv"
+    assert printed("export", lab.out, "--to", table) == os.fsencode(f"{table}\n")
+
+
 def test_a_failed_run_is_exit_code_1_and_shown(lab):
     ran = lab.run(lab.config(solver=["agd", odd("raise")]))
     assert ran.code == 1

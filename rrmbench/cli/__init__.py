@@ -3,6 +3,7 @@
 A module per family of commands, which it adds to the app when it is imported.
 """
 
+import codecs
 import os
 import sys
 import warnings
@@ -34,6 +35,9 @@ def run_app():
     os.environ["MPLBACKEND"] = "agg"  # figures go to files, whatever draws on this screen
     if getattr(sys.stdout, "errors", "") == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it; a path may have any character
+    elif getattr(sys.stdout, "errors", "") == "surrogateescape":  # in the locale C, where a path's bytes are its own
+        codecs.register_error("rrmbench.escaped", _escaped)
+        sys.stdout.reconfigure(errors="rrmbench.escaped")
     try:
         try:
             app()
@@ -49,6 +53,13 @@ def run_app():
         _forget_output()
         print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+def _escaped(error):
+    """What to write for the first of the characters that cannot be encoded: its byte, if it stands for one."""
+    error.end = error.start + 1
+    byte = "\udc80" <= error.object[error.start] <= "\udcff"
+    return codecs.lookup_error("surrogateescape" if byte else "backslashreplace")(error)
 
 
 def _in_one_line(shown):
