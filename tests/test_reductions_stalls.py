@@ -116,6 +116,7 @@ def test_an_epoch_goes_on_while_the_solver_works_on_its_b():
     assert p.primal(w) < 0.8 * p.primal(np.zeros(p.shape))
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("loss", "psi"), [("epsilon_insensitive", "elastic_net"), ("generalized_hinge", "elastic_net"), ("absolute", "l2")]
 )
