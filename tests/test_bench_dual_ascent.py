@@ -213,3 +213,16 @@ def test_where_splitting_stands_still_the_gap_is_the_distance_all_the_same():
     for solver, passes in ("fista", 40), ("fobos", 200), ("pdprox_restarted", 40):
         found = solve(p, solver, passes=passes, progress=False)
         assert found.gap <= 2.0 * (found.trace.primal.iloc[-1] - optimum) + 1e-10
+
+
+def test_a_square_of_norms_at_a_model_near_0_does_not_hold_the_ascent():
+    """Psi(w)/||w|| vanishes with w, and is no measure of v there."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_t(1.5, size=(150, 12))
+    y = np.where(X @ rng.standard_normal(12) + rng.standard_normal(150) > 0.0, 1.0, -1.0)
+    psi = {"name": "squared_group", "strength": 0.09, "groups": 4}
+    p = Problem(X, y, {"name": "hinge", "budget": 15.0}, psi)
+    best = solve(p, "pdprox_restarted", relative_gap=1e-9, passes=20_000)
+    values, _ = bounds(p, 1e-6 * best.w, np.zeros(150), 150.0)
+    least = p.primal(best.w) - best.gap
+    assert least - 0.01 * p.primal(best.w) <= values[-1] <= p.primal(best.w) + 1e-9

@@ -154,16 +154,22 @@ class Stage(NamedTuple):
 def stage_around(problem: Problem, b0: np.ndarray, least: float, wanted: float, squares: float) -> Stage | None:
     """The stage with the centre b0, D(b0) = least, whose squares lower the greatest D by about `wanted` each.
 
-    squares : ||u||^2 near the optimum; ||b||^2 is at most `dual_squares`. sigma is at most `CURVED`/s. None for what is
-    not positive and finite.
+    squares : ||u||^2 near the optimum, where it is not less than ||v0||^2, which is taken then: a model near 0 says too
+        little of u unless Psi is a norm. On the simplex v may have any constant added to it, and ||v0||^2 says nothing.
+        ||b||^2 is at most `dual_squares`. sigma is at most `CURVED`/s
+
+    None for what is not positive and finite.
     """
     bound = math.inf if "smooth" in problem.traits else problem.dual_squares
+    v0 = problem.v(b0)
+    if "entropy" not in problem.traits:
+        squares = max(squares, _square(v0))
     if not (0.0 < wanted < math.inf and 0.0 < squares < math.inf and bound > 0.0):
         return None
     q, sigma = 2.0 * wanted * problem.n / bound, 2.0 * wanted / squares
     if problem.strong_convexity > 0.0:
         sigma = min(sigma, CURVED / problem.strong_convexity)
-    return Stage(problem, b0, problem.v(b0), q, sigma, least)
+    return Stage(problem, b0, v0, q, sigma, least)
 
 
 def _squares(problem: Problem, w: np.ndarray, z: np.ndarray) -> float:
