@@ -331,7 +331,8 @@ def test_nothing_is_spent_on_a_gap_that_falls_by_itself():
     assert trace.evaluation_passes == 0.0
 
 
-def test_a_run_that_its_gap_has_ended_still_gets_half_of_the_share(unpolished):
+def test_a_run_that_its_gap_has_ended_still_gets_half_of_the_share(unpolished, monkeypatch):
+    monkeypatch.setattr(polishing, "READS", 0.0)  # as if the data were not little
     problem = Problem(X, SIGNS, "logistic", {"name": "l2", "strength": 1e-4})
     best = min(row["primal"] for row in traced(problem, "newton_cg", gap=1e-12, passes=1000)[1])
     trace, rows = traced(problem, "fista", gap=1e-2, passes=1000)
@@ -342,6 +343,21 @@ def test_a_run_that_its_gap_has_ended_still_gets_half_of_the_share(unpolished):
     assert 0.0 < trace.evaluation_passes <= SHARE * polishing.AFTER * rows[-1]["passes"] + SLACK
     assert rows[-1]["gap"] < 0.8 * others[-1]["gap"]
     assert rows[-1]["dual"] <= best + 1e-12
+
+
+def test_a_short_run_that_its_gap_has_ended_gets_a_near_bound_on_little_data(monkeypatch):
+    """Its share is too small to begin anything."""
+    optimum, problem = lasso(1e-2)
+    trace, rows = traced(problem, "fista", gap=3e-2, passes=1000)
+    distance = rows[-1]["primal"] - optimum
+    assert trace.reason == "gap"
+    assert rows[-1]["gap"] <= 2.0 * distance + polishing.WORTH
+    assert trace.evaluation_passes <= polishing.LITTLE + SLACK
+    monkeypatch.setattr(polishing, "READS", 0.0)
+    plain, others = traced(problem, "fista", gap=3e-2, passes=1000)
+    assert np.array_equal(trace.w, plain.w)
+    assert others[-1]["gap"] > 2.0 * rows[-1]["gap"]
+    assert trace.evaluation_passes > plain.evaluation_passes
 
 
 def test_a_last_bound_that_meets_the_gap_does_not_say_that_the_gap_ended_the_run(unpolished):

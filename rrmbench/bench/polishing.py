@@ -28,6 +28,7 @@ FAR = 5.0  # where the gap is more than so many times P(w) - P(m), m the best mo
 WORTH = 1e-8  # gap over P, at which the bound of a run that its gap has ended is near enough
 SHORTEST = 2.5 + BETWEEN  # passes, with fewer nothing is begun
 LOOKS = 1.25  # factor of the passes between two looks at the gap, or at P
+MET, NEAR = 0.25, 0.5  # of `READS`, and the part of the last gap, at the last point of a run that its gap has ended
 PART = 1e-3  # of the last gap, which a better b may still give where nothing more is spent
 
 
@@ -76,8 +77,9 @@ class Polisher:
         target : the gap that ends the run, or -inf
         last : whether this is the last point of the run, at which all of the share may go. Before, where there is a
             target, the gap is looked at whenever the passes have grown by a quarter, and a quarter of the share may go
-            where it has not fallen to a half. Where the gap has ended the run, half of the share may go, and where
-            nothing has ended it and the gap is far above what is known of the distance, four times the share
+            where it has not fallen to a half. Where the gap has ended the run, half of the share may go, and more on
+            little data while the gap is far above what is known of the distance; where nothing has ended it and this
+            holds, four times the share on any data
         """
         gap, ends = primal - self._certifier.dual, primal - target
         met = gap <= target
@@ -85,7 +87,7 @@ class Polisher:
         if (met or last) and target > -math.inf:  # nothing is saved for later
             target = min(target, WORTH * abs(primal))
         end, more = self._end(work, part), part == 1.0 and not math.isnan(work)
-        if gap <= max(target, 0.0) or not (more or end - self.passes >= SHORTEST):
+        if gap <= max(target, 0.0) or not (more or met or end - self.passes >= SHORTEST):
             return
         if not last and not self._is_stuck(work, gap):
             return
@@ -94,6 +96,8 @@ class Polisher:
         self._spend(w, aim, end)
         if more and primal - self._certifier.dual > WIDE * abs(primal):
             self._spend(w, aim, min(LITTLE, READS / self.reads_of_a_pass()))
+        if met and self._is_far(aim):
+            self._spend(w, aim._replace(part=NEAR), min(LITTLE, MET * READS / self.reads_of_a_pass()))
         if more and self.passes and self._is_far(aim):
             self._spend(self._nearest if self._least < primal else w, aim, FURTHER * work)
         self._look = work, primal - self._certifier.dual
