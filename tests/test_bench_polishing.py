@@ -360,6 +360,17 @@ def test_a_short_run_that_its_gap_has_ended_gets_a_near_bound_on_little_data(mon
     assert trace.evaluation_passes > plain.evaluation_passes
 
 
+def test_the_points_whose_bounds_evaluation_found_are_told_with_the_gap_without_it(unpolished):
+    problem = Problem(X, SIGNS, "logistic", {"name": "l2", "strength": 1e-4})
+    trace, rows = traced(problem, "fista", gap=1e-9, passes=300)
+    assert all(rows[point]["gap"] < gap for point, gap in trace.helped.items())
+    unpolished()
+    plain, own = traced(problem, "fista", gap=1e-9, passes=300)
+    first = min(trace.helped)
+    assert trace.helped[first] == own[first]["gap"] and not plain.helped
+    assert [row["gap"] for row in rows[:first]] == [row["gap"] for row in own[:first]]
+
+
 def test_a_last_bound_that_meets_the_gap_does_not_say_that_the_gap_ended_the_run(unpolished):
     """On the last point more is spent than on those before: with more passes, the run would have gone on from there."""
     problem = Problem(X, SIGNS, "hinge", L1)

@@ -323,6 +323,8 @@ def test_a_label_is_led_to_where_its_curve_leaves_the_axes(tmp_path, x, xlim):
         (1e-4, {}, False),  # nobody but the solver paid for it
         (0.9, {"evaluation_passes": 9.0}, False),
         (1e-4, {"evaluation_passes": 9.0, "reason": "gap"}, False),  # which was looked for all along
+        (1e-4, {"evaluation_passes": 9.0, "reason": "gap", "helped": [[20, None]]}, True),  # and found at once
+        (1e-4, {"evaluation_passes": 9.0, "helped": [[19, None]]}, False),
     ],
 )
 def test_a_gap_that_falls_at_the_end_by_evaluation_is_told(tmp_path, factor, about, said):

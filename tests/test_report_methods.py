@@ -131,6 +131,20 @@ def test_a_gap_that_ended_the_run_was_looked_for_all_along(tmp_path):
         assert ["≤" * at.is_bound for at in method.reached] == ["", "≤"]
 
 
+def test_a_level_that_evaluation_met_in_the_middle_of_a_run_is_a_bound(tmp_path):
+    """gap = 2 exp(-passes/4) by the solver's own bounds; a hundredth from point 8 on, where evaluation found one."""
+    columns = stored.trace(rate=0.25, passes=20)
+    own = columns["gap"].copy()
+    columns["dual"][8:] = np.maximum(columns["dual"], columns["primal"] - 0.01 * own)[8:]
+    columns["gap"] = columns["primal"] - columns["dual"]
+    spec = stored.spec() | {"stop": {"gap": 0.5 * columns["gap"][-1]}}
+    run = stored.result(spec, columns, evaluation_passes=2.0, helped=[[0, None], [8, own[8]]])
+    levels = Levels((1.01 * own[7], 1.01 * own[8], 0.99 * own[8], 1.01 * columns["gap"][8], 1.01 * columns["gap"][9]))
+    (method,) = stored.standings(stored.experiment(tmp_path / "e", [run]), levels).methods
+    assert [at.is_bound for at in method.reached] == [False, False, True, True, False]
+    assert [at.passes.median for at in method.reached] == [7.0, 8.0, 8.0, 8.0, 9.0]
+
+
 def test_no_bound_without_passes_of_evaluation_and_none_of_a_suboptimality(tmp_path):
     experiment = stored.experiment(tmp_path / "a", [stopped_at(20, evaluation_passes=0.0)])
     assert not any(at.at_end for at in stored.standings(experiment).methods[0].reached)

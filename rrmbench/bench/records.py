@@ -79,11 +79,20 @@ def header(content: dict, run: str) -> dict:
     for name in "evaluation_passes", "evaluation_seconds", "load_seconds", "warmup_seconds", "wall_seconds":
         spent = content.get(name, 0.0)
         _need(_is_number(spent) and 0.0 <= spent < math.inf, name, f"{spent!r}")
+    _helped(content.get("helped", []))
     for name in "deterministic", "restarts":
         _need(content.get(name) in (None, True, False), name, f"{content.get(name)!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
     _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")
     return content | {"reason": printable(content["reason"][:REASON_LIMIT])}
+
+
+def _helped(points: Any) -> None:
+    """Check what a run says of the points whose bounds evaluation found."""
+    _need(isinstance(points, list), "helped", "no list")
+    for point, gap in points:
+        _need(type(point) is int and point >= 0, "helped", f"point {point!r}")
+        _need(gap is None or _is_number(gap), "helped", f"gap {gap!r}")
 
 
 def _timing(timing: Any) -> None:

@@ -77,6 +77,8 @@ class Trace:
         self.w: Any = None  # an array after the first point
         self.b: np.ndarray | None = None
         self.evaluation_seconds = 0.0
+        self.helped: dict[int, float] = {}  # of points with a bound that evaluation found: the gap without it
+        self._points = 0
         self._iterates = iter(iterates)
         self._audited, self._before = audited, 0.0  # the passes of products before the call that an iterate is of
         self._certifier = Certifier(problem)
@@ -204,6 +206,7 @@ class Trace:
         """The row with the metrics of its point, which is kept as the last one."""
         self.w, self.b, self._gap = x.w.copy(), self._certifier.b, row["gap"]  # a copy: the solver may go on
         self._last = x._replace(w=self.w), row
+        self._points += 1
         if is_finite(x.w):
             known = np.zeros(self.problem.output_shape) if self.b is None else self.b
             row |= self.metrics(model_of(self.problem.loss, x.w, known))
@@ -233,6 +236,7 @@ class Trace:
         wanted = self.stop.wanted_gap(self._first_primal)
         self._polisher.polish(x.w, row["primal"], x.passes + x.checks, wanted, self.status is not None)
         if self._certifier.dual > row["dual"]:
+            self.helped.setdefault(self._points, row["gap"])
             row = self._row(x, row["primal"])
             if self.status is None and row["gap"] <= wanted:
                 self._judge(row)

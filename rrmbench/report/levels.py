@@ -44,23 +44,31 @@ class Levels:
             points = points_to(known, self._of(run))
         return [np.inf if at is None else float(cost[at]) for at in points]
 
-    def only_at_end(self, run: StoredRun, points: list[int | None], quantity: str | None = None) -> list[bool]:
-        """Return, for each of the `points`, whether it says when the run had ended, and not when it was there.
+    def are_late(self, run: StoredRun, points: list[int | None], quantity: str | None = None) -> list[bool]:
+        """Return, for each of the `points`, whether it says when evaluation found a bound, not when w was there.
 
-        On the last point evaluation spends most of its passes, so its gap may be far below that of the point before,
-        which depends on where the run was told to stop. A gap that ended the run was looked for all along.
+        Where evaluation finds a better bound the gap may fall far at once, and when it looks depends on the stopping
+        rule: it spends most of its passes on the last point. A gap that ended the run was looked for all along.
         """
         looked_for = np.inf
         if run.result.reason in GAP_RULES and run.result.points:
             rules = run.result.spec.get("stop", {})
             of_gaps = StopRule(**{rule: rules[rule] for rule in GAP_RULES if rule in rules})
             looked_for = of_gaps.wanted_gap(run.column("primal")[0])
-        helped = (quantity or self.quantity) == "gap" and run.result.info.get("evaluation_passes", 0.0) > 0.0
-        last = run.result.points - 1
-        values = zip(points, self._of(run), strict=True)
+        without = self._without_help(run, looked_for) if (quantity or self.quantity) == "gap" else {}
         return [
-            helped and point is not None and 0 < point == last and bool(value < looked_for) for point, value in values
+            point in without and bool(value < without[point]) and not np.isclose(value, looked_for, rtol=1e-9, atol=0.0)
+            for point, value in zip(points, self._of(run), strict=True)
         ]
+
+    @staticmethod
+    def _without_help(run, looked_for):
+        """{a point whose bound evaluation found: the gap without it}; older results tell the last one alone."""
+        info, last = run.result.info, run.result.points - 1
+        if info.get("evaluation_passes", 0.0) <= 0.0:
+            return {}
+        found = info.get("helped", [[last, looked_for]])
+        return {point: np.inf if gap is None else gap for point, gap in found if point > 0}
 
     def _of(self, run):
         """The values for this run."""

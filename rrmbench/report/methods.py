@@ -29,7 +29,7 @@ COSTS = ("passes", "work", "seconds")
 class Reached:
     """What a method spends until it reaches a level. `count` of its `runs` come there; the others count as inf.
 
-    at_end : how many of `count` are known to be there only when they had ended, see `Levels.only_at_end`
+    at_end : how many of `count` are known to be there only by a bound that evaluation found, see `Levels.are_late`
     is_bound : whether a median is only an upper bound, as it depends on one of these
     passes, work, seconds : Spreads over all runs; NaN passes and work for black boxes, which count none
     """
@@ -78,7 +78,7 @@ class Method:
         """What each level costs."""
         levels, quantity = self.levels, self.quantity
         points = [levels.points(run, quantity) for run in self.runs]
-        late = [levels.only_at_end(run, at, quantity) for run, at in zip(self.runs, points, strict=True)]
+        late = [levels.are_late(run, at, quantity) for run, at in zip(self.runs, points, strict=True)]
         costs = {
             name: zip(
                 *(levels.costs(run, name, at, quantity) for run, at in zip(self.runs, points, strict=True)), strict=True

@@ -41,7 +41,7 @@ def _tabular(standings):
     lines = [
         f"% {_comment(standings)}",
         f"% passes, below them seconds, until the {of}{relative} is at most ...: medians over seeds; bold is the least",
-        "% \\le: what was known when the run had ended, and may have been there long before",
+        "% \\le: what was known when evaluation looked for a bound; the run may have been there long before",
         "% an exponent k/n: k of n seeds come there; *: no dual bound, the levels are of P(w) - D*, where it is known",
         f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
         r"\toprule",

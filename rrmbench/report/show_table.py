@@ -113,8 +113,8 @@ class _Table:
         parts += ["median over seeds, a..b its quartiles"] * any(row.several for row in rows)
         parts += ["k of n: only k seeds come there"] * any(row.partial for row in rows)
         parts += [f"{_WINNER[options.ascii_only]} is the least"] * any(row.wins for row in rows)
-        bound = f"{_AT_MOST[options.ascii_only]}: known when the run had ended, it may have been there long before"
-        parts += [bound] * any(row.bounds for row in rows)
+        bound = "known when evaluation looked for a bound, the run may have been there long before"
+        parts += [f"{_AT_MOST[options.ascii_only]}: {bound}"] * any(row.bounds for row in rows)
         yield "; ".join(parts)
         left = [text for k, text in enumerate(self.levels.texts) if k not in kept]
         if left:

@@ -92,7 +92,7 @@ def _notes(profile):
         yield f"not run on some problems, which count as never solved: {listed(absent, 5)}"
     late = [f"{label} ({n})" for label, n in zip(profile.labels, profile.bounded.tolist(), strict=True) if n]
     if late:
-        yield f"at the level when the run had ended, nobody knows since when, which counts as never: {listed(late, 5)}"
+        yield f"at the level by a bound of evaluation, unknown since when, which counts as never: {listed(late, 5)}"
     if profile.uncounted:
         yield f"not shown, as passes are not counted: {listed(profile.uncounted, 5)}"
     if profile.uncertified:

@@ -17,7 +17,7 @@ class Outcome:
 
     at_start : those of `both` where a side is there before any work, which has no ratio
     begin_a, begin_b : those of them where that side is
-    at_end : those where a side is known to be there only when it had ended (`Levels.only_at_end`), likewise
+    at_end : those where a side is known to be there only by a bound of evaluation (`Levels.are_late`), likewise
     grain : the share of the passes (else seconds) that lies between the trace point of the level and the one before, in
         the median over pairs, of the side that is coarser
     ratios : {"passes": Ratio, "work": Ratio, "seconds": Ratio} of the others of `both`; None where nothing is counted
@@ -49,7 +49,7 @@ def outcomes(pairs: Sequence[Pair], levels: Levels) -> list[Outcome]:
     """Return the Outcome of each level, the loosest first."""
     points = [(levels.points(pair.a), levels.points(pair.b)) for pair in pairs]
     late = [
-        np.logical_or(levels.only_at_end(pair.a, a), levels.only_at_end(pair.b, b))
+        np.logical_or(levels.are_late(pair.a, a), levels.are_late(pair.b, b))
         for pair, (a, b) in zip(pairs, points, strict=True)
     ]
     over = basis([pair.case for pair in pairs])

@@ -45,8 +45,8 @@ def reach(outcome, of="gap"):
     text = f"{of} {naming.short(outcome.level)} is reached by {', by '.join(parts)} of {outcome.pairs} pairs"
     partial = "; the ratio is of the pairs that both reach, and so leaves out where they differ most"
     at_end = (
-        f"; {outcome.at_end} of them without a ratio: a last point, on which evaluation spends most of its passes, "
-        "does not tell when the run was there (--y suboptimality does)"
+        f"; {outcome.at_end} of them without a ratio: a point where evaluation has found a better bound, mostly the "
+        "last one, does not tell when the run was there (--y suboptimality does)"
     )
     return text + partial * bool(outcome.both and outcome.only_a + outcome.only_b) + at_end * bool(outcome.at_end)
 

@@ -147,7 +147,7 @@ def _is_cliff(run):
     if len(gap) < 2 or not gap[-1] <= gap[-2] / CLIFF < np.inf:
         return False
     foot = Levels((gap[-2] / CLIFF,))
-    return foot.only_at_end(run, foot.points(run))[0]
+    return foot.are_late(run, foot.points(run))[0]
 
 
 def _many(panels):
