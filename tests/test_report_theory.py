@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import oracles
@@ -9,8 +10,9 @@ import pytest
 
 from rrmbench import registry
 from rrmbench.numerics.random import Rng
-from rrmbench.problem.constants import NoTheorem, constants
+from rrmbench.problem.constants import Constants, NoTheorem, constants
 from rrmbench.report.theory import proven
+from rrmbench.solvers.stochastic.svrg import rate
 
 # What a theorem is about, where it is not the default.
 SPEC = {"prox_sdca": {"sampling": "uniform"}, "svrg": {"snapshot": "random"}}
@@ -153,6 +155,39 @@ def test_a_bound_says_something(solver):
     assert least < 0.1
 
 
+# (solver, parameters, constants, passes, bound), from the formulas of the papers; backtracking for n = 100 takes
+# 0.5 + 12/2 passes beside the steps, as 1.5^12 is the first power of 1.5 above 100
+BY_HAND = {
+    "gd, sublinear": ("gd", {}, {"s": 0.0}, 16.5, 4.0 * 7.0 / (2 * 10)),
+    "gd, linear": ("gd", {"step_scale": 0.5}, {}, 46.9, 2.0 * (1 + 0.5 / 8.0) ** -40),
+    "agd": ("agd", {}, {}, 10.0, 2.0 * 2.0 * (1 - 1 / 3) ** 10),
+    "fista": ("fista", {}, {}, 15.5, 2.0 * 4.0 * 7.0 / 10.0**2),
+    "agm_ef, sublinear": ("agm_ef", {"step": "bound"}, {"s": 0.0}, 9.0, 0.5 * 7.0 * 4 * 4.0 / 10.0**2),
+    "agm_ef, linear": ("agm_ef", {"step": "bound"}, {"s": 0.64}, 11.0, 0.5 * 7.0 * 4.0 * 1.2**-20),
+    "agm_ef, loss": (
+        "agm_ef",
+        {"step": "bound", "convexity": "loss"},
+        {"s": 0.84, "l2": 0.5},  # L + l2 = 4.5 less l2, and 1 + sqrt(0.84/18)
+        21.0,
+        0.5 * 7.0 * 4.0 * (1 + np.sqrt(0.84 / 18)) ** -40,
+    ),
+    "agm_ef, adaptive": ("agm_ef", {"up": 2.0, "down": 2.0}, {"s": 0.0}, 1 + np.log2(1000.0) + 18, 3.5 * 16.0 / 100.0),
+    "svrg": ("svrg", {"snapshot": "random"}, {"n": 1000}, 8.9, 2.0 * (8 / (0.06 * 2000) + 0.4 * 2001 / 1200) ** 2),
+}
+
+
+@pytest.mark.parametrize("case", BY_HAND)
+def test_bounds_of_solvers_by_hand(case):
+    """A curve below a bound does not tell that the bound is the theorem's and not half or twice of it."""
+    solver, setting, changed, passes, bound = BY_HAND[case]
+    c = Constants(100, 2.0, 4.0, 3.0, 0.5, 1.0, 1.0, initial_gap=3.0, initial_suboptimality=2.0, distance=7.0)
+    found = proven(registry.lookup("solver", solver), c._replace(**changed), np.array([passes]), setting)
+    assert found == pytest.approx([bound], rel=1e-12)
+    c = c._replace(**changed, initial_suboptimality=4.0)  # the gap, where it is less
+    later = proven(registry.lookup("solver", solver), c, np.array([passes]), setting)
+    assert later == pytest.approx([bound * 1.5 if case in ("gd, linear", "agd", "svrg") else bound], rel=1e-12)
+
+
 @pytest.mark.parametrize("solver", STOCHASTIC)
 def test_no_bound_without_smoothness(solver):
     p = PROBLEMS["hinge"]()
@@ -183,6 +218,37 @@ def test_quartering_quarters(solver, problem):
         end = next(it for it in solve(p, begin, Rng(seed)) if it.passes >= solve.passes_to_quarter(p))
         ratios.append((p.primal(end.w) - optimum) / first)
     assert np.mean(ratios) <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("solver", "setting", "changed", "passes"),
+    [
+        ("gd", {"step": "bound"}, {}, 12 + 0.5),  # 1.125^12 is the first power above 4
+        ("gd", {"step": "bound", "step_scale": 0.5}, {}, 23 + 0.5),
+        ("gd", {"step": "bound", "step_scale": 2.0}, {}, 12 + 0.5),
+        ("gd", {}, {}, 12 + 0.5 + 6.5),
+        ("agd", {}, {}, 6 + 0.5),  # 2 (2/3)^6 is the first below 1/4
+        ("agd", {"step": "backtracking"}, {}, 6 + 0.5 + 6.5),
+        ("agm_ef", {"step": "bound"}, {"strong_convexity": 0.6}, 10 + 0.5),  # 16/11^2 is the first below 0.15
+        ("svrg", {}, {"n": 1000}, 5 * 3),  # a stage of 2n steps leaves 0.7337
+        ("svrg", {}, {}, 8 * (1 + 800 / 100)),  # one of 100 L_max/s steps leaves 5/6, or little more
+        ("prox_sdca", {}, {}, (1 + 8 / 100) * np.log(4.0)),
+    ],
+)
+def test_quartering_by_hand(solver, setting, changed, passes):
+    """As early as the theorem promises: an epoch that lasts longer than that would quarter the distance as well."""
+    given = {"n": 100, "rank": 100, "R": 2.0, "L": 4.0, "smoothness": 1.0, "strong_convexity": 0.5, "l2": 0.0}
+    problem = SimpleNamespace(**given | {"free_bias": False} | changed)
+    solve = registry.build_solver({"name": solver, **setting})
+    assert solve.passes_to_quarter(problem) == pytest.approx(passes, rel=1e-12)
+
+
+def test_the_rate_of_svrg_is_that_of_its_paper():
+    """rho = 1/(mu eta (1 - 4 L eta) m) + 4 L eta (m + 1)/((1 - 4 L eta) m). [Xiao and Zhang 2014, Theorem 1]"""
+    mu, L, eta, m = 0.25, 5.0, 0.02, 3000
+    expected = 1 / (mu * eta * (1 - 4 * L * eta) * m) + 4 * L * eta * (m + 1) / ((1 - 4 * L * eta) * m)
+    assert rate(L / mu, m, L * eta) == pytest.approx(expected, rel=1e-14)
+    assert rate(L / mu, 2, L * eta) == pytest.approx(1 / (mu * eta * 0.6 * 2) + 0.4 * 3 / 1.2, rel=1e-14)
 
 
 CASES = {
