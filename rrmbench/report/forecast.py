@@ -79,9 +79,11 @@ class Forecast:
     def left(self):
         """The seconds that are left."""
         now, every, of = self.clock(), self._all, {}
+        finished = every.factor(1.0, self.mass)
         for run, pace in self.running.items():  # what they have shown so far counts, too
-            weight = pace.weight(now, self.estimates[run])
-            method, shown = self.methods[run], (weight, pace.total(now), self.estimates[run])
+            method = self.methods[run]
+            weight = pace.weight(now, self.estimates[run] * self._of[method].factor(finished))
+            shown = weight, pace.total(now), self.estimates[run]
             every, of[method] = every.plus(*shown), of.get(method, self._of[method]).plus(*shown)
         common = every.factor(1.0, self.mass)
 
@@ -105,9 +107,9 @@ class _Pace:
     def __init__(self, began):
         self.began, self.first, self.fraction, self.gap = began, None, 0.0, None
 
-    def weight(self, now, estimate):
-        """How much it says of others: by its own pace, or by being late."""
-        return min(max(self.fraction / TRUST, (now - self.began) / estimate - 1.0), 1.0)
+    def weight(self, now, expected):
+        """How much it says of others: by its own pace, or by being late, beside what finished runs let expect."""
+        return min(max(self.fraction / TRUST, (now - self.began) / expected - 1.0), 1.0)
 
     def take(self, row, stop, now):
         """Take a trace point into account."""
