@@ -210,6 +210,11 @@ def test_smoothing_leads_to_the_optimum_of_cvxpy(budget, regularizer):
     assert 0.0 <= p.primal(it.w) - smooth.primal(it.w) <= 1e-3 * budget / 80 + 1e-15
 
 
+def test_the_lipschitz_constant_bounds_single_entries_of_b_and_is_reached():
+    loss = build_loss({"name": "hinge", "budget": 2.0})[0]
+    assert np.abs(loss.dual_point(-np.arange(5.0), np.ones(5), 0.0)).max() == loss.lipschitz
+
+
 def test_what_it_can_do():
     has = traits({"name": "hinge", "budget": 100}, L2)
     assert "separable" not in has

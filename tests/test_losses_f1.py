@@ -40,6 +40,12 @@ def parts(b, y):
     return -0.5 * y * b[:-2], b[-2] / y.size, -b[-1] / y.size
 
 
+def test_no_entry_of_b_is_longer_than_the_lipschitz_constant_which_is_reached():
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    b = loss.dual_point(lifted(-100.0 * y), y, 0.0)[:-2]
+    assert np.abs(b).max() == loss.lipschitz
+
+
 @given(samples())
 def test_the_value_is_the_greatest_over_all_labellings(sample):
     z, y = sample

@@ -14,6 +14,7 @@ from random_arrays import normal, seeds
 import rrmbench
 from rrmbench import Problem, RrmbenchError
 from rrmbench.losses.max_row import MaxRow
+from rrmbench.solvers.batch.geometry import Simplex
 
 SIMPLEX = {"name": "entropy_simplex", "strength": 0.1, "cap": 0.2}
 T = 9
@@ -122,6 +123,26 @@ def test_smoothness_is_attained():
     outputs = np.where(np.arange(12) % 6 == i, U @ x, -1e3)  # as if the other rows had no weight
     slope = phi.dual_point(outputs, None, 1e-3)
     assert U.T @ (1.0 + slope) @ x / 12 / 1e-10 == pytest.approx(p.losses.S / 1e-3, rel=0.01)
+
+
+def test_smoothness_in_the_norm_1_is_attained():
+    """Along the weight of one sample, between an edge and its negative that have all of the weight in equal parts."""
+    p, U = boosting()
+    i, q = np.unravel_index(np.argmax(np.abs(U[:6])), (6, 30))
+    x = 1e-7 * np.eye(30)[q]
+    outputs = np.where(np.arange(12) % 6 == i, U @ x, -1e3)
+    slope = U.T @ phi.dual_point(outputs, None, 1e-3) - U.T @ phi.dual_point(
+        np.where(outputs > -1.0, 0.0, -1e3), None, 1e-3
+    )
+    assert slope[q] / 12 / 1e-7 == pytest.approx(p.losses.S1 / 1e-3, rel=1e-6)
+    assert Simplex(p.smoothed(0.2)).L == pytest.approx(np.max(np.abs(U)) ** 2 / 0.2)  # the norm that its entropy is of
+
+
+def test_the_diameter_is_attained_at_a_vertex():
+    p, _ = boosting()
+    assert (
+        p.diameter == pytest.approx(phi.d2(12.0 * np.eye(12)[3] - 1.0, None), rel=1e-14) == pytest.approx(np.log(12.0))
+    )
 
 
 @pytest.mark.parametrize(("strength", "cap"), [(0.1, 0.2), (0.1, 1.0), (1e-3, 0.05)])

@@ -75,6 +75,25 @@ def test_the_dual_radius_of_margins_is_reached_whatever_the_number_of_classes(na
     assert p.dual_squares == pytest.approx(10 * 2.0)
 
 
+def test_the_dual_radius_of_a_distance_is_reached():
+    p = Problem(np.eye(3), np.zeros((3, K)), "l2_multi")
+    np.testing.assert_allclose(np.linalg.norm(p.loss_dual(np.eye(3, K)), axis=1), p.dual_radius, rtol=1e-12)
+
+
+@each_loss
+@pytest.mark.parametrize("k", [2, 5])
+def test_the_spread_is_that_of_the_map_to_where_mu_penalizes(name, k):
+    """mu penalizes ||c||^2, b = A^T c: c are the entries of b, or in margins those but for that of the label."""
+    loss, _ = loss_and_label(name, np.random.default_rng(0))
+    c, A = np.full(k - 1, 1.0 / k), np.delete(np.eye(k), 1, axis=0)
+    A[:, 1] = -1.0
+    if loss.penalty_row(c @ A, 1.0) == pytest.approx(np.sum((c @ A) ** 2)):
+        A = np.eye(k)
+    else:
+        assert loss.penalty_row(c @ A, 1.0) == pytest.approx(c @ c)
+    assert loss.spread(k) == pytest.approx(np.linalg.norm(A, 2) ** 2)
+
+
 @each_loss
 @given(seed=seeds)
 def test_fenchel_young_inequality(name, seed):

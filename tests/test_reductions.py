@@ -395,6 +395,7 @@ def test_regularize_by_eps_changes_the_optimum_by_half_of_it(regularizer, start)
     stage = recorder.problems[0]
     np.testing.assert_array_equal(np.zeros(12) if stage.center is None else stage.center, w0)
     assert 0.0 < stage.primal(optimum) - p.primal(optimum) <= eps / 2 * (1 + 1e-9)
+    assert stage.kappa == pytest.approx(eps / (p.radius(w0, p.outputs(w0)) + np.linalg.norm(w0)) ** 2)
     assert first.checks == (0.5 if w0.any() else 0.0)
 
 

@@ -58,6 +58,20 @@ def test_strong_convexity_in_the_norm_1(seed):
     assert middle <= (psi.value(a) + psi.value(b)) / 2.0 - psi.convexity / 8.0 * np.abs(a - b).sum() ** 2 + 1e-13
 
 
+def test_strong_convexity_is_attained_between_two_weights():
+    """At the middle of two weights, along the line between them, d'' is 1 in the norm 1."""
+    psi, h = built(SIMPLEX), 1e-3
+    rise = psi.value(np.array([0.5 + h, 0.5 - h])) - psi.value(np.array([0.5, 0.5]))
+    assert rise == pytest.approx(psi.convexity / 2.0 * (2.0 * h) ** 2, rel=1e-5)
+
+
+def test_the_radius_is_the_lesser_of_two_bounds():
+    """The norm at a vertex; and 1/sqrt(n) + sqrt(2 d) by Pinsker's inequality, ||w - u||_1^2 <= 2 d(w)."""
+    psi = built(SIMPLEX, cap=0.4)
+    assert psi.radius(100.0, (9,)) == pytest.approx(math.sqrt(0.4**2 + 0.4**2 + 0.2**2))
+    assert psi.radius(0.4 * 0.01, (9,)) == pytest.approx(1 / 3 + math.sqrt(2 * 0.01))
+
+
 @given(seed=seeds, A=st.floats(0.0, 10.0), c=st.floats(1e-6, 1e3), cap=st.sampled_from([1.0, 0.3]))
 def test_entropy_step_minimizes(seed, A, c, cap):
     psi, g = built(SIMPLEX, cap=cap), normal(seed, 6)
