@@ -167,6 +167,18 @@ def test_columns_of_more_entries_than_32_bits_count():
     np.testing.assert_array_equal(*found)
 
 
+def test_a_constant_added_to_P_changes_no_radius():
+    p = Problem(np.eye(4), np.arange(4.0), "squared", {"name": "l1", "strength": 0.5}).regularized(0.1, np.ones(4))
+    w = np.array([1.0, 0.0, -2.0, 0.0])
+    assert replace(p, offset=7.0).radius(w, w) == pytest.approx(p.radius(w, w), rel=1e-14)
+    assert p.radius(w, w) == pytest.approx(p.primal(w) / 0.5)  # no loss is less than 0
+
+
+@pytest.mark.parametrize(("regularizer", "start"), [("nonneg", 0.0), ({"name": "box", "lower": 1, "upper": 2}, 0.5)])
+def test_a_start_that_is_not_zero_costs_a_product(regularizer, start):
+    assert constants(Problem(np.eye(4), np.ones(4), "squared", regularizer, kappa=1.0)).start == start
+
+
 def test_the_square_of_a_free_bias_is_no_part_of_s():
     X = np.column_stack([np.ones(5) * np.arange(5), np.ones(5)])
     free = Problem(X, np.arange(5.0), "squared", {"name": "l2", "strength": 0.1}, free_bias=True, kappa=0.2)

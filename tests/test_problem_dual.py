@@ -73,6 +73,8 @@ def test_its_constants():
     assert q.L == pytest.approx((X**2).sum() / 30 / (30 * 0.1))
     exact = np.linalg.norm(X, 2) ** 2 / (30**2 * 0.1)
     assert exact <= q.L
+    assert q.R**2 == pytest.approx((X**2).sum() / 30**2) and np.linalg.norm(X, 2) / 30 <= q.R  # of b -> v(b)
+    assert q.rank == 6 and Problem(X[:4], Y[:4], "squared", NET).dualized().rank == 4
     assert q.strong_convexity == pytest.approx(1.0 / 30)
     assert {"smooth", "strongly_convex"} <= q.traits
     assert "strongly_convex" not in problem("hinge").dualized().traits

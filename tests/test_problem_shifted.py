@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import whole_arrays
 from rrmbench.problem.operators import CSR
+from rrmbench.problem.problem import Problem
 from rrmbench.problem.shifted import Shifted, sums_to_zero
 from rrmbench.report.plain_bias import minimizers
 
@@ -243,6 +244,8 @@ def test_the_diameter_bounds_the_vertices_of_the_domain(name, y):
     assert losses.diameter >= best * (1 - 1e-12)
     if name == "hinge":
         assert losses.diameter == pytest.approx(best) == min(np.sum(y > 0), np.sum(y < 0)) / n
+        p = Problem(np.ones((n, 1)), y, name, minimized_bias=True)
+        assert p.dual_squares == pytest.approx(2 * n * best)  # the greatest ||b||^2
 
 
 def test_losses_of_several_outputs_are_refused():

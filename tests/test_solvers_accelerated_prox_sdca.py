@@ -320,6 +320,8 @@ def test_gradient_norm_bounds_the_suboptimality():
         accuracy, _, cost = bound(p, Iterate(w))
         assert accuracy >= p.primal(w) - best
         assert cost == 1.0
+        gradient = p.X.adjoint(p.loss_dual(p.X.forward(w))) / p.n + 0.01 * w
+        assert accuracy == pytest.approx(gradient @ gradient / (2 * 0.01), rel=1e-9)  # psi = 0
 
 
 def test_kappa_auto_needs_a_smooth_loss():
