@@ -34,3 +34,25 @@ def test_f1_without_positive_labels_or_guesses():
 
 def test_other_labels_have_no_f1():
     assert list(metrics_of(prepared(np.array([0.5, 2.0, 1.0]), np.array([1.0, 2.0])))(np.ones(3))) == ["test_rmse"]
+
+
+def test_errors_and_deviations_are_those_of_plain_arithmetic():
+    """A root of a mean of squares over the test part; fractions of wrong signs and of wrong greatest outputs."""
+    targets, w = np.array([0.5, 2.0, 1.0]), np.array([1.0, -2.0, 0.5])
+    data = prepared(targets, targets[::-1])
+    z = data.test_operator().forward(w)
+    assert metrics_of(data)(w)["test_rmse"] == pytest.approx(np.sqrt(sum((z - targets[::-1]) ** 2) / 3), rel=1e-14)
+    rounded = metrics_of(data, predict=np.rint)(w)["test_rmse"]
+    assert rounded == pytest.approx(np.linalg.norm(np.rint(z) - targets[::-1]) / np.sqrt(3), rel=1e-14)
+    shifted = metrics_of(data, beta=lambda z: 10.0 + z.sum())(w)["test_rmse"]  # of the outputs of the training part
+    away = 10.0 + data.operator().forward(w).sum()
+    assert shifted == pytest.approx(np.linalg.norm(z + away - targets[::-1]) / np.sqrt(3), rel=1e-14)
+
+    signs = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
+    found = metrics_of(prepared(signs, -signs))(np.zeros(3))  # an output of 0 counts as +1
+    assert found == {"train_error": 0.6, "test_error": 0.4, "test_f1": 0.75, "test_accuracy": 0.6}
+
+    data = prepared(np.array([0.0, 2.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]))
+    data.info["classes"] = 3
+    found = metrics_of(data)(np.zeros((3, 3)))  # of equal outputs the first class
+    assert found == {"train_error": 0.5, "test_error": pytest.approx(1 / 3), "test_accuracy": pytest.approx(2 / 3)}
