@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 
 from rrmbench import Iterate, Problem, registry
 from rrmbench.bench import polishing
+from rrmbench.bench import trace as trace_module
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import STALLED, Failure, Trace
 from rrmbench.errors import RrmbenchError
@@ -113,6 +114,50 @@ def test_work_before_the_first_iterate_is_on_the_clock():
     assert rows[0]["seconds"] >= 0.05
 
 
+class Clock:
+    """A clock that goes on only where a test lets it."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        for name in "perf_counter", "process_time":
+            monkeypatch.setattr(trace_module, name, lambda: self.now)
+
+    def ticking(self, iterates, seconds=1.0):
+        """The iterates, so many seconds for each, and for knowing that there are no more."""
+        for x in iterates:
+            self.now += seconds
+            yield x
+        self.now += seconds
+
+    def measuring(self, w):
+        self.now += 100.0
+        return {"train_error": 0.5}
+
+
+def test_the_seconds_are_those_between_the_solver_s_iterates_to_the_last_digit(monkeypatch):
+    clock = Clock(monkeypatch)
+    trace, rows = traced(clock.ticking(descent(RIDGE)), metrics=clock.measuring, passes=4)
+    assert column(rows, "seconds") == column(rows, "cpu_seconds") == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert trace.evaluation_seconds == 500.0
+
+
+def test_the_rule_of_seconds_is_looked_at_between_points(monkeypatch):
+    """A point every ten passes; a run of 3.5 s ends with the iterate that comes at 4 s, which is a point then."""
+    clock = Clock(monkeypatch)
+    trace, rows = traced(clock.ticking(descent(RIDGE, per_pass=10)), schedule=Schedule(10.0), seconds=3.5)
+    assert (trace.reason, column(rows, "seconds")) == ("seconds", [1.0, 4.0])
+
+
+def test_the_last_bound_of_a_black_box_is_at_the_seconds_of_its_last_point(monkeypatch):
+    """That it ends is known later, and that time is not the solver's."""
+    clock, w = Clock(monkeypatch), np.linalg.solve(X.T @ X / 30 + 0.1 * np.eye(5), X.T @ Y / 30)
+    calls = [Iterate(w * t, passes=np.nan, restarted=True) for t in (0.5, 0.999)]
+    trace = Trace(RIDGE, clock.ticking(calls, 5.0), StopRule(), Schedule(), counted=False)
+    rows = list(trace)
+    assert len(rows) == 3 and rows[2]["dual"] > rows[1]["dual"]
+    assert column(rows, "seconds") == column(rows, "cpu_seconds") == [5.0, 5.0, 5.0]
+
+
 # the points
 
 
@@ -127,6 +172,8 @@ def test_points_are_linear_in_passes_or_geometric():
     assert passes(Schedule(3.0), 7) == [0, 3, 6, 7]  # the last iterate is a point
     assert passes(Schedule(1.0, 2.0), 20) == [0, 1, 2, 4, 8, 16, 20]
     assert passes(Schedule(3.0, 1.5), 20) == [0, 3, 6, 9, 14, 20]
+    tenths = [Iterate(np.zeros(5), passes=p) for p in np.cumsum([0.0, *[0.1] * 20])]  # ten of them are less than 1
+    assert column(traced(iter(tenths))[1], "passes") == pytest.approx([0, 1, 2])
 
 
 def test_the_columns_say_what_was_measured():
@@ -224,6 +271,8 @@ def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
         ([Iterate([0.0] * 5)], "list w, not w as a numpy array"),
         ([Iterate(np.zeros(5), np.zeros(30, dtype=np.float32))], "b of float32"),
         ([Iterate(np.zeros(5))] * (STALLED + 1), f"{STALLED} iterates in a row"),
+        ([Iterate(np.zeros(5), passes=1.0, checks=2.0)] * (STALLED + 1), f"{STALLED} iterates in a row"),
+        ([Iterate(np.zeros(5), checks=1.0), Iterate(np.zeros(5), checks=0.5)], "0.5 checks after 1.0 in all"),
     ],
 )
 def test_a_broken_contract_is_told(iterates, message):
