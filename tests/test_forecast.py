@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
 
-from rrmbench.bench.costs import cost_of
+from rrmbench.bench.costs import Cost, cost_of, points
 from rrmbench.bench.rates import Rates
+from rrmbench.bench.rules import Schedule
 from rrmbench.report.forecast import Forecast
 
 ENTRIES = 1_000_000
@@ -51,6 +52,33 @@ def test_a_method_that_was_measured_is_estimated_by_its_own_rate(tmp_path):
     longer = stored.spec(seed=0) | {"stop": {"passes": 2000}}
     assert seconds(rates, longer) == (pytest.approx(0.5 + 2000 * 0.01 + 1.0, rel=0.1), True)
     assert seconds(rates, stored.spec(dataset="other", solver="prox_sdca"))[1] is False
+
+
+def test_costs_of_several_runs_are_geometric_means_of_the_last_five_or_so():
+    """The k-th run weighs 1/k, from the fifth on 1/5."""
+    steps, cost = [1e-9, 4e-9, 2e-9, 8e-9, 1e-9, 32e-9, 1e-9], None
+    before = math.nan
+    for k, step in enumerate(steps, start=1):
+        new = Cost(1, fixed=1.0, cold=None, step=step, look=step, share=1.0 / k, passes=None)
+        cost = new if cost is None else cost.joined(new)
+        if k <= 5:
+            assert cost.step == pytest.approx(math.prod(steps[:k]) ** (1 / k), rel=1e-12)
+            assert cost.share == pytest.approx(sum(1.0 / i for i in range(1, k + 1)) / k)
+        else:
+            assert cost.step == pytest.approx(before**0.8 * step**0.2, rel=1e-12)
+        before = cost.step
+    assert (cost.count, cost.fixed, cost.cold, cost.passes) == (7, pytest.approx(1.0), None, None)
+
+
+@pytest.mark.parametrize(
+    "schedule", [Schedule(), Schedule(2.5), Schedule(1.0, 1.1), Schedule(1.0, 1.5), Schedule(4.0, 1.2)]
+)
+def test_the_expected_points_of_a_run_are_those_that_its_schedule_makes(schedule):
+    for end in 3.0, 40.0, 5000.0:
+        made, due = 0, 0.0
+        while due <= end:
+            made, due = made + 1, schedule.after(due)
+        assert points(end, schedule.every, schedule.growth) == pytest.approx(made, rel=0.15, abs=2.0)
 
 
 def test_what_a_rule_other_than_passes_ended_early_is_expected_to_end_early_again(tmp_path):

@@ -55,7 +55,11 @@ def test_the_seconds_of_repeats_are_their_medians_between_least_and_greatest(sec
     assert np.array_equal(clocks[:, 1], np.median(np.array(seconds), axis=0))
     assert (np.diff(clocks, axis=1) >= 0.0).all()
     assert (np.diff(clocks[:, 1]) >= 0.0).all()
-    assert made.facts["timing"]["seconds"] == [one[-1] for one in seconds]
+    ends = [one[-1] for one in seconds]
+    assert made.facts["timing"]["seconds"] == ends
+    spread = (max(ends) - min(ends)) / np.median(ends) if np.median(ends) > 0.0 else 0.0  # over the median
+    assert made.facts["timing"]["spread"] == pytest.approx(spread, rel=1e-14)
+    assert made.wall_seconds == 1.0  # of one repeat, on which estimates of others rest
     assert len(made.facts["yardstick_cpu_seconds"]) == 3
 
 
@@ -400,6 +404,29 @@ def test_the_version_of_a_library_that_a_plug_in_calls_is_in_the_environment(lab
     assert lab.run(lab.config(solver={"path": str(plugin)}, stop={"passes": 3})).code == 0
     (facts,) = json.loads((lab.out / "toy" / "manifest.json").read_text())["environments"].values()
     assert facts["versions"]["yaml"] == metadata.version("PyYAML")
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_a_run_that_went_on_after_a_point_that_meets_its_rule_is_told(more):
+    """Of the gaps 2 e^-k the seventh is the first below 0.01."""
+    asked = stored.spec() | {"stop": {"passes": 20.0, "gap": 0.01}}
+    columns = stored.trace(rate=1.0) | COLUMNS_OF_METRICS
+    if more == 2:  # and came back to where the rule is not met
+        columns["primal"][7:], columns["gap"][7:] = 1.0, 1.0 - columns["dual"][7:]
+    found = claims.faults(
+        stored.result(asked, {name: column[: 7 + more] for name, column in columns.items()}, reason="gap")
+    )
+    assert ("went on after a point that meets gap" in found) == (more > 0)
+    assert any("done because" in text for text in found) == (more == 2)
+
+
+def test_an_accuracy_that_is_not_what_the_error_leaves_is_told():
+    errors = {"train_error": np.linspace(0.5, 0.1, 21), "test_error": np.linspace(0.5, 0.2, 21)}
+    columns = stored.trace(passes=20) | COLUMNS_OF_METRICS | errors
+    for wrong in 0.0, 1e-3:
+        accuracy = 1.0 - errors["test_error"] + wrong * (np.arange(21) == 7)
+        found = claims.faults(stored.result(stored.spec(), columns | {"test_accuracy": accuracy}))
+        assert found == (["test_accuracy is not 1 - test_error"] if wrong else [])
 
 
 @pytest.mark.parametrize(("reason", "right"), [("passes", True), ("gap", True), ("ended", False), ("seconds", False)])
