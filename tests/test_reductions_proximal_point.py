@@ -130,6 +130,36 @@ def test_sigma_follows_the_length_of_the_epochs(needs, lasts, strengths, expecte
     assert centers == expected
 
 
+def test_sigma_is_doubled_up_to_the_smoothness_of_the_losses():
+    """With more, no stage is easier: the losses' own curvature is less than that of the square."""
+    script, p = Scripted([10**6] * 9), lasso()
+    solver = registry.Solver(script.solve, "scripted", frozenset({"rows"}), frozenset({"gap"}))
+    with suppress(EOFError):
+        for _ in registry.reduce_solver(solver, {"name": "proximal_point", "sigma": p.L / 5.0})(p, None, Rng(0)):
+            pass
+    assert [stage.kappa / p.L for stage in script.stages] == pytest.approx([0.2, 0.4, 0.8] + [1.6] * 6)
+
+
+@pytest.mark.parametrize("name", ["prox_sdca", "apcg"])
+def test_an_epoch_is_looked_at_once_per_pass(name):
+    """A look is the product X w, half a check; the iterates of a third of a pass are none."""
+    p, begun, seen = lasso(), [], []
+    solve = registry.build_solver(name)
+
+    def run(problem, start, rng):
+        begun.append(0.0 if start is None or start.b is None or not start.b.any() else 0.5)  # X^T b of its start
+        for x in solve(problem, start, rng):
+            seen.append((len(begun), x.passes))
+            yield x
+
+    solver = registry.Solver(run, solve.name, solve.needs, solve.gives)
+    spec = {"name": "proximal_point", "sigma": 0.05, "decay": 0.5}
+    x = next(x for x in registry.reduce_solver(solver, spec)(p, None, Rng(0)) if x.passes >= 80)
+    looks = sum(passes >= 1.0 and passes == round(passes) for _, passes in seen)
+    assert len(seen) > 2.5 * looks > 100
+    assert x.checks == pytest.approx(0.5 * looks + sum(begun))
+
+
 @pytest.mark.parametrize("reduction", ["proximal_point", "joint_proximal_point"])
 @pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "agd"])
 def test_output_epoch_shows_the_centres(reduction, solver):

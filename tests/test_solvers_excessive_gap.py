@@ -217,6 +217,22 @@ def test_excessive_gap_knows_its_alias_and_its_radius():
     unbounded = oracles.problem("absolute", {"name": "none"})
     assert Pair(unbounded, None, "auto", 1.0).distances()[0] == 0.5
     assert Pair(p, None, 3.0, 1.0).distances()[0] == 4.5
+    far = Iterate(np.zeros(p.shape), np.full(p.n, -1.0))  # ||b - b0|| is at most twice the greatest ||b||
+    assert Pair(p, far, 3.0, 1.0).distances()[1] == 4 * p.n / 2
+
+
+@pytest.mark.parametrize("step_scale", [1.0, 3.0])
+def test_mu1_and_mu2_begin_at_the_norm_of_the_data_over_the_step_scale(step_scale):
+    """mu1 mu2 = ||A||^2 and mu1 D1 = mu2 D2; mu1 (gamma/n) = ||A||^2 for smooth losses, s mu2 = ||A||^2 for s > 0."""
+    p = oracles.problem("absolute", L1)
+    norm2 = np.sum(dense(p) ** 2) / p.n**2 / step_scale**2
+    pair = Pair(p, None, 3.0, step_scale)
+    pair.begin()
+    assert (pair.mu1 * pair.mu2, pair.mu1 * 4.5) == pytest.approx((norm2, pair.mu2 * p.n / 2))
+    for problem, first in (p.smoothed(0.5), (norm2 * p.n / 0.5, 0.0)), (p.regularized(0.2), (0.0, norm2 / 0.2)):
+        pair = Pair(problem, None, 3.0, step_scale)
+        pair.begin()
+        assert (pair.mu1, pair.mu2) == pytest.approx(first)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

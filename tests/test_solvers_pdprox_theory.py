@@ -1,6 +1,6 @@
 """Pdprox: its theorem, the spectral norm, restarts."""
 
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 import oracles
@@ -30,7 +30,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
 from rrmbench.report.theory import proven
-from rrmbench.solvers.pdprox.pdprox_restarted import LONGEST_SHARE, NECESSARY, SUFFICIENT
+from rrmbench.solvers.pdprox.pdprox_restarted import LONGEST_SHARE, NECESSARY, SUFFICIENT, residual
 from rrmbench.solvers.pdprox.step_sizes import FARTHEST, LANCZOS_STEPS, StepSizes, norm_bounds, normal
 
 # theory
@@ -89,6 +89,16 @@ def test_norm_bound_is_one(seed, n, d, density):
     *_, bound = norm_bounds(CSR.of(X), Rng(seed))
     norm = np.linalg.norm(X, 2)
     assert norm * (1.0 - 1e-12) <= bound <= 1.05 * norm
+
+
+def test_norm_bounds_are_those_of_kuczynski_and_wozniakowski():
+    """1.648 sqrt(d) exp(-sqrt(e) (2k - 1)) = 1/1000 after k steps; one great value, found to the last digit."""
+    d = 1000
+    X = CSR.of(np.diag(np.append(100.0, np.random.default_rng(0).random(d - 1))))
+    bounds = list(norm_bounds(X, Rng(3)))
+    e = [(log(1.648 * sqrt(d) / 1e-3) / (2 * k - 1)) ** 2 for k in range(1, 21)]
+    assert [np.isinf(bound) for bound in bounds] == [share >= 1.0 for share in e] == [True] * 5 + [False] * 15
+    np.testing.assert_allclose(bounds[7:], 100.0 / np.sqrt(1.0 - np.array(e[7:])), rtol=1e-9)
 
 
 def adversarial(n=80, d=60):
@@ -186,6 +196,16 @@ def restarted(p, c):
         elif max(ways) > 0.0:
             ratio *= FARTHEST if ways[0] == 0.0 else 1.0 / FARTHEST
         x = new
+
+
+def test_the_residual_is_in_the_norm_of_the_iteration_and_the_constants_are_those_of_pdlp():
+    p, rng = hinge(), np.random.default_rng(0)
+    sizes, (w, u), (b, a) = StepSizes(p, 4.0, ratio=3.0), rng.normal(size=(2, *p.shape)), rng.normal(size=(2, p.n))
+    K, move = dense(p) / p.n, np.concatenate([w - u, b - a])
+    M = np.block([[np.eye(w.size) / sizes.tau, -K.T], [-K, np.eye(p.n) / sizes.sigma]])
+    found = residual(p, sizes, (w, p.X.forward(w), b), (u, p.X.forward(u), a))
+    assert found == pytest.approx(sqrt(move @ M @ move), rel=1e-12)
+    assert (SUFFICIENT, NECESSARY, LONGEST_SHARE) == (0.2, 0.8, 0.36)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
