@@ -1,6 +1,7 @@
 """The support vector machine with a minimized bias, by stages in which the bias is penalized."""
 
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, pairwise
 
 import numpy as np
 import oracles
@@ -13,6 +14,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.sdca import apcg_bias
 
 L2 = {"name": "l2", "strength": 0.01}
 
@@ -43,6 +45,26 @@ def test_the_bias_of_a_start_is_half_a_pass_unless_it_is_zero():
     for w, checks in ((np.zeros(4), 0.5), (np.ones(4), 1.0)):
         _, first = islice(solve(p, Iterate(w), Rng(0)), 2)
         assert first.checks == checks
+
+
+def test_a_look_at_a_stage_is_a_pass_and_moves_the_centre_by_its_rule(monkeypatch):
+    """Where its gap is at most 0.1 of (s/2) (beta - c)^2. The copy of X and X^T b of a start are halves."""
+    looks = []
+
+    class Seen(Problem):
+        def gap(self, w, b):
+            looks.append((self.center[-1], w[-1], gap := super().gap(w, b)))
+            return gap
+
+    monkeypatch.setattr(apcg_bias, "Problem", Seen)
+    p = replace(problem("logistic"), l2=0.1)
+    x = next(x for x in registry.build_solver("apcg_bias")(p, None, Rng(0)) if len(looks) > 14)
+    centers = [center for center, _, _ in looks]
+    assert x.checks == 0.5 + len(looks) + 0.5 * (len(set(centers)) - 1)
+    assert centers[0] == 0.0 and 3 < len(set(centers)) < len(looks)
+    for (center, beta, gap), (following, _, _) in pairwise(looks):
+        is_near = gap <= 0.1 * p.l2 / 2 * (beta - center) ** 2
+        assert following == (beta if is_near else center)
 
 
 def test_a_start_is_gone_on_from():

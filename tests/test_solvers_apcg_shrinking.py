@@ -109,6 +109,34 @@ def test_an_ascent_moves_its_rows_alone_and_counts_them(loss):
     assert dual_of(state) == pytest.approx(p.dual_value(state.b), abs=1e-12)
 
 
+class Recorded(Rng):
+    """Random numbers that tell which rows they were drawn for."""
+
+    drawn = ()
+
+    def epoch(self, n):
+        self.drawn = (*self.drawn, (rows := super().epoch(n)).copy())
+        return rows
+
+    def orders(self, values, epochs):
+        self.drawn = (*self.drawn, rows := super().orders(values, epochs))
+        return rows
+
+
+@pytest.mark.parametrize("loss", ["hinge", "max_of_hinge"])
+def test_passes_are_the_entries_of_all_rows_that_were_visited(loss):
+    """After the first rounds, where each epoch over the rows that move counts, however many are made at once."""
+    p, rng = problem(loss, 300, 5, {"name": "l2", "strength": 1e-2}, density=0.6), Recorded(0)
+    entries, rounds = np.diff(p.X.rows.indptr), 0.0
+    for x in rrmbench.registry.build_solver("apcg_shrinking")(p, None, rng):
+        rounds = rounds if rng.drawn else x.passes  # which draw in a kernel
+        later = sum(entries[rows].sum() for rows in rng.drawn)
+        assert x.passes == pytest.approx(rounds + later / p.X.nnz)
+        if x.passes > 30.0:
+            break
+    assert any(np.unique(rows).size < rows.size for rows in rng.drawn)  # several epochs at once
+
+
 def test_an_ascent_whose_d_falls_leaves_the_state(monkeypatch):
     """By rounding alone it is none: close to the optimum D does not tell a right step from none."""
     X, y = oracles.data(30, 6, loss="hinge")

@@ -35,7 +35,7 @@ def test_pegasos_equals_dense_steps(sampling, projection, kind):
     center = 0.2 * CENTER / s if kind == "centred" else np.zeros(12)
     radius = sqrt(p.mean_loss(X @ center) / s)
     assert radius == pytest.approx(1 / sqrt(s)) or kind != "plain"
-    u, t, projected = np.ones(12) - center, 0, 0
+    u, t, projected, seen = np.ones(12) - center, 0, 0, []
     solver = {"name": "pegasos", "sampling": sampling, "projection": projection}
     for k, it in enumerate(islice(steps(solver, p, Iterate(np.ones(12)), seed=5), 8), start=1):
         order = {
@@ -46,12 +46,15 @@ def test_pegasos_equals_dense_steps(sampling, projection, kind):
         for i in order[sampling]():
             t += 1
             b = oracles.derivatives(p, X @ (u + center))
+            seen.append(b)
             g = X.T @ b / n if sampling == "all" else b[i] * X[i]
             u = (1 - 1 / t) * u - g / (s * t)
             if projection == "ball" and np.linalg.norm(u) > radius:
                 u, projected = u * (radius / np.linalg.norm(u)), projected + 1
         np.testing.assert_allclose(it.w, u + center, atol=1e-10)
         assert it.passes == k + (0.5 if kind == "centred" else 0.0)
+        if sampling == "all":
+            np.testing.assert_allclose(it.b, np.mean(seen, axis=0), atol=1e-12)
     assert (projected > 0) == (projection == "ball") or kind != "plain"
 
 

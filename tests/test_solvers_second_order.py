@@ -18,6 +18,7 @@ from rrmbench.problem.operators import CSR, Flattened
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.second_order import gram, newton_pcg
 from rrmbench.solvers.second_order.curvature import Curvature, DirectionalCurvature, curvatures, squares_of
+from rrmbench.solvers.second_order.growing import on_growing_samples
 
 L2 = {"name": "l2", "strength": 0.03}
 
@@ -447,3 +448,37 @@ def test_losses_that_bend_over_very_short_lengths_have_last_digits(solver):
     y = np.where(X @ rng.normal(size=8) + 0.5 * rng.normal(size=200) > 0.0, 1.0, -1.0)
     p = Problem(X, y, {"name": "smoothed_hinge", "gamma": 1e-6}, {"name": "l2", "strength": 0.05})
     assert solve(p, solver, passes=100, gap=1e-12).reason == "gap"
+
+
+def test_a_stage_counts_half_a_pass_of_its_rows_for_their_copy_and_its_share_of_what_it_reads():
+    rng = np.random.default_rng(0)
+    p = Problem(rng.normal(size=(4000, 3)), rng.normal(size=4000), "squared", L2)
+
+    def steps(part, w, is_last):
+        sizes.append(part.n)
+        for _ in range(2):
+            part.X.forward(w)
+            part.X.adjoint(part.X.forward(w))
+            yield Iterate(w, passes=part.X.passes)
+
+    sizes = []
+    its = list(islice(on_growing_samples(p, np.zeros(3), Rng(0), steps), 8))
+    assert len(sizes) == 4 and sizes[-1] == 4000 and sizes[0] == pytest.approx(4000 / 64, rel=0.3)
+    expected, before = [], 0.0
+    for size in sizes:
+        share = size / 4000
+        before += 0.5 * share * (size < 4000)
+        expected += [before + 1.5 * share, before + 3.0 * share]
+        before = expected[-1]
+    assert [it.passes for it in its] == pytest.approx(expected)
+
+
+def test_the_rows_of_a_preconditioner_count_half_a_pass_of_theirs_for_their_copy():
+    """And m (m + 3)/2 for the products of a row of m entries, of which a pass has 2 m."""
+    rng = np.random.default_rng(0)
+    p = Problem(rng.normal(size=(4000, 5)), np.sign(rng.normal(size=4000)), "logistic", L2).counted()
+    few = int(max(newton_pcg.PER_FEATURE * 5, 4 * 4000 / 5))
+    made = newton_pcg._preconditioner(p, np.zeros(4000), np.zeros(4000), Rng(0), Iterate(np.zeros(5)))
+    passes = [it.passes for it in made]
+    assert few < 4000 and passes[0] == pytest.approx(0.5 * few / 4000)
+    assert passes[-1] == pytest.approx((0.5 + 5 * 8 / 2 / 10) * few / 4000)
