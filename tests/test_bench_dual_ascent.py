@@ -226,3 +226,14 @@ def test_a_square_of_norms_at_a_model_near_0_does_not_hold_the_ascent():
     values, _ = bounds(p, 1e-6 * best.w, np.zeros(150), 150.0)
     least = p.primal(best.w) - best.gap
     assert least - 0.01 * p.primal(best.w) <= values[-1] <= p.primal(best.w) + 1e-9
+
+
+def test_the_squares_of_a_stage_lower_the_greatest_D_by_what_is_wanted():
+    """(q/2n) ||b||^2 for the longest b, (sigma/2) ||u||^2 for a u of the size told; smooth losses have q = 0."""
+    X, y = oracles.data(30, 6, loss="hinge")
+    p, squares = Problem(X, y, "hinge", {"name": "l1", "strength": 0.05}), 0.7
+    stage = dual_ascent.stage_around(p, np.zeros(30), -1.0, 0.02, squares)
+    assert stage.q / (2 * 30) * 30 == pytest.approx(0.02) == stage.sigma / 2 * squares
+    assert dual_ascent.stage_around(p.smoothed(0.1), np.zeros(30), -1.0, 0.02, squares).q == 0.0
+    bounded = dual_ascent.stage_around(p.regularized(0.5), np.zeros(30), -1.0, 0.02, squares)
+    assert bounded.sigma == dual_ascent.CURVED / 0.5 < stage.sigma and bounded.q == stage.q

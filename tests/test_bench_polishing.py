@@ -473,3 +473,17 @@ def test_a_free_bias_beside_a_squared_norm_gets_better_bounds(loss, y, solver):
     _, rows = traced(problem, solver, reduction, passes=30)
     distance = rows[-1]["primal"] - best[-1]["dual"]
     assert -1e-12 <= distance and rows[-1]["gap"] <= 10.0 * distance + 1e-9
+
+
+def test_passes_of_evaluation_are_the_products_that_it_made():
+    """Half a pass each, those for bounds and for P at the models of a method included."""
+    rng = np.random.default_rng(0)
+    p = Problem(rng.normal(size=(60, 8)), rng.normal(size=60), "absolute", {"name": "l2_norm", "strength": 0.05})
+    products, polisher = [], Polisher(p, Certifier(p))
+    for name in "forward", "adjoint":
+        product = getattr(p.X, name)
+        p.X.__dict__[name] = lambda x, product=product: products.append(0.5) or product(x)
+    for calls in 1, 2:
+        assert polisher.follow(dual_ascent.ascend, np.ones(8), polishing.Aim(np.inf, np.inf, np.inf, 0.0), 12.0)
+        assert polisher.passes == pytest.approx(sum(products))
+        assert polisher.passes > 4.0 * calls

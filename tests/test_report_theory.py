@@ -11,7 +11,7 @@ import pytest
 from rrmbench import registry
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import Constants, NoTheorem, constants
-from rrmbench.report.theory import proven
+from rrmbench.report.theory import bound_curve, proven
 from rrmbench.solvers.stochastic.svrg import rate
 
 # What a theorem is about, where it is not the default.
@@ -271,6 +271,28 @@ def test_reductions_stay_below_their_bound(reduction, solver):
         *_, last = registry.build_solver(solver, spec)(p, None, Rng(0))
         bound = registry.lookup("reduction", reduction).bound(c, epochs, **values)
         assert -1e-8 <= p.primal(last.w) - optimum <= bound
+
+
+@pytest.mark.parametrize(("reduction", "values"), [("adapt_reg", {"sigma": 0.5}), ("adapt_smooth", {"mu": 0.5})])
+def test_epochs_of_theory_end_with_the_first_pass_after_their_time(reduction, values):
+    """At the least whole number of passes that is no less, and half a pass more where a stage starts with X^T b."""
+    loss, regularizer = ("squared", "l1") if reduction == "adapt_reg" else ("hinge", "l2")
+    p, solve = oracles.problem(loss, oracles.example("regularizer", regularizer)), registry.build_solver("agd")
+    component = registry.lookup("reduction", reduction)
+    trace = {"passes": np.arange(300.0), "primal": np.zeros(300)}
+    ends, T = component.told(component.epochs_over, {"name": reduction, **values, "inner": "theory"})(solve, p, trace)
+    kind, (strength,) = ("regularized" if reduction == "adapt_reg" else "smoothed"), values.values()
+    times = [np.ceil(solve.passes_to_quarter(getattr(p, kind)(0.5**t * strength)) + 0.5) for t in range(len(T))]
+    assert len(T) > 2 and list(T) == list(range(1, len(T) + 1))
+    np.testing.assert_array_equal(ends, np.cumsum(times))
+
+
+def test_a_reduction_inside_of_another_has_no_curve():
+    spec = {"solver": {"name": "gd"}, "reduction": {"name": "adapt_reg", "sigma": 0.1, "inside": {"name": "none"}}}
+    p = oracles.problem("squared", oracles.example("regularizer", "l1"))
+    run = SimpleNamespace(reference={"primal_run": "best"}, result=SimpleNamespace(spec=spec), column=lambda name: None)
+    with pytest.raises(NoTheorem, match="adapt_reg: no theorem is about nested reductions"):
+        bound_curve(run, lambda best: (p, constants(p)))
 
 
 def test_bounds_of_reductions_by_hand():

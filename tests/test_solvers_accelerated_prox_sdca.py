@@ -230,6 +230,17 @@ def test_losses_that_are_not_smooth(loss):
         assert -1e-7 <= p.primal(it.w) - p.primal(best.w) <= eps
 
 
+@pytest.mark.parametrize("loss", ["hinge", "quantile"])
+def test_a_loss_that_is_not_smooth_is_smoothed_by_eps_over_its_squared_constant(loss):
+    """So that P changes by at most eps/2. [Acc-SDCA, section 3.3]"""
+    p, spec = oracles.problem(loss, NET, n=20), {"name": "accelerated_prox_sdca", "eps": 0.3}
+    smoothed = p.smoothed(0.3 / (0.25 if loss == "quantile" else 1.0))
+    for ours, given in zip(
+        *(islice(registry.build_solver(spec)(q, None, Rng(0)), 30) for q in (p, smoothed)), strict=True
+    ):
+        np.testing.assert_array_equal(ours.w, given.w)
+
+
 @pytest.mark.exhaustive
 def test_multiclass():
     X, z = oracles.data(30, 6, density=0.7)

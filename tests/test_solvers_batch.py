@@ -95,6 +95,14 @@ def test_subgradient_takes_normalized_steps():
         w = it.w
 
 
+def test_the_subgradient_of_psi_is_that_at_w_and_not_farther_than_a_millionth_of_a_step_away():
+    p = oracles.problem("absolute", {"name": "l1", "strength": 0.05})
+    w = np.logspace(-7.5, 0.0, 12) * (-1.0) ** np.arange(12)
+    g = dense(p).T @ oracles.derivatives(p, dense(p) @ w) / p.n + 0.05 * np.sign(w)
+    first = iterates({"name": "subgradient", "step_scale": 0.3}, p, 3, Iterate(w.copy()))[1]
+    np.testing.assert_allclose(first.w, w - 0.3 * g / np.linalg.norm(g), atol=1e-9)
+
+
 def test_subgradient_stays_in_the_box_and_at_the_optimum():
     p = oracles.problem("absolute", REGULARIZERS["box"])
     for it in iterates("subgradient", p, 100):

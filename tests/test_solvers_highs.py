@@ -192,3 +192,11 @@ def test_small_programs_bound_runs_of_other_methods_larger_ones_long_runs(monkey
     assert p.primal(x.w) - 1e-9 <= p.dual_value(b) <= p.primal(x.w) + 1e-12
     long = rrmbench.solve(p, {"name": "subgradient", "step_scale": 0.1}, passes=1000)
     assert long.gap == pytest.approx(p.primal(long.w) - p.primal(x.w), abs=1e-9) and long.gap > 1e-6
+
+
+def test_an_optimum_is_pinned_to_a_billionth_and_looked_for_to_a_tenth_of_it():
+    assert reference.pinned({"primal": -2.0, "dual": -2.0 - 1.9e-9})
+    assert not reference.pinned({"primal": -2.0, "dual": -2.0 - 2.1e-9})
+    assert not reference.pinned({"primal": 2.0, "dual": -np.inf}) and not reference.pinned(None)
+    parts = {"dataset": {"name": "a9a"}, "loss": {"name": "hinge"}, "regularizer": {"name": "l2", "strength": 0.1}}
+    assert {spec["stop"]["relative_gap"] for spec in reference.specs(parts, 60.0)} == {1e-10}

@@ -23,6 +23,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.report.display import progress_on
+from rrmbench.solvers.peers import black_box
 
 PEERS = [name for name in oracles.SOLVERS if name not in oracles.OWN_SOLVERS]
 CASES = [(name, *problem) for name in PEERS for problem in oracles.SOLVERS[name].oracle.problems]
@@ -349,3 +350,14 @@ def test_the_live_display_takes_passes_that_nobody_counts():
     live.end(run, SimpleNamespace(points=1, trace=trace, status="done", reason="ended"))
     live.close()
     assert "done: gap 1.0e-03 after 0.5 s" in screen.getvalue()
+
+
+def test_passes_of_a_library_are_the_iterations_that_it_made_and_not_those_that_it_was_allowed():
+    fitted = iter([3, 10, 4])
+
+    def build(budget):
+        return SimpleNamespace(fit=lambda X, y: SimpleNamespace(coef_=np.zeros(3), n_iter_=np.array([next(fitted)])))
+
+    toy = Problem(np.eye(3), np.arange(1.0, 4.0), "squared", {"name": "l2", "strength": 0.1})
+    its = list(black_box.restarts(toy, (), build, [5, 10, 20, 40], per_iteration=2.0))
+    assert [it.passes for it in its] == [0.0, 6.0, 20.0, 8.0]  # the last call has left more than half of its budget

@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import islice, pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -359,3 +360,19 @@ def test_outputs_beyond_the_resolution_of_differences_are_taken():
     p = Problem(X, y, {"name": "huber", "mu": 1e-6}, {"name": "l1", "strength": 1e-3})
     P = solve(p, "working_sets", passes=60, every=5).trace["primal"]
     assert np.isfinite(P).all() and P.iloc[-1] < P.iloc[0]
+
+
+def test_a_product_with_the_columns_of_the_set_is_their_part_of_half_a_pass():
+    p = Problem(random_array((40, 6), density=0.2, rng=np.random.default_rng(0)), np.ones(40), "squared", LASSO)
+    state = State(p.counted(), np.zeros(6))
+    assert state.passes == 0.5  # X^T b at the beginning
+    for columns in np.array([1, 4]), np.arange(6):
+        state.chosen.grow(columns)
+        model = SimpleNamespace(w=np.ones(columns.size), w0=np.zeros(columns.size), H=ByMatrix(np.eye(columns.size)))
+        before, part = state.passes, p.X.columns()[:, columns].nnz / p.X.nnz
+        state.chosen.outputs(model)
+        assert state.passes - before >= 0.5 * part
+        before = state.passes
+        state.chosen.outputs(model)  # copies are there already
+        assert state.passes - before == pytest.approx(0.5 * part)
+    assert state.share == 1.0

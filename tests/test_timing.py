@@ -16,7 +16,7 @@ from lab import make_lab, odd  # noqa: F401
 from test_solvers_peers import make_clock, traced  # noqa: F401
 
 from rrmbench import Iterate, components, solve
-from rrmbench.bench import timing
+from rrmbench.bench import timing, yardstick
 from rrmbench.bench import trace as trace_module
 from rrmbench.bench.children import Outcome
 from rrmbench.bench.rules import OWN_ENDS, Schedule, StopRule
@@ -229,10 +229,17 @@ def test_seconds_are_compared_in_units_of_the_kernel(tmp_path, factor, unit, ver
     assert [row.verdict for row in check(now, baseline).rows] == ["ok"]  # not asked for
 
 
+def test_a_unit_is_one_product_with_X_and_one_with_its_transpose_the_median_of_the_rounds(monkeypatch):
+    times = iter([0.0, 8.0, 10.0, 14.0, 20.0, 60.0])  # rounds of 8, 4 and 40 seconds, of four units each
+    monkeypatch.setattr(yardstick.time, "thread_time", lambda: next(times))
+    assert yardstick.measure() == 2.0
+
+
 def test_the_gate_of_seconds_by_the_command_line(lab):
     config = lab.config(solver="prox_sdca", stop={"passes": 20, "gap": 1e-3})
     assert lab.run(config).code == 0
-    assert all(unit > 0 for unit in lab.results()[0].info["yardstick_cpu_seconds"])
+    units = lab.results()[0].info["yardstick_cpu_seconds"]
+    assert len(units) == 2 and min(units) > 0  # before the clock starts and after it stops
     baseline = lab.folder / "b.json"
     lab.cli("check", lab.out, "--baseline", baseline, "--update")
     old = lab.cli("check", lab.out, "--baseline", baseline, "--seconds")
