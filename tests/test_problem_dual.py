@@ -95,6 +95,12 @@ def test_weights_of_the_smoothing_change_no_norm_of_b(loss):
     assert q.primal(last.w) <= q.primal(np.zeros(30))  # with steps that are too long it diverges
 
 
+def test_weights_of_the_smoothing_leave_the_least_of_them_as_convexity():
+    """(1/n) sum (mu omega_i/2) b_i^2 is (mu min omega/n)-strongly convex."""
+    omega = np.linspace(0.5, 1.5, 30)
+    assert problem("hinge").smoothed(0.4, omega).dualized().strong_convexity == pytest.approx(0.4 * 0.5 / 30)
+
+
 def test_more_smoothing_and_more_convexity_change_places():
     p, b, w = problem(), None, RNG.normal(size=6)
     b = feasible(p)

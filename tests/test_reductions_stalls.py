@@ -276,3 +276,22 @@ def test_a_stage_ends_where_its_solver_stands_longer_than_it_ever_did_before_it_
                 break
         ended.append(passes)
     assert ended == [30.0, 120.0, 80.0]
+
+
+def test_a_distance_falls_no_more_after_ten_passes_near_rounding_or_thirty_of_standing_still():
+    """Ten passes without a new least distance, below 1e-12 of the first; thirty with the same w, b, distance."""
+
+    def over_at(distances, moves, floor=0.0):
+        still = StandStill()
+        for passes, distance in enumerate(distances):
+            w = np.full(2, passes if moves else 1.0)
+            if still(Iterate(w, np.zeros(1), float(passes)), distance, floor):
+                return passes
+        return None
+
+    rising = [3e-13 + 1e-15 * k for k in range(40)]
+    assert over_at([1.0, 1e-6, *rising], moves=True) == 2 + 10
+    assert over_at([1.0, 1e-6, *(4.0 * d for d in rising)], moves=True) is None  # not resolved
+    assert over_at([1.0, 1e-6, *(4.0 * d for d in rising)], moves=True, floor=1e-12) == 2 + 10  # 4 times its rounding
+    assert over_at([1.0, *[0.5] * 50], moves=False) == 1 + 30
+    assert over_at([1.0, *[0.5] * 50], moves=True) is None

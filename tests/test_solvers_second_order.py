@@ -482,3 +482,14 @@ def test_the_rows_of_a_preconditioner_count_half_a_pass_of_theirs_for_their_copy
     passes = [it.passes for it in made]
     assert few < 4000 and passes[0] == pytest.approx(0.5 * few / 4000)
     assert passes[-1] == pytest.approx((0.5 + 5 * 8 / 2 / 10) * few / 4000)
+
+
+@pytest.mark.parametrize("bias", ["none", "free", "minimized"])
+@pytest.mark.parametrize(("n", "d"), [(40, 9), (9, 40)])
+@pytest.mark.parametrize("kappa", [0.0, 0.2])
+def test_the_direct_solver_is_exact_with_its_first_step(bias, n, d, kappa):
+    """Steps of refinement would make up for a wrong system."""
+    p = biased(sparse(n, d), "squared", bias)
+    p = p.regularized(kappa, np.linspace(-1.0, 1.0, p.shape[0]))
+    x = next(x for x in registry.build_solver("direct")(p, None, Rng(0)) if x.b is not None)
+    assert p.gap(x.w, x.b) <= 1e-12
