@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from test_solvers_peers import make_clock  # noqa: F401
 
 from rrmbench import Iterate, Problem, registry
 from rrmbench.bench import polishing
-from rrmbench.bench import trace as trace_module
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import STALLED, Failure, Trace
 from rrmbench.errors import RrmbenchError
@@ -114,45 +114,36 @@ def test_work_before_the_first_iterate_is_on_the_clock():
     assert rows[0]["seconds"] >= 0.05
 
 
-class Clock:
-    """A clock that goes on only where a test lets it."""
+def ticking(clock, iterates, seconds=1.0):
+    """The iterates, so many seconds for each, and for knowing that there are no more."""
+    for x in iterates:
+        clock.work(seconds, seconds)
+        yield x
+    clock.work(seconds, seconds)
 
-    def __init__(self, monkeypatch):
-        self.now = 0.0
-        for name in "perf_counter", "process_time":
-            monkeypatch.setattr(trace_module, name, lambda: self.now)
 
-    def ticking(self, iterates, seconds=1.0):
-        """The iterates, so many seconds for each, and for knowing that there are no more."""
-        for x in iterates:
-            self.now += seconds
-            yield x
-        self.now += seconds
+def test_the_seconds_are_those_between_the_solver_s_iterates_to_the_last_digit(clock):
 
-    def measuring(self, w):
-        self.now += 100.0
+    def measuring(w):
+        clock.work(100.0, 100.0)
         return {"train_error": 0.5}
 
-
-def test_the_seconds_are_those_between_the_solver_s_iterates_to_the_last_digit(monkeypatch):
-    clock = Clock(monkeypatch)
-    trace, rows = traced(clock.ticking(descent(RIDGE)), metrics=clock.measuring, passes=4)
+    trace, rows = traced(ticking(clock, descent(RIDGE)), metrics=measuring, passes=4)
     assert column(rows, "seconds") == column(rows, "cpu_seconds") == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert trace.evaluation_seconds == 500.0
 
 
-def test_the_rule_of_seconds_is_looked_at_between_points(monkeypatch):
+def test_the_rule_of_seconds_is_looked_at_between_points(clock):
     """A point every ten passes; a run of 3.5 s ends with the iterate that comes at 4 s, which is a point then."""
-    clock = Clock(monkeypatch)
-    trace, rows = traced(clock.ticking(descent(RIDGE, per_pass=10)), schedule=Schedule(10.0), seconds=3.5)
+    trace, rows = traced(ticking(clock, descent(RIDGE, per_pass=10)), schedule=Schedule(10.0), seconds=3.5)
     assert (trace.reason, column(rows, "seconds")) == ("seconds", [1.0, 4.0])
 
 
-def test_the_last_bound_of_a_black_box_is_at_the_seconds_of_its_last_point(monkeypatch):
+def test_the_last_bound_of_a_black_box_is_at_the_seconds_of_its_last_point(clock):
     """That it ends is known later, and that time is not the solver's."""
-    clock, w = Clock(monkeypatch), np.linalg.solve(X.T @ X / 30 + 0.1 * np.eye(5), X.T @ Y / 30)
+    w = np.linalg.solve(X.T @ X / 30 + 0.1 * np.eye(5), X.T @ Y / 30)
     calls = [Iterate(w * t, passes=np.nan, restarted=True) for t in (0.5, 0.999)]
-    trace = Trace(RIDGE, clock.ticking(calls, 5.0), StopRule(), Schedule(), counted=False)
+    trace = Trace(RIDGE, ticking(clock, calls, 5.0), StopRule(), Schedule(), counted=False)
     rows = list(trace)
     assert len(rows) == 3 and rows[2]["dual"] > rows[1]["dual"]
     assert column(rows, "seconds") == column(rows, "cpu_seconds") == [5.0, 5.0, 5.0]

@@ -51,14 +51,19 @@ def least_gap(p, solver, passes=400, start=None):
     return least
 
 
+def around_a_center(n, d, bias, kappa):
+    """The squared loss with the square that a reduction adds around a centre."""
+    p = biased(sparse(n, d), "squared", bias)
+    return p.regularized(kappa, np.linspace(-1.0, 1.0, p.shape[0]))
+
+
 @pytest.mark.core(3)
 @pytest.mark.parametrize("bias", ["none", "free", "minimized"])
 @pytest.mark.parametrize(("n", "d"), [(60, 9), (9, 40)])
 @pytest.mark.parametrize("kappa", [0.0, 0.2])
 def test_both_certify_to_rounding(bias, n, d, kappa):
     """Whatever the bias, the smaller dimension and what a reduction added; from 0 and from a start."""
-    p = biased(sparse(n, d), "squared", bias)
-    p = p.regularized(kappa, np.linspace(-1.0, 1.0, p.shape[0]))
+    p = around_a_center(n, d, bias, kappa)
     w = np.random.default_rng(3).normal(size=p.shape)
     P0 = p.primal(np.zeros(p.shape))
     assert least_gap(p, "direct", 30) <= 1e-13 * P0
@@ -489,7 +494,6 @@ def test_the_rows_of_a_preconditioner_count_half_a_pass_of_theirs_for_their_copy
 @pytest.mark.parametrize("kappa", [0.0, 0.2])
 def test_the_direct_solver_is_exact_with_its_first_step(bias, n, d, kappa):
     """Steps of refinement would make up for a wrong system."""
-    p = biased(sparse(n, d), "squared", bias)
-    p = p.regularized(kappa, np.linspace(-1.0, 1.0, p.shape[0]))
+    p = around_a_center(n, d, bias, kappa)
     x = next(x for x in registry.build_solver("direct")(p, None, Rng(0)) if x.b is not None)
     assert p.gap(x.w, x.b) <= 1e-12

@@ -95,9 +95,9 @@ class Polisher:
         aim = Aim(primal, primal - target, ends, PART if met or last else 0.0)
         self._spend(w, aim, end)
         if more and primal - self._certifier.dual > WIDE * abs(primal):
-            self._spend(w, aim, min(LITTLE, READS / self.reads_of_a_pass()))
+            self._spend(w, aim, self._few(READS))
         if met and self._is_far(aim):
-            self._spend(w, aim._replace(part=NEAR), min(LITTLE, MET * READS / self.reads_of_a_pass()))
+            self._spend(w, aim._replace(part=NEAR), self._few(MET * READS))
         if more and self.passes and self._is_far(aim):
             self._spend(self._nearest if self._least < primal else w, aim, FURTHER * work)
         self._look = work, primal - self._certifier.dual
@@ -120,6 +120,10 @@ class Polisher:
         if math.isnan(work):
             return UNCOUNTED if part == 1.0 else 0.0
         return SHARE * work * part
+
+    def _few(self, reads: float) -> float:
+        """The passes that little data may get in all, as far as they read so many numbers."""
+        return min(LITTLE, reads / self.reads_of_a_pass())
 
     def reads_of_a_pass(self) -> float:
         """The numbers that a pass reads: X twice, for each output of a sample, and those of a proximal step."""

@@ -1,5 +1,6 @@
 """The accuracies that a comparison asks for: values of the certified gap or of the suboptimality."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,25 +51,16 @@ class Levels:
         Where evaluation finds a better bound the gap may fall far at once, and when it looks depends on the stopping
         rule: it spends most of its passes on the last point. A gap that ended the run was looked for all along.
         """
-        looked_for = np.inf
-        if run.result.reason in GAP_RULES and run.result.points:
-            rules = run.result.spec.get("stop", {})
-            of_gaps = StopRule(**{rule: rules[rule] for rule in GAP_RULES if rule in rules})
-            looked_for = of_gaps.wanted_gap(run.column("primal")[0])
-        without = self._without_help(run, looked_for) if (quantity or self.quantity) == "gap" else {}
+        info = run.result.info
+        if (quantity or self.quantity) != "gap" or info.get("evaluation_passes", 0.0) <= 0.0:
+            return [False] * len(points)
+        looked_for = _looked_for(run)
+        helped = info.get("helped", [[run.result.points - 1, looked_for]])  # older results tell of their last point
+        without = {point: math.inf if gap is None else gap for point, gap in helped if point > 0}
         return [
-            point in without and bool(value < without[point]) and not np.isclose(value, looked_for, rtol=1e-9, atol=0.0)
+            point in without and bool(value < without[point]) and not math.isclose(value, looked_for)
             for point, value in zip(points, self._of(run), strict=True)
         ]
-
-    @staticmethod
-    def _without_help(run, looked_for):
-        """{a point whose bound evaluation found: the gap without it}; older results tell the last one alone."""
-        info, last = run.result.info, run.result.points - 1
-        if info.get("evaluation_passes", 0.0) <= 0.0:
-            return {}
-        found = info.get("helped", [[last, looked_for]])
-        return {point: np.inf if gap is None else gap for point, gap in found if point > 0}
 
     def _of(self, run):
         """The values for this run."""
@@ -86,6 +78,15 @@ class Levels:
         """The levels as people write them, all with an exponent where one has."""
         texts = [naming.short(value) for value in self.values]
         return [naming.with_exponent(value) for value in self.values] if any("e" in text for text in texts) else texts
+
+
+def _looked_for(run: StoredRun) -> float:
+    """The gap that ended a run, or inf where it was not its gap that did."""
+    if run.result.reason not in GAP_RULES or not run.result.points:
+        return math.inf
+    rules = run.result.spec.get("stop", {})
+    of_gaps = StopRule(**{rule: rules[rule] for rule in GAP_RULES if rule in rules})
+    return of_gaps.wanted_gap(run.column("primal")[0])
 
 
 CERTIFIED_GAPS = Levels()

@@ -43,6 +43,11 @@ class Reached:
     work: Spread
     seconds: Spread
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether some of the runs come to the level, and others do not."""
+        return 0 < self.count < self.runs
+
 
 @dataclass(frozen=True, eq=False)
 class Method:

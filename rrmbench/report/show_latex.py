@@ -84,7 +84,7 @@ def _cell(problem, method, k, cost, form):
     if np.isnan(value):
         return ""
     is_first = cost == "passes" or np.isnan(reached.passes.median)
-    some = f"$^{{{reached.count}/{reached.runs}}}$" if is_first and 0 < reached.count < reached.runs else ""
+    some = f"$^{{{reached.count}/{reached.runs}}}$" if is_first and reached.is_partial else ""
     if np.isfinite(value):
         bound = r"$\le$" * reached.is_bound
         return bound + _bold(form(value), method in problem.level_winners[k, cost]) + some

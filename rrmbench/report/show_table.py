@@ -229,7 +229,7 @@ def _range(spread, text):
 
 def _reached(reached, wins):
     """(passes, their quartiles, seconds, their quartiles, how many runs come there): a Line or None each."""
-    count = Line(f"{reached.count} of {reached.runs}", "dim") if 0 < reached.count < reached.runs else None
+    count = Line(f"{reached.count} of {reached.runs}", "dim") if reached.is_partial else None
     if not np.isfinite(reached.seconds.median):
         return *_NEVER[:4], count
     passes, time = reached.passes, reached.seconds
