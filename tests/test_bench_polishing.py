@@ -245,27 +245,27 @@ def near(gap, problem, w, passes, reads=polishing.READS, far=np.inf):
 
 def test_a_wide_gap_gets_more_passes_on_little_data():
     problem = Problem(X, SIGNS, "smoothed_hinge", L1 | {"strength": 1e-6})
-    trace, rows = traced(problem, "subgradient", passes=80)
-    share, dual = near(np.inf, problem, trace.w, 80)
-    assert share <= SHARE * 80 + SLACK
+    trace, rows = traced(problem, "subgradient", passes=40)
+    share, dual = near(np.inf, problem, trace.w, 40)
+    assert share <= SHARE * 40 + SLACK
     assert rows[-1]["primal"] - dual > polishing.WIDE * rows[-1]["primal"]
-    passes, better = near(polishing.WIDE, problem, trace.w, 80)
+    passes, better = near(polishing.WIDE, problem, trace.w, 40)
     assert share < passes <= polishing.LITTLE + SLACK
     assert better > dual
-    assert near(polishing.WIDE, problem, trace.w, 80, reads=2.0 * problem.X.nnz * 60.0)[0] <= 60.0 + SLACK
-    assert near(polishing.WIDE, problem, trace.w, 80, reads=0.0) == (share, dual)
+    assert near(polishing.WIDE, problem, trace.w, 40, reads=2.0 * problem.X.nnz * 60.0)[0] <= 60.0 + SLACK
+    assert near(polishing.WIDE, problem, trace.w, 40, reads=0.0) == (share, dual)
     assert 0.0 < near(polishing.WIDE, problem, trace.w, 8)[0] <= polishing.LITTLE + SLACK  # however short the run
     assert near(polishing.WIDE, problem, trace.w, 8, reads=0.0)[0] == 0.0
 
 
 def test_a_gap_far_above_what_is_known_of_the_distance_gets_more_passes_on_any_data():
     problem = Problem(X, SIGNS, "smoothed_hinge", L1 | {"strength": 1e-6})
-    trace, _ = traced(problem, "subgradient", passes=80)
-    share, dual = near(np.inf, problem, trace.w, 80)
-    passes, better = near(np.inf, problem, trace.w, 80, far=0.0)
-    assert share < passes <= polishing.FURTHER * 80 + SLACK
+    trace, _ = traced(problem, "subgradient", passes=40)
+    share, dual = near(np.inf, problem, trace.w, 40)
+    passes, better = near(np.inf, problem, trace.w, 40, far=0.0)
+    assert share < passes <= polishing.FURTHER * 40 + SLACK
     assert better > dual
-    assert near(np.inf, problem, trace.w, 80, far=1e9)[0] == share  # the models are nearer than w, and that is enough
+    assert near(np.inf, problem, trace.w, 40, far=1e9)[0] == share  # the models are nearer than w, and that is enough
     assert near(np.inf, problem, trace.w, 8, far=0.0)[0] == 0.0  # nothing was begun
 
 

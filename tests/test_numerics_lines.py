@@ -141,11 +141,11 @@ def check_products(rng, n, d, most):
     for size in np.unique(rng.integers(1, d + 1, size=3)):
         before, numbers = numbers, np.sort(order[:size])
         fresh = ~np.isin(numbers, before)
-        larger = np.full((size, size), np.nan)
+        larger = np.zeros((size, size))
         larger[np.ix_(~fresh, ~fresh)] = matrix
         columns.grow(numbers)
         columns.read, unread = 0, columns._size
-        blocks = [columns.read for _ in columns.multiply(weights, fresh, larger, most)]
+        blocks = [columns.read for _ in columns.multiply(np.arange(n), weights, fresh, larger, most)]
         matrix = larger
         expected = X[:, numbers].T @ (weights[:, None] * X[:, numbers])
         assert matrix == pytest.approx(expected, abs=1e-12)

@@ -320,6 +320,24 @@ def test_gram_matrices(n, d, seed, of_columns, dense):
     assert view.passes - before == pytest.approx(np.sum(m[chosen] * (m[chosen] + 3) / 2) / (2 * max(X.nnz, 1)))
 
 
+@given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 1000))
+def test_gram_matrices_are_renewed_in_the_rows_whose_weights_changed(n, d, seed):
+    X, rng = sparse(n, d, seed), np.random.default_rng(seed)
+    A, view = X.toarray(), Problem(X, np.zeros(n), "squared", L2).counted().X
+    m = np.count_nonzero(A, axis=1)
+    reads = m * (m + 3) // 2
+    G, of = np.zeros((d, d)), np.zeros(n)
+    for _ in range(5):
+        known = np.round(of)
+        weights = np.where(rng.random(n) < rng.random(), rng.integers(0, 3, n), known)
+        before, few, all_of_them = view.passes, reads @ (weights != known), reads @ (weights > 0.0)
+        for _ in gram.renew_gram(view, G, of, weights + 1e-9 * rng.random(n) * weights):  # rounding is no change
+            pass
+        np.testing.assert_allclose(G, A.T @ (weights[:, None] * A), atol=1e-6)
+        np.testing.assert_allclose(of, weights, atol=1e-8)
+        assert view.passes - before == pytest.approx(min(few, all_of_them) / (2 * max(X.nnz, 1)))
+
+
 def test_a_table_is_cheap():
     """Dense rows of d entries count (d + 3)/4 passes for X^T X, and yield about once a pass."""
     p = Problem(np.random.default_rng(0).normal(size=(300, 20)), labels(300, "squared"), "squared", L2)

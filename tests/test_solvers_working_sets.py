@@ -21,7 +21,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
 from rrmbench.registry import build_solver
 from rrmbench.regularizers.l1 import L1
-from rrmbench.solvers.coordinate.chosen import Chosen
+from rrmbench.solvers.coordinate.chosen import LAG, Chosen
 from rrmbench.solvers.coordinate.quadratic import Quadratic
 from rrmbench.solvers.coordinate.rehearsal import outcome
 from rrmbench.solvers.coordinate.working_sets import State
@@ -259,7 +259,7 @@ def test_what_kernels_say_they_read_is_what_they_read():
         fresh[::2] = False
         matrix, reads[0] = np.zeros((every.size, every.size)), 0
         part = chosen._columns._by_rows()
-        said = restricted.add_products(counting(part, reads), 0, N, h, fresh, matrix)
+        said = restricted.add_products(counting(part, reads), np.arange(N), h, fresh, matrix)
         assert said == reads[0]
 
 
@@ -279,6 +279,34 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
         np.testing.assert_allclose(found, expected, atol=1e-12)
         np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-12)
         assert not state.any()
+
+
+@given(seed=st.integers(0, 2**32 - 1), density=st.sampled_from([0.3, 1.0]))
+def test_matrices_of_products_change_in_the_rows_whose_weights_do(seed, density):
+    rng = np.random.default_rng(seed)
+    X = CSR.of(random_array((20, 9), density=density, rng=rng, format="csr"))
+    dense, h, chosen = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20), Chosen(X, np.diff(X.columns().indptr))
+    chosen._paid = 10**6  # a matrix is worth its price
+    for size in (4, 4, 9, 9, 9):
+        numbers, before, read = np.arange(size), chosen._weights, chosen.read
+        is_new = numbers.size > chosen.numbers.size
+        if is_new:
+            chosen.grow(numbers)
+        is_bound = bool(rng.integers(2))
+        H, diagonal, state = outcome(chosen.form(h, is_bound))
+        weights = 20 * chosen._weights
+        assert np.all((weights >= h / (1.0 if is_bound else 1.0 + LAG) - 1e-12) & (weights <= h / (1.0 - LAG) + 1e-12))
+        part = dense[:, numbers]
+        expected = part.T @ (chosen._weights[:, None] * part)
+        np.testing.assert_allclose(H.matrix, expected, atol=1e-12)
+        np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-12)
+        assert not state.any()
+        if not is_new:
+            changed = np.flatnonzero(chosen._weights != before)
+            entries = np.count_nonzero(part[changed], axis=1)
+            assert chosen.read - read <= np.sum(entries * (entries + 5) // 2)  # the pairs, and the entries twice
+            assert chosen.read > read or not entries.sum()
+        h = h * np.where(rng.random(20) < rng.random(), rng.choice([1e-4, 0.5, 0.9, 1.1, 2.0], 20), 1.0)
 
 
 def columns_of(H, n):

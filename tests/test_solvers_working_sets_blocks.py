@@ -232,7 +232,7 @@ def test_bends_of_the_last_working_set_are_kept_where_weights_stay():
             model = outcome(grown.model(form, blocks, columns, w, g, is_constant, 100.0))
             for k, b in enumerate(blocks):
                 part = dense[:, 7 * b : 7 * b + 7]
-                expected = part.T @ (h[:, None] * part) / N
+                expected = part.T @ (chosen._weights[:, None] * part)
                 made = model.bends.parts[model.bends.places[k] : model.bends.places[k + 1]]
                 np.testing.assert_allclose(made, expected.reshape(-1), atol=1e-12)
 

@@ -116,13 +116,13 @@ def mirror(gram):
 
 
 @kernel
-def add_products(rows, first, last, weights, fresh, matrix):
-    """Add sum weights[i] x_ij x_ik over first <= i < last to matrix[j, k], j >= k, where column j or k is fresh.
+def add_products(rows, which, weights, fresh, matrix):
+    """Add sum weights[i] x_ij x_ik over the rows i of `which` to matrix[j, k], j >= k, where column j or k is fresh.
 
     rows : (n, m); weights : (n,); fresh : (m,); matrix : (m, m). Returns the number of entries read.
     """
     seen, read = np.empty(matrix.shape[0], np.int64), 0
-    for i in range(first, last):
+    for i in which:
         begin, end, size = rows.indptr[i], rows.indptr[i + 1], 0
         for e in entries(begin, end):
             j = rows.indices[e]

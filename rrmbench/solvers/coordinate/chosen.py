@@ -9,6 +9,7 @@ from rrmbench.numerics.quadratic_descent import ByMatrix, OfOutputs, is_matrix
 from rrmbench.solvers.coordinate.copies import columns_of
 
 CHEAP = 8  # sweeps whose price is paid for a matrix of inner products at once
+LAG = 0.2  # of a weight in a form, by which it may differ from the one that is asked for
 
 
 class Chosen:
@@ -16,7 +17,7 @@ class Chosen:
 
     The quadratic form (1/n) sum_i h_i (x_i.v)^2 in these columns is had by columns, or by the matrix of their inner
     products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when it had
-    spared as much time as it takes, or at once where it will in CHEAP sweeps.
+    spared as much time as it takes, or at once where it will in CHEAP sweeps; then it is made new in some rows.
 
     Of k outputs the form is that of each, see `OfOutputs`, and a sweep by columns takes k times as long.
 
@@ -31,8 +32,7 @@ class Chosen:
         self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
         self._columns, self._swept = columns_of(X, counts), 0
         self._paid, self._is_dear = 0, False
-        self._by_columns = self._matrix = None
-        self._is_constant = False  # whether the weights of the form are those of every later one
+        self._by_columns = self._matrix = self._weights = None  # the weights are those of either
 
     @property
     def read(self):
@@ -47,7 +47,7 @@ class Chosen:
         before = 0 if self._matrix is None else self._price
         self._columns.grow(numbers)
         self.numbers, self.nnz, self._by_columns = numbers, self._columns.nnz, None
-        if self._matrix is not None and self._is_constant and self._fits and self._is_worth(self._price - before):
+        if self._matrix is not None and self._fits and self._is_worth(self._price - before):
             matrix = np.zeros((numbers.size, numbers.size))
             restricted.spread(self._matrix, present, matrix)
             self._matrix, self._fresh = matrix, fresh
@@ -79,26 +79,44 @@ class Chosen:
         """Whether a matrix had spared sweeps by columns as long as it takes to make it; the next form will be one."""
         return not is_matrix(form) and self._fits and self._price <= self._times * self._spared * self._paid
 
-    def form(self, h, is_constant):
+    def form(self, h, is_bound):
         """A generator that yields while it reads; returns (form, its diagonal, its state at 0) for the weights h (n,).
 
-        is_constant : whether all later weights are the same
+        The weights of the form may differ from h by a part LAG, so that a matrix is made new in the rows that changed
+        alone, but are not below h where the form is a bound.
         """
         h = h / self.n
-        known = is_constant and self._is_constant
-        self._is_constant = is_constant
         if self._matrix is not None or (self._fits and self._is_worth(self._price)):
-            if self._matrix is None or not known:
-                self._matrix = np.zeros((self.numbers.size, self.numbers.size))
-                self._fresh = np.ones(self.numbers.size, dtype=np.bool_)
-            if self._fresh.any():
-                yield from self._columns.multiply(h, self._fresh, self._matrix, most=self.entries)  # half a pass
-                self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
+            yield from self._make_matrix(h, is_bound)
             return self._of_outputs(ByMatrix(self._matrix), np.diag(self._matrix).copy(), self.numbers.size)
-        if self._by_columns is None or not known:
+        if self._by_columns is None or self._changed(h, is_bound).size:
+            self._weights = h
             self._by_columns, self._sqnorms, self._state_over_outputs = self._columns.weighted(h)
             yield
         return self._of_outputs(self._by_columns, self._sqnorms, self.n)
+
+    def _changed(self, h, is_bound):
+        """The rows whose weights are too far from h."""
+        least, most = (1.0 - LAG) * self._weights, (1.0 if is_bound else 1.0 + LAG) * self._weights
+        return np.flatnonzero((h < least) | (h > most))
+
+    def _make_matrix(self, h, is_bound):
+        """A generator: know the matrix for the weights h, but for their lag."""
+        every = np.ones(self.numbers.size, dtype=np.bool_)
+        changed = np.arange(self.n) if self._matrix is None else self._changed(h, is_bound)
+        if 10 * changed.size >= 9 * self.n:
+            self._matrix, self._weights = np.zeros((self.numbers.size, self.numbers.size)), h
+            self._fresh, changed = every, changed[:0]
+        if self._fresh.any():
+            yield from self._multiply(np.arange(self.n), self._weights, self._fresh)
+            self._fresh = np.zeros(self.numbers.size, dtype=np.bool_)
+        if changed.size:
+            yield from self._multiply(changed, h - self._weights, every)
+            self._weights = self._weights.copy()
+            self._weights[changed] = h[changed]
+
+    def _multiply(self, which, weights, fresh):
+        return self._columns.multiply(which, weights, fresh, self._matrix, most=self.entries)  # half a pass
 
     def _of_outputs(self, form, diagonal, size):
         form = form if self.outputs_of_each is None else OfOutputs(form, self.outputs_of_each)

@@ -87,17 +87,17 @@ class SparseColumns:
         self.read += self.nnz
         return ByColumns(columns.indptr, columns.indices, self._weighted, self._numbers), squares, root
 
-    def multiply(self, weights, fresh, matrix, most):
-        """A generator: write the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
+    def multiply(self, which, weights, fresh, matrix, most):
+        """A generator: add the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
 
-        The inner product of columns j and k is sum_i weights[i] x_ij x_ik; weights (n,), fresh (m,), matrix (m, m).
+        The inner product of columns j and k is sum_i weights[i] x_ij x_ik over the rows i of `which` (k,); weights
+        (n,), fresh (m,), matrix (m, m).
         """
         step = max(1, int(self.n * most / max(self.nnz + self.pairs, 1)))
         part = self._by_rows()
         yield
-        for first in range(0, self.n, step):
-            last = min(first + step, self.n)
-            self.read += restricted.add_products(part, first, last, weights, fresh, matrix)
+        for first in range(0, which.size, step):
+            self.read += restricted.add_products(part, which[first : first + step], weights, fresh, matrix)
             yield
         restricted.mirror(matrix)
 
@@ -159,7 +159,7 @@ class DenseColumns:
         self.read += self.nnz
         return lines, squares, weights
 
-    def multiply(self, weights, fresh, matrix, most):
+    def multiply(self, which, weights, fresh, matrix, most):
         """As `SparseColumns.multiply`, by blocks of fresh columns, whose numbers are counted before they are read."""
         if self._has_all and fresh.all():
             lines, at = self.array.T, np.arange(fresh.size)
@@ -167,18 +167,23 @@ class DenseColumns:
             at = np.argsort(self._copy())
             lines = self._copies[: self._size]
             yield
+        if which.size < self.n:
+            lines, weights = np.ascontiguousarray(lines[:, which]), weights[which]
+            self.read += lines.size
+            yield
         first, step = int(np.count_nonzero(~fresh)), int(np.clip(LARGEST // self.n, 1, LINES))
         for begin in range(first, fresh.size, step):
             end = min(begin + step, fresh.size)
             q = end - begin
-            *ahead, last = in_parts(self.n * (q * (begin + 1) + q * (q + 1) // 2), most)
+            *ahead, last = in_parts(which.size * (q * (begin + 1) + q * (q + 1) // 2), most)
             for part in ahead:
                 self.read += part
                 yield
             of_block, known = at[begin:end], at[:end]
             found = (lines[begin:end] * weights) @ lines[:end].T
-            matrix[of_block[:, np.newaxis], known] = found
-            matrix[known[:, np.newaxis], of_block] = found.T
+            matrix[of_block[:, np.newaxis], known[:begin]] += found[:, :begin]
+            matrix[known[:begin, np.newaxis], of_block] += found[:, :begin].T
+            matrix[of_block[:, np.newaxis], of_block] += found[:, begin:]
             self.read += last
             yield
 

@@ -18,7 +18,7 @@ from rrmbench.solvers.coordinate.units import units_of
 FEW = 300  # coordinates, which all join the working set at once
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
-LOOSE = 0.3  # the same where the model is no bound and sweeps by columns cost passes, unlike those by a matrix
+LOOSE = 0.3  # the same where the model is not P itself and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken, at most
 BEND = 1e-3  # of the gamma of a 1/gamma-smooth loss, the length over which phi' may bend: the same, where this is less
 FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
@@ -73,8 +73,9 @@ def working_sets(problem, start, rng):
         model, is_bound = yield from state.model()
         at, read, compared, wait = state.passes, 0, 0, 1
         turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
-        accuracy = ACCURACY if is_bound or is_matrix(model.H) else LOOSE
-        if not is_bound:
+        is_exact = is_bound and state.is_quadratic
+        accuracy = ACCURACY if is_exact or is_matrix(model.H) else LOOSE
+        if not is_exact:
             model.turns = model.loose_turns
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
             state.chosen.spent(model.H, model.read - read)
@@ -97,6 +98,7 @@ class State:
     """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
 
     flat : w, a matrix row by row
+    is_quadratic : whether phi' has its greatest slope over all lengths over which it can change by as much as it is
     greatest : the greatest potential of all units
     _spread : of the outputs around z, between which slopes of phi' are taken
     _damping, _reach : the part c of greatest slopes that is in the weights of models, and the lengths of these slopes
@@ -115,7 +117,15 @@ class State:
         self._cautious, self._change = False, np.zeros(self.z.shape)
         self._damping, self._reach = FLOOR, 0.0
         self._spread = min(SPREAD, BEND / problem.smoothness)
-        self.P = problem.primal(w, self.z)
+        self.P, self.is_quadratic = problem.primal(w, self.z), self._is_quadratic()
+
+    def _is_quadratic(self):
+        if self.w.ndim > 1:  # of several outputs the squared loss alone
+            return True
+        smoothness = self.problem.smoothness
+        o = np.abs(self.b).max() / smoothness
+        slopes = [(self.problem.loss_dual(self.z + step) - self.b) / step for step in (o, -o) if o > 0.0]
+        return bool(np.all(np.array(slopes) >= (1.0 - 1e-6) * smoothness))
 
     @property
     def passes(self):

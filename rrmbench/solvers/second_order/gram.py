@@ -15,6 +15,7 @@ from rrmbench.numerics.sparse_rows import entries
 DENSE = 0.1  # the part of all pairs from which on dense blocks are multiplied faster than single pairs
 LEAST = 64  # and the size from which on
 BLOCK = 2**22  # entries of a dense block
+ROUNDING = 1e-8  # of the greatest weight, by which differences of others may be those of quotients
 
 
 def add_gram(X, of_columns, G, samples=None, weights=None):
@@ -59,6 +60,23 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
     if not dense:
         G += G.T
         G.flat[:: size + 1] *= 0.5
+
+
+def renew_gram(X, G, of, weights):
+    """Make G = X^T diag(weights) X (d, d) of G = X^T diag(of) X, and of = weights, (n,) >= 0. Yields as `add_gram`.
+
+    By the rows whose weights differ beyond ROUNDING, where they count less than those with a weight, else anew.
+    """
+    change, reads = weights - of, reads_of(np.diff(X.rows.indptr))
+    change[np.abs(change) <= ROUNDING * np.max(weights)] = 0.0
+    if reads @ (change != 0.0) >= reads @ (weights > 0.0):
+        G[:], of[:], change = 0.0, 0.0, weights
+    for sign in (1.0, -1.0):  # `add_gram` takes no weights below 0
+        rows = np.flatnonzero(sign * change > 0.0)
+        part = np.zeros_like(G)
+        yield from add_gram(X, True, part, rows, sign * change[rows])
+        G += sign * part
+    of += change
 
 
 def reads_of(lengths):

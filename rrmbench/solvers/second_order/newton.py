@@ -5,7 +5,7 @@ import numpy as np
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import curvatures, gradient_of, longest_step
-from rrmbench.solvers.second_order.gram import add_gram, solver_of
+from rrmbench.solvers.second_order.gram import renew_gram, solver_of
 from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples, refuse_many_features
 
 
@@ -21,9 +21,10 @@ def newton(problem, start, rng):
     least. A start that is not zero goes to the last stage.
 
     For few features: products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m with
-    curvature; outputs, gradient and the copy of a stage's rows are half a pass each. A dense matrix counts about d/4
-    passes for H. Cholesky's factors of H (d, d) touch no data; the clock includes them. Yields after the gradient, each
-    part of H and each step; after a full step, one that promises at most P/20 also before X p.
+    curvature, or for one whose curvature changed where these count less; outputs, gradient and the copy of a stage's
+    rows are half a pass each. A dense matrix counts about d/4 passes for H. Cholesky's factors of H (d, d) touch no
+    data; the clock includes them. Yields after the gradient, each part of H and each step; after a full step, one that
+    promises at most P/20 also before X p.
 
     Raises RrmbenchError for d > 3000.
     """
@@ -37,15 +38,13 @@ def _steps(problem, w, is_last):
     X, d = problem.X, w.size
     z = problem.outputs(w)
     P, t = problem.primal(w, z), 1.0
+    gram, weights = np.zeros((d, d)), np.zeros(problem.n)
     while True:
-        g, H = X.adjoint(problem.loss_dual(z)) / problem.n, np.zeros((d, d))
+        g = X.adjoint(problem.loss_dual(z)) / problem.n
         yield Iterate(w, passes=X.passes)
-        c = curvatures(problem, z)
-        bent = np.flatnonzero(c > 0.0)
-        for _ in add_gram(X, True, H, bent, c[bent]):
+        for _ in renew_gram(X, gram, weights, curvatures(problem, z)):
             yield Iterate(w, passes=X.passes)
-        g = gradient_of(problem, g, w)
-        H /= problem.n
+        g, H = gradient_of(problem, g, w), gram / problem.n
         H.flat[:: d + 1] += problem.strong_convexity
         p = -solver_of(H)(g)
         slope = float(g @ p)
