@@ -262,13 +262,11 @@ def run(
     `rrmbench.load_results` and `rrmbench.plot` take the folder. Raises RrmbenchError for a mistake in the
     configuration, and not for a run that fails, whose status is in the results.
     """
-    from rich.console import Console
-
     from rrmbench import config as configuration
     from rrmbench import kernel_cache
     from rrmbench.bench.backends import jobs_of
     from rrmbench.bench.runner import run_experiment
-    from rrmbench.report.display import progress_on
+    from rrmbench.report.display import console, progress_on
 
     if not isinstance(config, str | os.PathLike | dict):
         raise RrmbenchError(f"run: found {type(config).__name__}, allowed is a YAML file, a shipped name, or a dict")
@@ -280,12 +278,8 @@ def run(
     plans = [configuration.resolve(raw)]
     (plan,) = configuration.select(plans, only) if only else plans
     jobs = jobs_of(plan, jobs)
-    progress = progress_on(Console(stderr=True), quiet)
-    try:
-        report = run_experiment(plan, Path(output), jobs=jobs, whole=not only, fresh=fresh, progress=progress)
-    finally:
-        if progress:
-            progress.close()
+    progress = progress_on(console(stderr=True), quiet)
+    report = run_experiment(plan, Path(output), jobs=jobs, whole=not only, fresh=fresh, progress=progress)
     return Path(report.directory)
 
 

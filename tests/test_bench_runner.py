@@ -24,6 +24,31 @@ def identities(lab, name="toy"):
     return {result.run for result in lab.results(name)}
 
 
+# a display that fails
+
+
+@pytest.mark.parametrize("when", ["begin", "start", "row", "end"])
+def test_a_display_that_fails_ends_no_run_and_is_told_once(lab, monkeypatch, when):
+    def fail(*facts):
+        raise ValueError("no pen")
+
+    monkeypatch.setattr(f"rrmbench.report.display.Plain.{when}", fail)
+    ran = lab.run(lab.config(solver=["agd", "gd"]), "-j2")
+    assert ran.code == 0
+    assert [result.status for result in lab.results()] == ["done"] * 2
+    assert ran.err.count("cannot be shown any longer (ValueError: no pen); the runs go on") == 1
+    assert ran.out.splitlines()[-1] == str(lab.out / "toy")
+
+
+def test_errors_and_summaries_that_nobody_reads_end_no_experiment(lab):
+    first, second = lab.config("a.yaml", name="a"), lab.config("b.yaml", name="b")
+    process = lab.start("run", first, second, "-o", lab.out)
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(timeout=100) == 1
+    assert [result.status for name in "ab" for result in lab.results(name)] == ["done"] * 2
+
+
 # what is kept
 
 

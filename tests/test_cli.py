@@ -68,6 +68,13 @@ def test_the_locale_c_writes_the_bytes_of_a_path_and_escapes_other_characters(la
     assert printed("export", lab.out, "--to", table) == os.fsencode(f"{table}\n")
 
 
+def test_the_line_of_a_file_is_no_picture(lab):
+    reason = "my_solver.py:100: gone wrong"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rrmbench.report.display._ending", lambda result: reason)
+        assert reason in lab.run(lab.config()).err
+
+
 def test_a_failed_run_is_exit_code_1_and_shown(lab):
     ran = lab.run(lab.config(solver=["agd", odd("raise")]))
     assert ran.code == 1

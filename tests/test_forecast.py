@@ -233,6 +233,18 @@ def test_infinite_and_missing_numbers_are_null_in_events(lab):
     assert rows and all(row["passes"] is None for row in rows)
 
 
+def test_the_reader_of_events_may_go_away_the_runs_are_kept(lab):
+    config = lab.config(solver=["agd", "gd", "apcg"], stop={"passes": 300})
+    process = lab.start("run", config, "--json", "-o", lab.out)
+    assert json.loads(process.stdout.readline())["event"] == "begin"
+    process.stdout.close()
+    said = process.stderr.read()
+    assert process.wait(timeout=100) == 1  # not everything was told
+    assert said.count("rrmbench: ") == said.count("\n") == 1
+    assert "cannot be shown any longer (BrokenPipeError: [Errno 32] Broken pipe)" in said
+    assert [result.status for result in lab.results()] == ["done"] * 3
+
+
 def test_json_of_a_dry_run_is_its_plan(lab):
     found = events(lab.run(lab.config(solver=["agd", "liblinear"], seed=[0, 1]), "--json", "--dry-run").out)
     assert [event["event"] for event in found] == ["planned", "skipped", "skipped"]

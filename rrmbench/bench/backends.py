@@ -45,13 +45,12 @@ class Local:
         core = timing.core if timing else None
 
         def one(run):
-            if progress and not self.interrupted.is_set():
+            if not self.interrupted.is_set():
                 progress.start(run)
             task = Task(run.spec, run.prepared.key, plan.plugins, run.stamps, core)
-            on_row = (lambda row: progress.row(run, row)) if progress else (lambda row: None)
 
             def once():
-                return self._children.run(child, task, plan.limit, on_row)
+                return self._children.run(child, task, plan.limit, lambda row: progress.row(run, row))
 
             return run, repeated(once, timing) if timing else once()
 

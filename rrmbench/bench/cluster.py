@@ -256,7 +256,7 @@ class _Watch:
                 beside = [name for name, host in self._active.items() if host == told["host"]]
                 for name in beside:
                     self._together[name] = max(self._together.get(name, 1), len(beside))
-            elif self.progress and run.run in self._started:
+            elif run.run in self._started:
                 self.progress.row(run, told["row"])
 
     def ended(self, name, outcome):
@@ -269,6 +269,6 @@ class _Watch:
         return run
 
     def _start(self, run):
-        if self.progress and run.run not in self._started:
+        if run.run not in self._started:
             self._started.add(run.run)
             self.progress.start(run)

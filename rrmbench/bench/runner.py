@@ -13,6 +13,7 @@ import numpy as np
 from rrmbench.bench import identity, reference
 from rrmbench.bench.backends import Local
 from rrmbench.bench.bounds import Bounds
+from rrmbench.bench.guarded import Guarded
 from rrmbench.bench.identity import Identities
 from rrmbench.bench.rates import Rates, entries_of
 from rrmbench.bench.store import FINAL, Experiment, Result, UnreadableFile
@@ -51,14 +52,14 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
     retry : statuses to run again beside failed, killed and interrupted ones
     fresh : run everything again
     cluster : the `rrmbench.bench.cluster.Cluster` to run on, `jobs` at a time, or None for this machine
-    progress : a display as in `rrmbench.report.display`, or None
+    progress : a display as in `rrmbench.report.display`, which is closed at the end, or None
     timing : a `rrmbench.bench.timing.Timing`; runs with fewer repeats than it asks for are run again
     """
     experiment = Experiment.to_write(output, plan.name)
     identities = Identities()
     runs = list({run.run: run for run in map(identities.run, plan.runs)}.values())  # one for two copies of a file
     report = Report(experiment.directory, skipped=plan.skipped)
-    with experiment.lock():
+    with closing(Guarded(progress)) as progress, experiment.lock():
         backend = Local(jobs, timing) if cluster is None else cluster
         backend.jobs = jobs
         environments = dict([backend.environment] if backend.environment else [])
@@ -137,7 +138,10 @@ def _older(experiment, missing):
 
 
 class Scheduler:
-    """Runs in parallel by a backend (`rrmbench.bench.backends`), results written by this one thread."""
+    """Runs in parallel by a backend (`rrmbench.bench.backends`), results written by this one thread.
+
+    progress : a Guarded display
+    """
 
     def __init__(self, experiment, plan, backend, progress, timing=None):
         self.experiment, self.plan, self.backend = experiment, plan, backend
@@ -172,9 +176,8 @@ class Scheduler:
         if not runs:
             return
         self.backend.prepare()
-        if self.progress:
-            repeats = self.timing.repeats if self.timing else 1
-            self.progress.begin(runs, what, self.rates.expected(runs, self.backend.jobs, extra, repeats))
+        repeats = self.timing.repeats if self.timing else 1
+        self.progress.begin(runs, what, self.rates.expected(runs, self.backend.jobs, extra, repeats))
         try:
             with closing(self.backend.outcomes(runs, self.plan, self.progress)) as outcomes:
                 for run, outcome in outcomes:
@@ -186,8 +189,7 @@ class Scheduler:
         """Store what came of a run; what was cut short does not replace what `--fresh` or `--timing` ran again."""
         result = self._result(run, outcome)
         if result.status in CUT_SHORT and self.experiment.statuses([run.run]).get(run.run) in FINAL:
-            if self.progress:
-                self.progress.end(run, result)
+            self.progress.end(run, result)
             return result.status
         found = Bounds.of(result)
         self.experiment.withdraw(run.problem, run.run)
@@ -200,8 +202,7 @@ class Scheduler:
             self.rates.learn(run.spec, entries_of(run.prepared), result)
         if not wrong and result.certifies:
             self.experiment.improve_reference(run.problem, run.asked, found)
-        if self.progress:
-            self.progress.end(run, result)
+        self.progress.end(run, result)
         return result.status
 
     def _result(self, run, outcome):

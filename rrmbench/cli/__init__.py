@@ -7,6 +7,7 @@ import codecs
 import os
 import sys
 import warnings
+from contextlib import suppress
 
 from rrmbench.cli import (
     catalogue,
@@ -68,7 +69,8 @@ def _in_one_line(shown):
 
     def show(message, category, *where):
         if issubclass(category, RrmbenchWarning):
-            print(f"rrmbench: {printable(str(message))}", file=sys.stderr)
+            with suppress(OSError):  # nobody is there to read it
+                print(f"rrmbench: {printable(str(message))}", file=sys.stderr)
         else:
             shown(message, category, *where)
 

@@ -62,9 +62,9 @@ def output_path(text):
 
 def console(**options):
     """Return a rich console; not on a terminal it is at least 120 columns wide, but for what COLUMNS says."""
-    from rich.console import Console
+    from rrmbench.report import display
 
-    made = Console(**options)
+    made = display.console(**options)
     if made.width < 1 or not (made.is_terminal or os.environ.get("COLUMNS", "").isdigit()):
         made.width = max(made.width, 120)
     return made

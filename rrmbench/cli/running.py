@@ -82,7 +82,7 @@ def run(
             fresh=fresh,
             whole=not only,
             console=console(stderr=True),
-            summary=console(quiet=quiet),
+            summary=console(),
             quiet=quiet,
             timing=timed,
             events=events,

@@ -45,51 +45,65 @@ def timing_of(wanted, repeats, jobs, backend):
 
 def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary, quiet, timing=None, events=None):
     from rrmbench.bench.backends import jobs_of
+    from rrmbench.bench.guarded import Guarded
     from rrmbench.bench.runner import run_experiment
-    from rrmbench.report import show
     from rrmbench.report.display import progress_on
 
     exit_code = 0
+    out, aside = Guarded(events or _Summaries(summary, quiet)), Guarded(console)
     for warning in timing.warnings() if timing else ():
-        console.print(f"--timing: {warning}", **PLAIN)
+        aside.print(f"--timing: {warning}", **PLAIN)
     for plan in plans:
-        progress = events or progress_on(console, quiet)
-        for spec, reason in plan.skipped if events else ():
-            events.skipped(plan.name, spec, reason)
-        try:
-            report = run_experiment(
-                plan,
-                output,
-                jobs=1 if timing else jobs_of(plan, jobs, cluster and cluster.threads),
-                whole=whole,
-                retry=retry,
-                fresh=fresh,
-                cluster=cluster,
-                progress=progress,
-                timing=timing,
-            )
-        finally:
-            if progress:
-                progress.close()
-        if events:
-            events.summary(plan.name, report)
+        for spec, reason in plan.skipped:
+            out.skipped(plan.name, spec, reason)
+        report = run_experiment(
+            plan,
+            output,
+            jobs=1 if timing else jobs_of(plan, jobs, cluster and cluster.threads),
+            whole=whole,
+            retry=retry,
+            fresh=fresh,
+            cluster=cluster,
+            progress=out if events else progress_on(console, quiet),
+            timing=timing,
+        )
+        out.summary(plan.name, report)
         if report.interrupted:
-            console.print(
+            aside.print(
                 f"interrupted; finished runs are kept in {report.directory}, the same command runs the rest", **PLAIN
             )
             return 130
-        if not (events or quiet):
-            summary.print(show.summary(report.directory))
-            for line in _closing(report):
-                summary.print(line, **PLAIN)
-        elif quiet and report.timed_out:  # for which the exit code is 1
-            console.print(_timed_out(report), **PLAIN)
+        if quiet and report.timed_out:  # for which the exit code is 1
+            aside.print(_timed_out(report), **PLAIN)
         if report.lost:
-            console.print(_lost(report), **PLAIN)
-        if not events:
-            print(report.directory)
-        exit_code = max(exit_code, int(not report.ok))
+            aside.print(_lost(report), **PLAIN)
+        exit_code = max(exit_code, int(not report.ok or out.failed))
     return exit_code
+
+
+class _Summaries:
+    """What is printed of experiments that are over, as `rrmbench.report.events.Events` writes it for programs."""
+
+    def __init__(self, console, quiet):
+        self.console, self.quiet = console, quiet
+
+    def skipped(self, experiment, spec, reason):
+        """A combination is not run, of which the summary tells."""
+
+    def summary(self, experiment, report):
+        """The table, what else there is to say, and the path."""
+        from rrmbench.report import show
+
+        if report.interrupted:
+            return
+        if not self.quiet:
+            self.console.print(show.summary(report.directory))
+            for line in _closing(report):
+                self.console.print(line, **PLAIN)
+        print(report.directory, flush=True)
+
+    def close(self):
+        """Nothing is left to print."""
 
 
 def _timed_out(report):

@@ -22,6 +22,17 @@ def progress_on(console, quiet):
     return Live(console) if console.is_terminal else Plain(console)
 
 
+def console(**options):
+    """Return a rich console on which ":100:" is a line of a file and no picture, and a reader that is gone an error."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self):
+            raise  # rich would end the command
+
+    return Plain(emoji=False, **options)
+
+
 def _label(run, shown):
     names = keys(run.spec)
     parts = [naming.problem_difference(names, shown) if shown else naming.problem(names)]
@@ -178,6 +189,6 @@ class Live(Plain):
         self.bars.advance(self.overall)
 
     def close(self):
-        if self.bars is not None:
-            self.bars.stop()
-            self.bars = None
+        bars, self.bars = self.bars, None
+        if bars is not None:
+            bars.stop()
