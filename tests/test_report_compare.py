@@ -219,3 +219,55 @@ def test_a_side_that_is_at_the_level_before_any_work_is_named(tmp_path, late, sa
         stored.experiment(tmp_path / side, [stored.result(stored.spec(), columns)])
     found = compare(Side(tmp_path / "a"), Side(tmp_path / "b"), Levels((1e-2,)))
     assert found.verdicts == [f"no ratio: {said} before any work"]
+
+
+# code
+
+
+def test_what_is_of_other_code_is_named(lab):
+    solver = lab.folder / "mine.py"
+    asked = {"solver": [{"path": str(solver), "name": "mine"}, "agd"], "seed": [0]}
+    other = lab.folder / "b"
+    for step, folder in ("1.0", lab.out), ("0.5", other), ("0.5", lab.folder / "c"):
+        solver.write_text(MINE.replace("STEP", step))
+        assert lab.cli("run", lab.config(**asked), "-o", folder).code == 0
+    same = lab.cli("compare", other, lab.folder / "c")
+    assert same.code == 0 and "same code" not in same.out
+    ran = lab.cli("compare", lab.out, other)
+    assert "A and B are not of the same code: solver mine (mine.py) in 1 of 2 pairs\n" in ran.out
+    ran = lab.cli("compare", lab.out, other, "--a", "solver=mine", "--b", "solver=agd")
+    assert ran.code == 0 and "same code" not in ran.out  # of two methods it never is
+
+
+MINE = """
+import rrmbench
+
+@rrmbench.solver(needs={"smooth"}, deterministic=True)
+def mine(problem, start, rng):
+    w, passes = problem.start(start), 0.0
+    yield rrmbench.Iterate(w)
+    while True:
+        g = problem.X.adjoint(problem.loss_dual(problem.X.forward(w))) / problem.n
+        w, passes = problem.prox(w - STEP / problem.L * g, STEP / problem.L), passes + 1.0
+        yield rrmbench.Iterate(w, passes=passes)
+"""
+
+
+@pytest.mark.parametrize(
+    "ours, theirs, said",
+    [
+        ({"solver": "1"}, {"solver": "2"}, "solver apcg"),
+        ({"loss": "1", "solver": "1"}, {"loss": "2", "solver": "2"}, "loss squared, solver apcg"),
+        ({"shared": "1"}, {"shared": "2"}, "what all runs of rrmbench share"),
+        ({"solver": "1"}, None, "the records do not say what"),
+        ({"solver": "1"}, {"solver": "1"}, "the records do not say what"),
+    ],
+)
+def test_other_code_is_told_by_component(tmp_path, ours, theirs, said):
+    for name, codes in ("a", ours), ("b", theirs):
+        made = experiment(tmp_path / name, 1.0, strengths=(1e-3,), **({"codes": codes} if codes else {}))
+        for one in made.results():
+            one.code = name * 16
+            made.write(one)
+    sentences = compare(Side(tmp_path / "a"), Side(tmp_path / "b")).sentences
+    assert [s for s in sentences if "code" in s] == [f"A and B are not of the same code: {said}"]

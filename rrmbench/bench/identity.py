@@ -21,13 +21,17 @@ def canonical(value):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of an experiment: its spec, its ids, and its prepared data."""
+    """One run of an experiment: its spec, its ids, and its prepared data.
+
+    codes : {kind: the digest of the code and the files that a component alone has; "shared": of what all runs have}
+    """
 
     spec: dict
     run: str
     spec_id: str
     problem: str
     code: str
+    codes: dict
     prepared: object = field(repr=False)
     stamps: dict = field(repr=False)
 
@@ -49,7 +53,7 @@ class Identities:
     """
 
     def __init__(self):
-        self._prepared, self._digests, self._problems, self._files = {}, {}, {}, {}
+        self._prepared, self._digests, self._problems, self._files, self._codes = {}, {}, {}, {}, {}
 
     def run(self, spec):
         """The Run of a spec, its data prepared; RrmbenchError where the data cannot be had."""
@@ -58,7 +62,9 @@ class Identities:
         files = registry.parameter_files(spec)
         stamps = code | fingerprint.stamps(map(Path, files))
         name = spec_id(spec, prepared.checksum, files)
-        return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, prepared, stamps)
+        codes = {kind: self._code_of(kind, spec[kind]) for kind in KINDS}
+        codes["shared"] = self._stamped(fingerprint.sources_of(*fingerprint.EVERY_RUN))[1]
+        return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, codes, prepared, stamps)
 
     def _problem(self, spec):
         """(the prepared data, the id) of the problem of a spec; many runs have the same one."""
@@ -73,6 +79,16 @@ class Identities:
         if sources not in self._files:
             self._files[sources] = tuple(_files_behind(fingerprint.EVERY_RUN, sources))
         return self._files[sources]
+
+    def _code_of(self, kind, mapping):
+        """The digest of a component: of the files that it brings beside those of every run, and that it names."""
+        key = kind, canonical(mapping)
+        if key not in self._codes:
+            sources = [_source(kind, one) for one in nested(mapping)]
+            own = {*fingerprint.sources_of(*sources)}.difference(fingerprint.sources_of(*fingerprint.EVERY_RUN))
+            files = registry.parameter_files({kind: mapping}, (kind,))
+            self._codes[key] = id_of(canonical({"code": fingerprint.digest(*own)} | _checksums(files)))
+        return self._codes[key]
 
     def _load(self, block, labels):
         key = canonical(block), labels

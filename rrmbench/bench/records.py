@@ -80,6 +80,8 @@ def header(content: dict, run: str) -> dict:
         spent = content.get(name, 0.0)
         _need(_is_number(spent) and 0.0 <= spent < math.inf, name, f"{spent!r}")
     _helped(content.get("helped", []))
+    codes = content.get("codes", {})
+    _need(isinstance(codes, dict) and all(isinstance(code, str) for code in codes.values()), "codes", f"{codes!r}")
     for name in "deterministic", "restarts":
         _need(content.get(name) in (None, True, False), name, f"{content.get(name)!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")

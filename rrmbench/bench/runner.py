@@ -222,7 +222,7 @@ class Scheduler:
             reason=printable(outcome.reason),
             created=datetime.now(UTC).isoformat(),
             info=facts
-            | {"concurrent_runs": outcome.concurrent_runs, "wall_seconds": outcome.wall_seconds}
+            | {"concurrent_runs": outcome.concurrent_runs, "wall_seconds": outcome.wall_seconds, "codes": run.codes}
             | self._origin(outcome),
             trace={key: np.array([row.get(key, math.nan) for row in outcome.rows]) for key in columns},
             w=w,

@@ -11,7 +11,7 @@ import numpy as np
 
 from rrmbench.errors import listed
 from rrmbench.report import plug_ins
-from rrmbench.report.compare import verdicts
+from rrmbench.report.compare import codes, verdicts
 from rrmbench.report.compare.noise import Noise, of_sides
 from rrmbench.report.compare.outcomes import Outcome, outcomes, telling
 from rrmbench.report.compare.pairs import Pairing, Side, pair
@@ -89,9 +89,7 @@ def _behind(pairing, told, noise, levels):
         without = [label for label, pairs in pairing.by_method().items() if not _certified(pairs)]
         if without:
             lines.append(f"no certified gap: {listed(without, _MOST)}; --y suboptimality measures them")
-    codes = [", ".join(sorted(one.codes)) for one in noise]
-    if codes[0] != codes[1] and len(noise[0].codes) == len(noise[1].codes) == 1:
-        lines.append(f"code: A {codes[0]}, B {codes[1]}")
+    lines += codes.told(pairing.pairs)
     lines += plug_ins.told([run for side in ("A", "B") for run in pairing.runs(side)])
     return [line for line in [*lines, *(verdicts.cautions(*noise) if timed else ())] if line]
 
