@@ -88,6 +88,14 @@ def test_the_figure_has_the_steps_a_log2_axis_and_says_what_is_not_in_it(tmp_pat
     assert len(ticks) >= 3
 
 
+def test_other_numbers_of_seeds_are_told_of_the_methods_that_are_shown(tmp_path):
+    made = experiment(tmp_path / "e")
+    assert profile(made.directory, LEVEL).other_seeds == ()
+    (told,) = profile(made.directory, LEVEL, "seconds").other_seeds
+    assert told.endswith("(on strength=1e-3): 2 of apcg, svrg, fista; 1 of liblinear")
+    assert told[:50] in " ".join(one.get_text() for one in draw(profile(made.directory, LEVEL, "seconds")).texts)
+
+
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, 3.5, 1e6, np.inf]), min_size=3, max_size=3), min_size=1))
 def test_profiles_rise_end_at_the_share_solved_and_someone_is_best(costs):
     costs = np.array(costs).T

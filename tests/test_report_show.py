@@ -65,6 +65,19 @@ def test_the_gap_is_whole_at_any_width_and_levels_go_first(lab, folder, monkeypa
         assert "left out" not in wide and "left out" in show(lab, columns=int(whole) - 1, monkeypatch=monkeypatch)
 
 
+def test_other_numbers_of_seeds_are_told_below_the_table(lab):
+    few = [one for one in results() if one.spec["solver"]["name"] != "apcg" or one.spec["seed"] == 0]
+    once = stored.result(stored.spec("toy", 1e-4, "fista"), deterministic=True)
+    stored.experiment(lab.out / "e", [*few, once])
+    told = "not all medians are over as many seeds: 3 of prox_sdca, svrg; 1 of apcg"
+    assert told in show(lab)
+    assert f"% {told}\n" in show(lab, "--latex")
+    assert told not in show(lab, "--runs") and "as many seeds" not in show(lab, "--only", "solver=svrg")
+    more = stored.spec("toy", 1e-4, "apcg", seed=1), stored.spec("toy", 1e-4, "apcg", seed=2)
+    stored.experiment(lab.out / "e", [*few, once, *map(stored.result, more)])
+    assert told.replace("seeds:", "seeds (on strength=1e-5):") in show(lab)
+
+
 def test_a_pipe_has_120_columns_unless_columns_says_otherwise(lab, folder, monkeypatch):
     assert "left out" not in show(lab)
     assert max(map(len, show(lab).splitlines())) > 80
@@ -274,7 +287,7 @@ def test_the_latex_table_is_whole(lab, folder):
     for table in tables:
         lines = [line for line in table.splitlines() if not line.startswith("%")]
         assert lines[0] == r"\begin{tabular}{lrrr}" and lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
-        assert lines[1] == r"\toprule" and table.count(r"\end{tabular}") == 1
+        assert lines[1] == r"\toprule" and lines.count(r"\end{tabular}") == 1
         rows = [line for line in lines[2:-2] if line not in (r"\midrule",) and "multicolumn" not in line]
         assert all(row.endswith(r" \\") and len(re.findall(r"(?<!\\)&", row)) == 3 for row in rows)
         headings = [line for line in lines if "multicolumn" in line]

@@ -4,7 +4,7 @@ show, compare and the HTML report read their numbers here. Of a tuned method the
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from rrmbench.bench.rules import ROUNDING
 from rrmbench.bench.store import Experiment, experiments
-from rrmbench.errors import printable
+from rrmbench.errors import listed, printable
 from rrmbench.keys import is_origin
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
@@ -23,6 +23,7 @@ from rrmbench.report.spreads import Spread, spread
 from rrmbench.report.tuning import Choice, choices
 
 COSTS = ("passes", "work", "seconds")
+_MOST = 3  # methods and problems that a line names
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,30 @@ class Standings:
         keys = next((method.keys for method in self.methods), None)
         kept = {key: value for key, value in (keys or {}).items() if key not in self.differ}
         return ", ".join(naming.component(kept, kind) for kind in naming.PROBLEM if kind in kept)
+
+
+def other_seeds(problems: Iterable[ProblemMethods], counting: bool = False) -> Iterator[str]:
+    """Yield of how many seeds the medians are, where the methods of a problem have not as many as each other.
+
+    What is deterministic is run once for all seeds. Problems of the same counts have one line.
+
+    counting : of the methods that count passes alone
+    """
+    found: dict[str, list[str]] = {}
+    counted = 0
+    for problem in problems:
+        counts: dict[int, list[str]] = {}
+        for method in problem.methods:
+            drawn = method.runs[0].result.info.get("deterministic") is not True
+            if drawn and (method.counts_passes or not counting):
+                counts.setdefault(len(method.runs), []).append(method.label)
+        counted += bool(counts)
+        if len(counts) > 1:
+            parts = (f"{count} of {listed(counts[count], _MOST)}" for count in sorted(counts, reverse=True))
+            found.setdefault("; ".join(parts), []).append(problem.heading)
+    for text, headings in found.items():
+        where = f" (on {listed(headings, _MOST)})" if len(headings) < counted else ""
+        yield f"not all medians are over as many seeds{where}: {text}"
 
 
 def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequence[str] = ()) -> list[Standings]:

@@ -7,7 +7,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError, listed, nearest
 from rrmbench.report import naming, plug_ins, resources, timing
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.methods import standings_at
+from rrmbench.report.methods import other_seeds, standings_at
 from rrmbench.report.show_table import table
 
 _FINAL = ("gap", "suboptimality", "objective", "passes", "work", "seconds")
@@ -76,6 +76,7 @@ def _blocks(standings, levels, filtered, per_run):
     if methods:
         yield table(standings, levels, per_run)
     runs = [run for method in methods for run in method.runs]
+    yield from map(Text, () if per_run else other_seeds(standings.problems))
     yield from map(Text, (*timing.told(runs), *resources.told(runs), *plug_ins.told(runs)))
     if any(not method.certified for method in methods):
         yield Text(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rrmbench.report.methods import other_seeds
 from rrmbench.report.show_table import scientific
 from rrmbench.report.show_table import seconds as time_text
 
@@ -43,6 +44,7 @@ def _tabular(standings):
         f"% passes, below them seconds, until the {of}{relative} is at most ...: medians over seeds; bold is the least",
         "% \\le: what was known when evaluation looked for a bound; the run may have been there long before",
         "% an exponent k/n: k of n seeds come there; *: no dual bound, the levels are of P(w) - D*, where it is known",
+        *(f"% {line}".replace("\n", " ") for line in other_seeds(standings.problems)),
         f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
         r"\toprule",
         " & ".join(columns) + r" \\",

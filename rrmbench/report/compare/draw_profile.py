@@ -97,5 +97,6 @@ def _notes(profile):
         yield f"not shown, as passes are not counted: {listed(profile.uncounted, 5)}"
     if profile.uncertified:
         yield f"no certified gap, which counts as never solved: {listed(profile.uncertified, 5)}"
+    yield from profile.other_seeds
     if profile.cost == "seconds" and profile.concurrent > 1:
         yield f"timed with up to {profile.concurrent} runs at the same time"

@@ -12,7 +12,7 @@ from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import refuse_link
 from rrmbench.report import naming
 from rrmbench.report.levels import Levels
-from rrmbench.report.methods import COSTS, standings_at
+from rrmbench.report.methods import COSTS, other_seeds, standings_at
 from rrmbench.report.plain import finite
 
 SCHEMA_VERSION = 1
@@ -30,6 +30,7 @@ class Profile:
     uncertified : labels of methods without a certified gap, where the level is one of the gap
     uncounted : labels of methods that count no passes, which are left out where the cost is passes
     concurrent : the greatest number of runs that were timed at the same time
+    other_seeds : lines on medians over other numbers of seeds
     """
 
     cost: str
@@ -43,6 +44,7 @@ class Profile:
     uncertified: tuple[str, ...]
     uncounted: tuple[str, ...]
     concurrent: int
+    other_seeds: tuple[str, ...] = ()
 
     @property
     def ratios(self) -> np.ndarray:
@@ -79,7 +81,8 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
     methods: dict = {}
     bounds: list = []
     uncounted: dict = {}
-    for standing in standings_at(path, levels, only):
+    standings = standings_at(path, levels, only)
+    for standing in standings:
         for problem in standing.problems:
             for method in problem.methods:
                 if cost != "seconds" and not method.counts_passes:
@@ -104,7 +107,11 @@ def profile(path: str | Path, levels: Levels, cost: str = "passes", only: Sequen
     concurrent = max(run.result.info.get("concurrent_runs") or 1 for run in runs)
     bounded = np.array([bounds.count(one) for one in methods])
     left_out = _named([*uncounted.values()])[1]
-    return Profile(cost, levels, labels, series, problems, costs, missing, bounded, uncertified, left_out, concurrent)
+    counted = cost != "seconds"
+    seeds = tuple(line for standing in standings for line in other_seeds(standing.problems, counted))
+    return Profile(
+        cost, levels, labels, series, problems, costs, missing, bounded, uncertified, left_out, concurrent, seeds
+    )
 
 
 def _description(problem, write):

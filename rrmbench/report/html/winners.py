@@ -3,7 +3,7 @@
 import numpy as np
 
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.methods import standings_of
+from rrmbench.report.methods import other_seeds, standings_of
 
 COSTS = {"passes": "", "seconds": " s"}  # and the unit of each
 
@@ -13,7 +13,7 @@ def winners(experiment, stored, wanted):
 
     The levels are those down to the smallest that any run comes to; `beyond` is the next one, "" after the last.
     A cell of a row is None where no run comes to the level, else a mapping: `costs` are the passes and the seconds,
-    each with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many runs come there.
+    each with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many runs come there. `other_seeds` are lines on medians over fewer seeds.
     """
     standing = standings_of(experiment, stored, wanted, CERTIFIED_GAPS)
     reached = [level for method in standing.methods for level, at in enumerate(method.reached) if at.count]
@@ -23,6 +23,7 @@ def winners(experiment, stored, wanted):
         "beyond": "".join(CERTIFIED_GAPS.texts[shown : shown + 1]),
         "shared": standing.shared,
         "seeds": max((len(method.runs) for method in standing.methods), default=0) > 1,
+        "other_seeds": list(other_seeds(standing.problems)),
         "problems": [{"heading": problem.heading, "rows": _rows(problem, shown)} for problem in standing.problems],
     }
 
