@@ -56,6 +56,37 @@ def test_one_trace_point_later_is_no_regression_even_if_it_is_more_than_a_tenth(
         assert report.rows[0].verdict == verdict
 
 
+def met(gap, at, helped=None):
+    """A run that meets a gap at one point; `helped` is the gap without evaluation there, None for its own bound."""
+    columns = stored.trace(0.7, passes=40)
+    columns["gap"] = np.where(columns["passes"] < at, 2.0, gap)
+    looked = {} if helped is None else {"evaluation_passes": 3.0, "helped": [[at, helped]]}
+    return stored.result(stored.spec(), columns, **looked)
+
+
+BOUND = "reached only by a bound of evaluation"
+
+
+@pytest.mark.parametrize(
+    "before, after, verdict, detail",
+    [
+        (met(5e-3, 10, 1.0), met(5e-3, 30, 1.0), "ok", ""),  # evaluation looked elsewhere
+        (met(5e-3, 10), met(5e-3, 8, 1.0), "unclear", f"{BOUND}, was 10 passes"),
+        (met(5e-3, 10), met(5e-3, 30, 1.0), "regression", "more than 30 passes by its own bounds, was 10 passes"),
+        (met(5e-3, 10, 1.0), met(0.5, 10), "unclear", f"not reached, was {BOUND}"),
+        (met(0.5, 10), met(5e-3, 10, 1.0), "ok", ""),
+        (met(5e-3, 10, 1.0), met(5e-3, 30), "ok", ""),
+        (met(5e-3, 10), met(5e-3, 30), "regression", "10 -> 30 passes"),
+    ],
+)
+def test_a_gap_that_a_bound_of_evaluation_met_is_no_measure(tmp_path, before, after, verdict, detail):
+    stored.experiment(tmp_path / "before" / "e", [before])
+    update(tmp_path / "before", tmp_path / "baseline.json")
+    report = check(now(tmp_path, after), tmp_path / "baseline.json")
+    assert [(row.verdict, row.detail) for row in report.rows] == [(verdict, detail and f"gap 1e-2: {detail}")]
+    assert report.regressed == (verdict == "regression")
+
+
 def test_seconds_do_not_matter(tmp_path, baseline):
     slow = stored.trace(rate=0.7, passes=40, seconds_per_pass=1e6)
     assert verdicts(now(tmp_path, stored.result(stored.spec(), slow)), baseline) == ["ok"]

@@ -212,6 +212,23 @@ def test_where_no_value_comes_to_the_gap_for_most_seeds_the_objective_decides(tm
     assert "by objective, since none comes to its gap for most of its seeds" in choice.text
 
 
+@pytest.mark.parametrize("rate, known", [(0.4, True), (0.2, False)])
+def test_a_bound_that_evaluation_found_lets_no_value_win(tmp_path, rate, known):
+    """Of 1.0 evaluation has found at 10 passes a bound that its own are far from; 0.5 comes there at 19, or never."""
+    helped = stored.trace(0.1)
+    helped["gap"][10:] = np.minimum(helped["gap"][10:], 1e-4)
+    runs = [
+        stored.result(stored.spec(solver="sgd", step_scale=0.5), stored.trace(rate)),
+        stored.result(stored.spec(solver="sgd", step_scale=1.0), helped, evaluation_passes=9.0, helped=[[10, 0.7]]),
+    ]
+    experiment = stored.experiment(tmp_path / "e", runs)
+    stored.tuned(experiment, "solver.step_scale", config={"tune": {"grid": {}, "by": "passes_to_gap", "gap": 1e-3}})
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"solver.step_scale": 0.5} and choice.unreached != known
+    assert "of 2 (1 at the gap only by a bound of evaluation, which tells no passes) by " in choice.text
+    assert ("by objective, since none is known to come to its gap" in choice.text) != known
+
+
 @pytest.mark.parametrize("by", ["passes_to_gap", "objective"])
 def test_of_black_boxes_the_seconds_of_their_quickest_call_decide(tmp_path, by):
     runs = []

@@ -2,8 +2,9 @@
 
 Passes are counted, so the verdict does not depend on the machine; seconds are compared only on request, as ratios: see
 `check_seconds`. The baseline is a sorted JSON file, {experiment: {run: {"status": ..., "passes": {"1e-2": ..., ...},
-"stop": {...}}}}, with "seconds" beside "passes" where they are wanted, and with runs named by what they compute and not
-by where their files are.
+"stop": {...}}}}, with runs named by what they compute and not by where their files are. Beside "passes" there are
+"seconds" where they are wanted, and in "at_most" the passes to gaps that only a bound of evaluation met, which
+tell when it looked (`Levels.are_late`).
 """
 
 import json
@@ -18,15 +19,17 @@ from rrmbench.bench.store import FINAL, experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
 from rrmbench.report import check_seconds, naming
+from rrmbench.report.levels import CERTIFIED_GAPS
 from rrmbench.report.results import LEVELS, points_to, runs_of
 
 TOLERANCE = 1.1  # a change of up to a tenth is no change
-_COLOURS = {"regression": "red", "missing": "red", "faster": "green", "new": "cyan", "ok": ""}
+_BY_EVALUATION = "reached only by a bound of evaluation"
+_COLOURS = {"regression": "red", "missing": "red", "faster": "green", "unclear": "yellow", "new": "cyan", "ok": ""}
 
 
 @dataclass(frozen=True)
 class Row:
-    """The verdict on one run: ok, faster, new, missing or regression; `detail` says what changed."""
+    """The verdict on one run: ok, faster, unclear, new, missing or regression; `detail` says what changed."""
 
     experiment: str
     run: str
@@ -72,7 +75,9 @@ def check(path, baseline, seconds=None):
     A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than the
     baseline did (where passes are counted), does not reach a gap that the baseline reached, ended worse, or was
     told to stop elsewhere: the last point has a bound that those before have not. A run of the baseline without a
-    result is missing, which fails too. Faster and new runs are reported and never fail. Raises RrmbenchError for a
+    result is missing, which fails too. A gap that only a bound of evaluation meets says that the run needs more by its
+    own bounds, and not how much more: unclear, where it is met otherwise in the other run. Unclear, faster and new runs
+    are reported and never fail. Raises RrmbenchError for a
     missing or damaged baseline, or one without the seconds that are asked for.
     """
     known = _read(Path(baseline))
@@ -121,9 +126,12 @@ def _named(found):
 
 
 def _record(run, seconds=False):
-    counted, reached = run.column("passes"), zip(LEVELS, points_to(run.column("gap")), strict=True)
-    passes = {naming.short(level): _number(counted[at]) for level, at in reached if at is not None}
-    record = {"status": run.status, "passes": passes, "stop": _stop(run)}
+    counted, points = run.column("passes"), points_to(run.column("gap"))
+    passes, at_most = {}, {}
+    for level, at, late in zip(LEVELS, points, CERTIFIED_GAPS.are_late(run, points), strict=True):
+        if at is not None:
+            (at_most if late else passes)[naming.short(level)] = _number(counted[at])
+    record = {"status": run.status, "passes": passes, "at_most": at_most, "stop": _stop(run)}
     return record | ({"seconds": check_seconds.ratios(run)} if seconds else {})
 
 
@@ -144,14 +152,14 @@ def _verdict(experiment, key, run, before, seconds):
     if (stop := before.get("stop", _stop(run))) != _stop(run):  # an older baseline says nothing of it
         other = f"other stopping rules: {_rules(_stop(run))}, in the baseline {_rules(stop)}"
         return Row(experiment, key, "regression", f"{other}; 'rrmbench check ... --update' writes a new one")
-    worse, better = _changes(run, before["passes"])
+    worse, better, unclear = _changes(run, before)
     if run.status != "done" and before["status"] == "done":
         worse.insert(0, f"{run.status}: {run.result.reason}")
     if seconds is not None:
         slower, quicker = check_seconds.changes(run, before.get("seconds", {}), seconds)
         worse, better = worse + slower, better + quicker
-    verdict = "regression" if worse else "faster" if better else "ok"
-    return Row(experiment, key, verdict, "; ".join(worse or better))
+    verdict = "regression" if worse else "faster" if better else "unclear" if unclear else "ok"
+    return Row(experiment, key, verdict, "; ".join(worse or better + unclear))
 
 
 def _rules(stop):
@@ -159,14 +167,21 @@ def _rules(stop):
 
 
 def _changes(run, before):
-    """Return what got slower (or is not reached any more) and what got faster, as two lists of phrases."""
-    now = _record(run)["passes"]
-    grid = run.column("passes")
-    worse, better = [], []
+    """Return what got slower (or is not reached any more), what got faster, and what nobody can tell, as phrases."""
+    record, grid = _record(run), run.column("passes")
+    now, at_most = record["passes"], record["at_most"]
+    before, at_most_before = before["passes"], before.get("at_most", {})
+    worse, better, unclear = [], [], []
     for level, old in before.items():
-        new = now.get(level)
-        if level not in now:
-            worse.append(f"gap {level}: not reached, was" + (" before" if old is None else f" {old:g} passes"))
+        new, bound = now.get(level), at_most.get(level)
+        was = "was before" if old is None else f"was {old:g} passes"
+        if level in at_most:
+            if None not in (old, bound) and _later(bound, old, grid):
+                worse.append(f"gap {level}: more than {bound:g} passes by its own bounds, {was}")
+            else:
+                unclear.append(f"gap {level}: {_BY_EVALUATION}, {was}")
+        elif level not in now:
+            worse.append(f"gap {level}: not reached, {was}")
         elif old is None or new is None:
             continue
         elif _later(new, old, grid):
@@ -174,9 +189,11 @@ def _changes(run, before):
         elif _later(old, new, grid):
             better.append(f"gap {level}: {old:g} -> {new:g} passes")
     for level, new in now.items():
-        if level not in before:
+        if level not in before and level not in at_most_before:
             better.append(f"gap {level}: reached{'' if new is None else f' in {new:g} passes'}, was not")
-    return worse, better
+    lost = (level for level in at_most_before if level not in now and level not in at_most)
+    unclear += [f"gap {level}: not reached, was {_BY_EVALUATION}" for level in lost]
+    return worse, better, unclear
 
 
 def _later(late, early, grid):
@@ -215,6 +232,7 @@ def _read(path):
 
 
 def _is_record(record):
-    values = [at for at in record["passes"].values() if at is not None] + [*record.get("seconds", {}).values()]
+    passes = [*record["passes"].values(), *record.get("at_most", {}).values()]
+    values = [at for at in passes if at is not None] + [*record.get("seconds", {}).values()]
     numbers = all(isinstance(at, (int, float)) and np.isfinite(at) for at in values)
     return isinstance(record["status"], str) and isinstance(record.get("stop", {}), dict) and numbers

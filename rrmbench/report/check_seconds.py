@@ -10,6 +10,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.report import naming
+from rrmbench.report.levels import CERTIFIED_GAPS
 from rrmbench.report.results import LEVELS, points_to
 
 TOLERANCE = 1.5  # the factor by which a time may grow
@@ -29,7 +30,10 @@ def tolerated(wanted, tolerance):
 
 
 def ratios(run):
-    """{gap: CPU seconds to it in units of the kernel} of a StoredRun; RrmbenchError where no kernel was measured."""
+    """{gap: CPU seconds to it in units of the kernel} of a StoredRun; RrmbenchError where no kernel was measured.
+
+    A gap that only a bound of evaluation has met has none.
+    """
     units = run.result.info.get("yardstick_cpu_seconds")
     if not units:
         raise RrmbenchError(
@@ -37,8 +41,9 @@ def ratios(run):
             "run it again with --fresh"
         )
     spent = run.column("cpu_seconds") / median(units)
-    reached = zip(LEVELS, points_to(run.column("gap")), strict=True)
-    found = {naming.short(level): spent[i] for level, i in reached if i is not None}
+    points = points_to(run.column("gap"))
+    reached = zip(LEVELS, points, CERTIFIED_GAPS.are_late(run, points), strict=True)
+    found = {naming.short(level): spent[i] for level, i, late in reached if i is not None and not late}
     return {level: float(f"{ratio:.4g}") for level, ratio in found.items() if np.isfinite(ratio)}
 
 

@@ -19,7 +19,7 @@ from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
 from rrmbench.report.results import StoredRun, but_seed, runs_of, width
 from rrmbench.report.select import select_each
-from rrmbench.report.spreads import Spread, spread
+from rrmbench.report.spreads import Spread, is_bound, spread
 from rrmbench.report.tuning import Choice, choices
 
 COSTS = ("passes", "work", "seconds")
@@ -96,13 +96,11 @@ class Method:
 
     def _reached(self, level, late, costs):
         spreads = {name: spread(cost) for name, cost in costs.items()}
-        is_bound = any(late) and any(
-            spread(np.where(late, 0.0, cost)).median < spreads[name].median for name, cost in costs.items()
-        )
+        bound = any(is_bound(cost, late) for cost in costs.values())
         if not self.counts_passes:
             spreads |= dict.fromkeys(("passes", "work"), spread([np.nan]))
         count = sum(cost < np.inf for cost in costs["seconds"])
-        return Reached(level, count, len(self.runs), sum(late), is_bound, **spreads)
+        return Reached(level, count, len(self.runs), sum(late), bound, **spreads)
 
     @cached_property
     def counts_passes(self) -> bool:

@@ -23,6 +23,11 @@ def spread(values) -> Spread:
     return Spread(*(_quantile(ordered, q) for q in (0.5, 0.25, 0.75)))
 
 
+def is_bound(costs, late) -> bool:
+    """Whether the median of costs is only an upper bound: it depends on one that is `late`, see `Levels.are_late`."""
+    return any(late) and spread(np.where(late, 0.0, costs)).median < spread(costs).median
+
+
 def _quantile(ordered, q):
     """The linear interpolation of numpy's quantile, which makes NaN of infinite numbers."""
     below, part = divmod((len(ordered) - 1) * q, 1.0)

@@ -8,6 +8,7 @@ import numpy as np
 from rrmbench.keys import keys as keys_of
 from rrmbench.report import naming
 from rrmbench.report.levels import GAP_RULES, Levels
+from rrmbench.report.spreads import is_bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,7 @@ class Choice:
         of its seeds
     ended : whether it is the former, but the gap that ends runs ended those of the best
     timed : whether seconds stand for passes, which the method does not count
+    late : how many of the values are at the gap only by a bound of evaluation, so that nobody knows their passes to it
     incomplete : how many of the values have runs of fewer seeds than others, or of others, and cannot be the best
     """
 
@@ -34,6 +36,7 @@ class Choice:
     keys: tuple = ()
     count: int = 1
     unreached: bool = False
+    late: int = 0
     incomplete: int = 0
     ended: bool = False
     timed: bool = False
@@ -45,7 +48,8 @@ class Choice:
         if self.ended:
             return f"{spent} to the gap that ends its runs, below which objectives tell nothing"
         if self.unreached:
-            return f"{self.by}, since none comes to its gap for most of its seeds"
+            comes = "is known to come" if self.late else "comes"
+            return f"{self.by}, since none {comes} to its gap for most of its seeds"
         return "seconds to the gap, as it counts no passes" if self.timed and self.by == "passes_to_gap" else self.by
 
     def trials_by_value(self):
@@ -60,9 +64,12 @@ class Choice:
         """What a reader must know of the search, its cost included."""
         runs = [run for run in self.kept + self.trials if run.result.points]
         passes, seconds = (sum(float(run.column(name)[-1]) for run in runs) for name in _COST)
+        spent = "seconds" if self.timed else "passes"
         best = ", ".join(f"{key} = {naming.short(value)}" for key, value in self.values.items())
         method = naming.method({k: v for k, v in self.kept[0].keys.items() if k not in self.keys})
         left_out = f" ({self.incomplete} with fewer or other seeds left out)" if self.incomplete else ""
+        if self.late:
+            left_out += f" ({self.late} at the gap only by a bound of evaluation, which tells no {spent})"
         edge = "; AT THE EDGE of its grid, which should be wider" if self.at_edge else ""
         found = f"{best} is the best of {self.count}{left_out} by {self.criterion}"
         if not self.values:
@@ -128,6 +135,8 @@ def _choice(keys, candidates, by, level, asked):
     if by == "passes_to_gap":
         level = level or runs[0].result.spec.get("stop", {}).get("gap")
         reached = {values: np.inf if level is None else _to_gap(runs, level) for values, runs in complete.items()}
+        about["late"] = sum(map(np.isnan, reached.values()))
+        reached = {values: np.inf if np.isnan(cost) else cost for values, cost in reached.items()}
         about["unreached"] = min(reached.values()) == np.inf
         by = "objective" if about["unreached"] else by
     objectives = {values: float(np.median([_last(run) for run in runs])) for values, runs in complete.items()}
@@ -162,9 +171,15 @@ def _last(run):
 
 
 def _to_gap(runs, level):
-    """What the runs need to the gap, a median over seeds: passes, or seconds where these are not counted."""
+    """What the runs need to the gap, a median over seeds: passes, or seconds where these are not counted.
+
+    NaN where only an upper bound is known, which depends on when evaluation looked.
+    """
     levels = Levels((level,))
-    return float(np.median([levels.costs(run, _cost(run), levels.points(run))[0] for run in runs]))
+    points = [levels.points(run) for run in runs]
+    costs = [levels.costs(run, _cost(run), at)[0] for run, at in zip(runs, points, strict=True)]
+    late = [levels.are_late(run, at)[0] for run, at in zip(runs, points, strict=True)]
+    return np.nan if is_bound(costs, late) else float(np.median(costs))
 
 
 def _cost(run):

@@ -13,7 +13,7 @@ def winners(experiment, stored, wanted):
 
     The levels are those down to the smallest that any run comes to; `beyond` is the next one, "" after the last.
     A cell of a row is None where no run comes to the level, else a mapping: `costs` are the passes and the seconds,
-    each with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many runs come there. `other_seeds` are lines on medians over fewer seeds.
+    each with `text`, `spread` (the quartiles, "" for one seed) and `best`; `share` says how many runs come there.
     """
     standing = standings_of(experiment, stored, wanted, CERTIFIED_GAPS)
     reached = [level for method in standing.methods for level, at in enumerate(method.reached) if at.count]
