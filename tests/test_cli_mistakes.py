@@ -166,3 +166,31 @@ def test_a_data_set_that_cannot_be_had_is_not_a_traceback(lab):
 
 def test_the_path_of_data_which_runs_have_where_it_differs_may_be_asked_for(lab):
     assert lab.cli("validate", lab.config(plot={"rows": "dataset.path"})).code == 0
+
+
+def every_option(command, path=()):
+    """Yield (words of a command, one of its options that have one value) of all commands."""
+    for name, below in getattr(command, "commands", {}).items():
+        yield from every_option(below, (*path, name))
+    if not hasattr(command, "commands"):
+        for one in command.params:
+            if one.param_type_name == "option" and not one.is_flag and not one.multiple:
+                yield path, one
+
+
+def test_an_option_of_one_value_is_given_once(lab):
+    from typer.main import get_command
+
+    from rrmbench.cli.app import app
+
+    seen = {(*path, *option.opts): option for path, option in every_option(get_command(app))}
+    assert len(seen) > 30 and ("data", "add", "--name") in seen
+    for (*words, _), option in seen.items():
+        words = [word for word in words if not word.startswith("-")]
+        ran = lab.cli(*words, f"{option.opts[0]}=1", option.opts[-1], "2")
+        name = max(option.opts, key=len)
+        assert (ran.code, ran.err.partition(";")[0].strip()) == (2, f"rrmbench: {name}: found 2 times, allowed is once")
+    assert "with commas" not in lab.cli("run", "x", "-o", "a", "-o", "b").err
+    assert "several values have commas" in lab.cli("plot", "x", "--format", "png", "--format=pdf").err
+    twice = lab.cli("doctor", "--json", "--json")  # which says the same
+    assert "found 2 times" not in twice.err

@@ -1,16 +1,40 @@
 """The application, and the arguments and options that several commands share."""
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from rrmbench.errors import RrmbenchError
 
 PANELS = RUN, READ, FIND, EXTEND, UPKEEP = "Run", "Read results", "Find", "Extend", "Look after"  # of --help
 
-app = typer.Typer(
+
+class _Command(TyperCommand):
+    """A command that refuses an option of one value where it is given twice, of which the parser keeps the last."""
+
+    def parse_args(self, ctx, args):
+        if not ctx.resilient_parsing:  # as where a shell completes
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option, count in Counter(given).items():
+                if count > 1 and option.param_type_name == "option" and not (option.multiple or option.is_flag):
+                    name = max(option.opts, key=len)
+                    several = "; several values have commas between them" if "commas" in (option.help or "") else ""
+                    raise RrmbenchError(f"{name}: found {count} times, allowed is once{several}")
+        return super().parse_args(ctx, args)
+
+
+class App(typer.Typer):
+    """An application of such commands."""
+
+    def command(self, name=None, **options):
+        return super().command(name, cls=_Command, **options)
+
+
+app = App(
     name="rrmbench",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -46,7 +70,8 @@ Only = Annotated[
 ]
 Trust = Annotated[bool, typer.Option("--trust", help="load the plug-in files that the results name; they run as code")]
 LevelTexts = Annotated[
-    str | None, typer.Option("--levels", metavar="1e-2,1e-4", help="the accuracies to reach (default: 1e-2 to 1e-8)")
+    str | None,
+    typer.Option("--levels", metavar="1e-2,1e-4", help="accuracies to reach, with commas (default: 1e-2 to 1e-8)"),
 ]
 Relative = Annotated[bool, typer.Option("--relative", help="the levels are fractions of P(w) at the start")]
 Quantity = Annotated[str, typer.Option("--y", help="what reaches the levels: gap or suboptimality")]

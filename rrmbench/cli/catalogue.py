@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from rrmbench.cli import completion
-from rrmbench.cli.app import FIND, app, console
+from rrmbench.cli.app import FIND, App, app, console
 
-data_app = typer.Typer(no_args_is_help=True, help="Find, describe and register data sets.")
+data_app = App(no_args_is_help=True, help="Find, describe and register data sets.")
 app.add_typer(data_app, name="data", rich_help_panel=FIND)
 
 Format = Annotated[
