@@ -12,7 +12,7 @@ from plans import (
 )
 
 from rrmbench.config import select
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, RrmbenchWarning
 
 
 def test_set_a_bare_name_keeps_the_parameters_also_in_cases(plan):
@@ -65,7 +65,18 @@ def test_only_finds_files_by_stem_name_and_path(plan, folder):
 
 def test_only_looks_at_all_files_and_drops_those_without_runs(plan):
     first, second = plan(BASE, name="a.yaml"), plan(BASE, "seed=5", name="b.yaml")
-    [kept] = select([first, second], ["seed=5"])
+    with pytest.warns(RrmbenchWarning) as told:
+        [kept] = select([first, second], ["seed=5"])
+    assert kept.name == "b"
+    (line,) = (str(warning.message) for warning in told)
+    assert line == f"{first.path}: --only seed=5: nothing matches; none of its runs is made"
+
+
+def test_only_says_of_a_file_that_what_matches_is_skipped(plan):
+    first = plan(BASE, "solver=[prox_sdca, fista]", "loss=hinge", name="a.yaml")
+    second = plan(BASE, "solver=fista", name="b.yaml")
+    with pytest.warns(RrmbenchWarning, match=r"a.yaml: --only solver=fista: all that matches is skipped: .*smooth"):
+        [kept] = select([first, second], ["solver=fista"])
     assert kept.name == "b"
 
 

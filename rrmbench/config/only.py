@@ -1,16 +1,17 @@
 """`--only KEY=VALUE`: keep the runs that match."""
 
+import warnings
 from dataclasses import replace
 
 from rrmbench.config.plan import is_deterministic
-from rrmbench.errors import RrmbenchError, shortened
+from rrmbench.errors import RrmbenchError, RrmbenchWarning, shortened
 from rrmbench.matching import matcher
 
 
 def select(plans, only):
     """Return the plans with the runs that match the texts KEY=VALUE: same key or, different keys and.
 
-    A deterministic run is one of every seed. Plans without a run left are dropped. Raises RrmbenchError if a text
+    A deterministic run is one of every seed. Plans without a run left are dropped, with a warning. Raises RrmbenchError if a text
     matches no combination of any plan, or all of them together leave no run.
     """
     specs = [spec for plan in plans for spec in [*plan.runs, *(spec for spec, _ in plan.skipped)]]
@@ -23,9 +24,14 @@ def select(plans, only):
         )
         for plan in plans
     ]
+    option = f"--only {shortened(' '.join(only))}"
     if not any(plan.runs for plan in kept):
         reasons = dict.fromkeys(why for plan in kept for _, why in plan.skipped)
-        raise RrmbenchError("\n  ".join([f"--only {shortened(' '.join(only))}: no run is left", *list(reasons)[:20]]))
+        raise RrmbenchError("\n  ".join([f"{option}: no run is left", *list(reasons)[:20]]))
+    for plan in kept:
+        if not plan.runs:
+            why = f"all that matches is skipped: {plan.skipped[0][1]}" if plan.skipped else "nothing matches"
+            warnings.warn(f"{plan.path}: {option}: {why}; none of its runs is made", RrmbenchWarning, stacklevel=2)
     return [plan for plan in kept if plan.runs]
 
 
