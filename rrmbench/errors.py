@@ -3,7 +3,7 @@
 import difflib
 
 LONGEST = 200  # characters of a value that a message quotes
-SHORT = 5  # letters
+SHORT, SHORTEST = 5, 4  # letters
 
 
 class RrmbenchError(Exception):
@@ -23,6 +23,10 @@ def nearest(name, allowed, aliases=None):
     texts = {text: other for text, other in meant.items() if other != str(name)}
     if longer := [text for text in texts if text.startswith(f"{name}_")]:  # of a name, its first words
         return f"; did you mean '{texts[min(longer, key=len)]}'?"
+    if swapped := [text for text in texts if sorted(text) == sorted(str(name))]:
+        return f"; did you mean '{texts[swapped[0]]}'?"
+    if len(str(name)) < SHORTEST:  # two letters in common make no misspelling: gif is no pgf
+        texts = {text: other for text, other in texts.items() if text[:1] == str(name)[:1]}
     alike = 0.5 if len(str(name)) > SHORT else 0.65  # half of a short word says nothing
     close = difflib.get_close_matches(str(name), texts, n=1, cutoff=alike)
     return f"; did you mean '{texts[close[0]]}'?" if close else ""

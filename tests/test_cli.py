@@ -100,12 +100,22 @@ def test_dry_run_shows_all_and_writes_nothing(lab):
     assert "some data are not here" in ran.out
 
 
+def test_a_dry_run_refuses_a_file_in_place_of_the_folder_as_a_run_does(lab):
+    file = lab.folder / "file"
+    file.write_text("")
+    for folder in file, file / "below":
+        for options in (), ("--dry-run",):
+            ran = lab.cli("run", lab.config(), "-o", folder, *options)
+            assert (ran.code, ran.err) == (2, f"rrmbench: {file}: found a file, allowed is a folder for results\n")
+            assert ran.out == ""
+
+
 def test_validate_counts(lab):
     ran = lab.cli("validate", lab.config(**KEYS), lab.config("b.yaml", name="b"))
     assert ran.code == 0
     assert ran.out.splitlines() == [
         f"{lab.folder}/toy.yaml: 4 runs, 4 skipped",
-        f"{lab.folder}/b.yaml: 1 runs, 0 skipped",
+        f"{lab.folder}/b.yaml: 1 run, 0 skipped",
     ]
 
 

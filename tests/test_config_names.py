@@ -12,6 +12,7 @@ from rrmbench import data
 from rrmbench.commands import configurations
 from rrmbench.config import shipped
 from rrmbench.data import catalogue, commands, fetch, sizes
+from rrmbench.errors import nearest
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,12 +48,12 @@ def test_files_beside_a_shipped_configuration_are_found(elsewhere):
 
 def test_a_file_of_the_folder_comes_before_a_shipped_configuration(elsewhere, caplog):
     own = elsewhere.config("quickstart.yaml")
-    assert elsewhere.cli("validate", "quickstart").out == "quickstart.yaml: 1 runs, 0 skipped\n"
+    assert elsewhere.cli("validate", "quickstart").out == "quickstart.yaml: 1 run, 0 skipped\n"
     assert "not the shipped configuration" in caplog.text
     caplog.clear()
     assert elsewhere.cli("validate", own).code == 0 and not caplog.text
     own.rename(elsewhere.folder / "quickstart")
-    assert elsewhere.cli("validate", "quickstart").out == "quickstart: 1 runs, 0 skipped\n"
+    assert elsewhere.cli("validate", "quickstart").out == "quickstart: 1 run, 0 skipped\n"
     (elsewhere.folder / "quickstart").unlink()
     (elsewhere.folder / "quickstart").mkdir()  # a folder of that name is no configuration
     assert "11 runs" in elsewhere.cli("validate", "quickstart").out
@@ -146,3 +147,11 @@ def test_a_wheel_has_the_configurations_and_the_registry(tmp_path):
     for folder in "configs", "datasets":
         files = [file for file in (ROOT / folder).rglob("*") if file.suffix in (".yaml", ".txt")]
         assert {f"rrmbench/{file.relative_to(ROOT)}" for file in files} <= names
+
+
+@pytest.mark.parametrize(
+    "name, meant",
+    [("gif", None), ("jpg", None), ("pfd", "pdf"), ("pmg", "png"), ("svgz", "svg"), ("gpf", "pgf"), ("pdf_", "pdf")],
+)
+def test_two_letters_in_common_make_no_misspelling(name, meant):
+    assert nearest(name, ("png", "pdf", "svg", "pgf")) == (f"; did you mean '{meant}'?" if meant else "")

@@ -233,6 +233,14 @@ def test_infinite_and_missing_numbers_are_null_in_events(lab):
     assert rows and all(row["passes"] is None for row in rows)
 
 
+def test_rows_of_timed_repeats_have_their_number(lab):
+    ran = lab.run(lab.config(solver="agd"), "--json", "--timing", "--repeats", 2)
+    rows = [event for event in events(ran.out) if event["event"] == "row"]
+    (result,) = lab.results()
+    assert [row["repeat"] for row in rows] == [1] * result.points + [2] * result.points
+    assert "repeat" not in result.trace
+
+
 def test_the_reader_of_events_may_go_away_the_runs_are_kept(lab):
     config = lab.config(solver=["agd", "gd", "apcg"], stop={"passes": 300})
     process = lab.start("run", config, "--json", "-o", lab.out)

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+import stored
 from lab import make_lab, odd, rows  # noqa: F401
 
 from rrmbench import data
@@ -292,6 +293,43 @@ def test_a_damaged_reference_blinds_no_reader(lab):
     assert "agd" in lab.cli("show", lab.out).out
 
 
+def test_a_damaged_manifest_blinds_no_reader_of_the_other_experiments(lab):
+    stray = lab.out / "stray"
+    stray.mkdir(parents=True)
+    (stray / "manifest.json").write_text("{")
+    assert lab.run(lab.config()).code == 0
+    assert lab.cli("check", lab.out / "toy", "--baseline", lab.folder / "b.json", "--update").code == 0
+    table = lab.folder / "t.csv"
+    readers = (
+        ["show"], ["show", "--json"], ["show", "--traceback"], ["plot", "--y", "gap", "--format", "png"], ["report"],
+        ["export", "--to", table], ["check", "--baseline", lab.folder / "b.json"], ["compare", "--profile"],
+    )  # fmt: skip
+    for command, *options in readers:
+        ran = lab.cli(command, lab.out, *options)
+        told = [line for line in ran.err.splitlines() if "manifest.json" in line]
+        assert ran.code == 0 and len(told) == 1, (command, ran)
+        assert told[0].startswith(f"rrmbench: {stray}/manifest.json: not a readable file")
+        assert told[0].endswith("; its experiment is left out")
+        alone = lab.cli(command, stray, *options)
+        assert alone.code == 2 and f"rrmbench: {stray}/manifest.json: not a readable file" in alone.err
+    both = lab.cli("compare", lab.out, lab.out, "--a", "solver=agd", "--b", "solver=agd")
+    assert both.err.count("is left out") == 1
+    refused = lab.cli("check", lab.out, "--baseline", lab.folder / "b.json", "--update")
+    assert refused.code == 2 and "not a readable file" in refused.err  # a baseline without it would not miss it
+    verified = lab.cli("verify", lab.out)
+    assert verified.code == 1 and "\n2 results, 1 wrong" in verified.out
+
+
+def test_nothing_to_verify_is_no_success(lab):
+    assert lab.run(lab.config()).code == 0
+    stored.experiment(lab.out / "empty", [])
+    alone = lab.cli("verify", lab.out / "empty")
+    assert alone.code == 2 and alone.err.endswith("empty: no run has ended yet, there is nothing to verify\n")
+    both = lab.cli("verify", lab.out)
+    assert both.code == 0 and both.err == f"rrmbench: {lab.out / 'empty'}: no run has ended yet\n"
+    assert "\n1 result, 0 wrong" in both.out
+
+
 @pytest.mark.parametrize("fact", ["deterministic", "restarts"])
 def test_what_a_header_says_of_its_solver_is_what_that_declares(lab, fact):
     lab.run(lab.config(solver="prox_sdca"))
@@ -364,6 +402,7 @@ def test_runs_without_final_arrays_are_none_and_diverged_ones_are_checked(lab):
     assert ran.code == 0
     assert [line.split()[0] for line in ran.out.splitlines()[:3]] == ["ok", "none", "ok"]
     assert "3 results, 0 wrong, 1 without final arrays" in ran.out
+    assert "nan  D" not in ran.out and "  no finite P  D = " in ran.out.splitlines()[2]
     diverged = lab.results()[2]
     diverged.w = np.zeros(6)
     _ = diverged.b

@@ -44,7 +44,7 @@ def outcome(seconds, primal=(2.0, 1.0, 0.5), reason="passes", w=1.0, status="don
 
 def once(*outcomes):
     left = iter(outcomes)
-    return lambda: next(left)
+    return lambda repeat: next(left)
 
 
 @settings(max_examples=50, deadline=None)

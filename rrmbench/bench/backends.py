@@ -49,8 +49,9 @@ class Local:
                 progress.start(run)
             task = Task(run.spec, run.prepared.key, plan.plugins, run.stamps, core)
 
-            def once():
-                return self._children.run(child, task, plan.limit, lambda row: progress.row(run, row))
+            def once(repeat=None):
+                told = {} if repeat is None else {"repeat": repeat}
+                return self._children.run(child, task, plan.limit, lambda row: progress.row(run, row | told))
 
             return run, repeated(once, timing) if timing else once()
 

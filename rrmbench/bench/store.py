@@ -50,8 +50,10 @@ class Experiment:
 
     @classmethod
     def to_write(cls, folder: str | Path, name: str) -> "Experiment":
-        """As `inside`; RrmbenchError if the folder lies in an experiment, too: readers do not look for one there."""
+        """As `inside`; RrmbenchError if the folder is a file, or lies in an experiment: readers look for none there."""
         for above in (path := Path(folder).resolve(), *path.parents):
+            if above.exists() and not above.is_dir():
+                raise RrmbenchError(f"{above}: found a file, allowed is a folder for results")
             if (above / "manifest.json").is_file() and (above / "runs").is_dir():
                 raise RrmbenchError(
                     f"{folder}: {above} is an experiment; give the folder that it is in, {above.parent}"

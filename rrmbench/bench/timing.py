@@ -46,14 +46,14 @@ class Timing:
 
 
 def repeated(once, timing):
-    """The Outcome of `once()` done `timing.repeats` times, or the first that has no result to repeat.
+    """The Outcome of `once(k)` for k = 1, ..., `timing.repeats`, or the first that has no result to repeat.
 
     A repeat that gives other numbers makes the run a failed one.
     """
     outcomes, loads = [], []
     for k in range(1, timing.repeats + 1):
         loads.append(os.getloadavg()[0])
-        outcome = once()
+        outcome = once(k)
         if outcome is None or outcome.status not in ENDED_BY_ITSELF:
             if outcome is not None and k > 1:
                 outcome.reason = f"repeat {k} of {timing.repeats}: {outcome.reason}"

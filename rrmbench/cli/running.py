@@ -66,8 +66,11 @@ def run(
     timed = timing_of(timing, repeats, jobs, backend)
     if dry_run:
         from rrmbench.bench.backends import jobs_of
+        from rrmbench.bench.store import Experiment
         from rrmbench.commands.dry_run import dry_run as estimates
 
+        for plan in read:
+            Experiment.to_write(output, plan.name)  # refuses what the runs could not use
         at_once = [1 if timed else jobs_of(plan, jobs) for plan in read]
         estimates(read, at_once, timed.repeats if timed else 1, console(), events)
         return
@@ -96,4 +99,5 @@ def validate(configs: Configs, sets: Sets = None):
     from rrmbench.errors import printable
 
     for plan in plans(configs, sets):
-        print(printable(f"{plan.path}: {len(plan.runs)} runs, {len(plan.skipped)} skipped"))
+        runs = f"{len(plan.runs)} run{'s' * (len(plan.runs) != 1)}"
+        print(printable(f"{plan.path}: {runs}, {len(plan.skipped)} skipped"))

@@ -72,14 +72,16 @@ def _closing(costs, references, jobs):
     cores = min(jobs, physical_cores())  # more runs at a time only share them
     at_once = f", {_seconds(total / cores)} with {jobs} at a time" if jobs > 1 and not math.isnan(total) else ""
     unknown = "; some data are not here or some methods were never measured: their cost is unknown"
-    yield f"{len(costs)} runs, about {_seconds(total)} of one core{at_once}{unknown if math.isnan(total) else ''}"
+    runs = f"{len(costs)} run{'s' * (len(costs) != 1)}"
+    yield f"{runs}, about {_seconds(total)} of one core{at_once}{unknown if math.isnan(total) else ''}"
     basis = "all" if measured == len(costs) else f"{measured} of {len(costs)}" if measured else "none"
     yield f"estimates: {basis} from runs of their kind on this machine" + (
         "" if measured == len(costs) else f", {'the others' if measured else 'all'} from others and may be far off"
     )
     count, seconds = references or (0, 0.0)
     if seconds > 0.0:
-        yield f"reference optima of {count} problems: up to {_seconds(seconds)} more where the runs leave them open"
+        problems = f"{count} problem{'s' * (count != 1)}"
+        yield f"reference optima of {problems}: up to {_seconds(seconds)} more where the runs leave them open"
 
 
 class _Estimates:

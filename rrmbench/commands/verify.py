@@ -8,7 +8,7 @@ from rrmbench.commands import PLAIN
 
 def verify(path, trust, console):
     """Print a line per result; return 1 if one is wrong or cannot be verified."""
-    from rrmbench.errors import printable
+    from rrmbench.errors import RrmbenchError, printable
     from rrmbench.report.verify import TOLERANCE
     from rrmbench.report.verify import verify as verdicts
 
@@ -16,10 +16,12 @@ def verify(path, trust, console):
     for verdict in verdicts(Path(path), trust):
         found.append(verdict)
         console.print(printable(_line(verdict)).replace("\n", "\\n"), **PLAIN)
+    if not found:
+        raise RrmbenchError(f"{path}: no run has ended yet, there is nothing to verify")
     notes = [verdict.note for verdict in found if verdict.note]
     notes += [verdict.why for verdict in found if verdict.state == "unverified"]
     for note in dict.fromkeys(notes):
-        console.print(printable(f"not recomputed of {notes.count(note)} results: {note}"), **PLAIN)
+        console.print(printable(f"not recomputed of {_results(notes.count(note))}: {note}"), **PLAIN)
     states = [verdict.state for verdict in found]
     worst = max((verdict.error for verdict in found), default=0.0)
     rest = "".join(
@@ -27,7 +29,7 @@ def verify(path, trust, console):
         for state, what in (("unverified", "unverified"), ("none", "without final arrays"))
         if state in states
     )
-    line = f"{len(found)} results, {states.count('WRONG')} wrong{rest}, greatest relative difference "
+    line = f"{_results(len(found))}, {states.count('WRONG')} wrong{rest}, greatest relative difference "
     console.print(f"{line}{worst:.1e} (allowed: {TOLERANCE:g})", **PLAIN)
     return int(not all(verdict.ok for verdict in found))
 
@@ -39,4 +41,10 @@ def _line(verdict):
     state = " ".join(part for part in (verdict.state, verdict.why) if part)
     if math.isnan(verdict.primal) and math.isnan(verdict.dual):  # neither of which could be recomputed
         return f"{state:5} {verdict.label}"
-    return f"{state:5} {verdict.error:.1e}  P = {verdict.primal:.12g}  D = {verdict.dual:.12g}  {verdict.label}"
+    P = "no finite P" if math.isnan(verdict.primal) else f"P = {verdict.primal:.12g}"  # of a run that diverged
+    D = "no D" if math.isnan(verdict.dual) else f"D = {verdict.dual:.12g}"
+    return f"{state:5} {verdict.error:.1e}  {P}  {D}  {verdict.label}"
+
+
+def _results(count):
+    return f"{count} result{'s' * (count != 1)}"

@@ -11,8 +11,8 @@ from rrmbench.matching import matcher
 def select(plans, only):
     """Return the plans with the runs that match the texts KEY=VALUE: same key or, different keys and.
 
-    A deterministic run is one of every seed. Plans without a run left are dropped, with a warning. Raises RrmbenchError if a text
-    matches no combination of any plan, or all of them together leave no run.
+    A deterministic run is one of every seed. Plans without a run left are dropped, with a warning. Raises
+    RrmbenchError if a text matches no combination of any plan, or all of them together leave no run.
     """
     specs = [spec for plan in plans for spec in [*plan.runs, *(spec for spec, _ in plan.skipped)]]
     keep = matcher(only, specs, "combination", _is_once)

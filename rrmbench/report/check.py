@@ -20,7 +20,7 @@ from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import replacing
 from rrmbench.report import check_seconds, naming
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.results import LEVELS, points_to, runs_of
+from rrmbench.report.results import LEVELS, points_to, readable, runs_of
 
 TOLERANCE = 1.1  # a change of up to a tenth is no change
 _BY_EVALUATION = "reached only by a bound of evaluation"
@@ -84,7 +84,7 @@ def check(path, baseline, seconds=None):
     if seconds is not None and not any("seconds" in record for runs in known.values() for record in runs.values()):
         raise RrmbenchError(f"{baseline}: has no seconds; write them with 'rrmbench check ... --seconds --update'")
     rows = []
-    for name, found in _runs(path).items():
+    for name, found in _runs(readable(path)).items():
         before = known.pop(name, {})
         rows += [_verdict(name, key, run, before.pop(key, None), seconds) for key, run in found.items()]
         rows += [Row(name, key, "missing", "in the baseline, not in the results") for key in before]
@@ -100,7 +100,7 @@ def update(path, baseline, seconds=False):
     RrmbenchError where there is a file that is no baseline, which stays.
     """
     _refuse_other(Path(baseline))
-    found = _runs(path)
+    found = _runs(experiments(path))
     content = {name: {key: _record(run, seconds) for key, run in runs.items()} for name, runs in found.items()}
     with replacing(Path(baseline)) as file:
         text = json.dumps({"schema_version": SCHEMA_VERSION, "experiments": content}, indent=1, sort_keys=True)
@@ -109,8 +109,8 @@ def update(path, baseline, seconds=False):
     return [f"{name}: {key} ({status})" for name, key, status in ended if status not in FINAL]
 
 
-def _runs(path):
-    return {experiment.name: _named(runs_of(experiment)) for experiment in experiments(path)}
+def _runs(found):
+    return {experiment.name: _named(runs_of(experiment)) for experiment in found}
 
 
 def _named(found):

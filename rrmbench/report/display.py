@@ -52,7 +52,7 @@ def _ending(result):
     if not result.points:
         return f"{result.status}: {result.reason}"
     passes, gap, seconds = (trace[name][-1] for name in ("passes", "gap", "seconds"))
-    shown = "no certificate" if gap == float("inf") else f"gap {gap:.1e}"
+    shown = "no certificate" if gap == float("inf") else "no finite P(w)" if isnan(gap) else f"gap {gap:.1e}"
     tail = "" if result.status == "done" else f" ({result.reason})"
     spent = f"{seconds:.3g} s" if isnan(passes) else f"{passes:.4g} passes, {seconds:.3g} s"
     return f"{result.status}: {shown} after {spent}{tail}"

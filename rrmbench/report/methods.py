@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from rrmbench.bench.rules import ROUNDING
-from rrmbench.bench.store import Experiment, experiments
+from rrmbench.bench.store import Experiment
 from rrmbench.errors import listed, printable
 from rrmbench.keys import is_origin
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
-from rrmbench.report.results import StoredRun, but_seed, runs_of, width
+from rrmbench.report.results import StoredRun, but_seed, readable, runs_of, width
 from rrmbench.report.select import select_each
 from rrmbench.report.spreads import Spread, is_bound, spread
 from rrmbench.report.tuning import Choice, choices
@@ -247,7 +247,7 @@ def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequen
 
     Raises RrmbenchError if a manifest is missing or unreadable, and for texts that match no run.
     """
-    stored = {experiment: runs_of(experiment) for experiment in experiments(path)}
+    stored = {experiment: runs_of(experiment) for experiment in readable(path)}
     return [
         standings_of(experiment, stored[experiment], runs, levels)
         for experiment, runs in select_each(stored, only).items()

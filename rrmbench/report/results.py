@@ -8,6 +8,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -120,6 +121,25 @@ def points_to(values: np.ndarray, levels: Sequence[float] = LEVELS) -> list[int 
     return [int(column.argmax()) if column.any() else None for column in reached.T]
 
 
+def readable(path: str | Path) -> list[Experiment]:
+    """Return the experiments at `path`; of several those whose manifest can be read, with a warning for each other one.
+
+    Raises UnreadableFile where that is none.
+    """
+    found, read, fault = experiments(path), [], None
+    for experiment in found:
+        try:
+            experiment.manifest()
+            read.append(experiment)
+        except UnreadableFile as error:
+            fault = error
+            if len(found) > 1:
+                warnings.warn(f"{error}; its experiment is left out", RrmbenchWarning, stacklevel=2)
+    if fault and not read:
+        raise fault
+    return read
+
+
 def runs_of(experiment: Experiment, referred: bool = True) -> list[StoredRun]:
     """Return the Runs of one experiment (newest result per spec), in the order of its manifest.
 
@@ -158,9 +178,10 @@ def plugins_of(path: str | Path) -> list[str]:
     """Return the plug-in files, absolute paths as text, that the results at `path` name and that exist."""
     found: dict[str | None, None] = {}
     for experiment in experiments(path):
-        for result in experiment.results():
-            for kind in COMPONENTS[1:]:
-                found.update((component.get("path"), None) for component in nested(result.spec.get(kind)))
+        with suppress(UnreadableFile):  # of which the reader tells
+            for result in experiment.results():
+                for kind in COMPONENTS[1:]:
+                    found.update((component.get("path"), None) for component in nested(result.spec.get(kind)))
     return [file for file in found if file and Path(file).is_file()]
 
 
@@ -237,7 +258,7 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
 
     if not isinstance(path, str | os.PathLike):
         raise RrmbenchError(f"load_results: found {type(path).__name__}, needed is the path of a folder of results")
-    read = experiments(path)
+    read = readable(path)
     found = [run for experiment in read for run in runs_of(experiment)]
     metrics = [name for name in (*METRICS, *SPREAD) if any(name in run.result.trace for run in found)]
     told = {key for run in found for key in run.keys if is_origin(key)}

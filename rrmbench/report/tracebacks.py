@@ -2,10 +2,9 @@
 
 from itertools import groupby
 
-from rrmbench.bench.store import experiments
 from rrmbench.errors import printable
 from rrmbench.report import naming
-from rrmbench.report.results import runs_of
+from rrmbench.report.results import readable, runs_of
 from rrmbench.report.select import select_each
 
 
@@ -14,7 +13,7 @@ def tracebacks(path, only=()):
 
     only : texts KEY=VALUE that select runs. Raises RrmbenchError if there is no experiment.
     """
-    stored = {experiment: runs_of(experiment, referred=False) for experiment in experiments(path)}
+    stored = {experiment: runs_of(experiment, referred=False) for experiment in readable(path)}
     for experiment, runs in select_each(stored, only).items():
         failed = [run for run in runs if run.status == "failed"]
         if len(stored) > 1 or not failed:

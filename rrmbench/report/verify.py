@@ -2,6 +2,7 @@
 
 import json
 import math
+import warnings
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -14,7 +15,7 @@ from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.store import UnreadableFile, experiments
 from rrmbench.columns import METRICS
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, RrmbenchWarning
 from rrmbench.keys import keys, nested
 from rrmbench.problem.certificate import contradict
 from rrmbench.problem.labels import mode_of
@@ -58,12 +59,15 @@ def verify(path, trust=False):
     plug-in files that they name, which without it are unverified.
     """
     prepare, digest = lru_cache(maxsize=4)(_prepared), cache(fingerprint.digest)
-    for experiment in experiments(path):
+    several = len(listed := experiments(path)) > 1
+    for experiment in listed:
         try:
             found = runs_of(experiment, referred=False)
         except UnreadableFile as error:
             yield Verdict(f"experiment {experiment.name}", "WRONG", why=str(error))
             continue
+        if several and not found:
+            warnings.warn(f"{experiment.directory}: no run has ended yet", RrmbenchWarning, stacklevel=2)
         yield from _Checked(experiment, trust, prepare, digest).verdicts(found)
 
 

@@ -73,7 +73,7 @@ def pair(a: Side, b: Side, levels: Levels, only: Sequence[str] = ()) -> Pairing:
     problem stands against the one of B; where there are several, those whose other keys are the same. Raises
     RrmbenchError where that leaves a choice, and where nothing is left to compare.
     """
-    read = {side.path: standings_at(side.path, levels, only) for side in (a, b)}
+    read = {path: standings_at(path, levels, only) for path in dict.fromkeys((a.path, b.path))}
     found = [_problems(read[side.path], side, option) for side, option in ((a, "--a"), (b, "--b"))]
     if all(len({experiment for experiment, _ in one}) > 1 for one in found):
         keyed = [_keyed(one, lambda experiment, keys: (experiment, keys)) for one in found]

@@ -11,7 +11,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.report import naming
 from rrmbench.report.plots import curves, layout, style
@@ -19,7 +18,7 @@ from rrmbench.report.plots.frame import frame_of
 from rrmbench.report.plots.notes import notes
 from rrmbench.report.plots.page import page_of
 from rrmbench.report.plots.section import Options, check, limits_of, section_of
-from rrmbench.report.results import runs_of
+from rrmbench.report.results import readable, runs_of
 from rrmbench.report.select import select
 from rrmbench.report.tuning import among, choices
 
@@ -80,7 +79,7 @@ def sheets(path, only=(), style="screen", width=None, tell=None, **options):
     """
     options = Options(**options)
     page_of(style, width, 1)  # a wrong style is refused before anything is read
-    read = experiments(path)
+    read = readable(path)
     stored = {experiment: runs_of(experiment) for experiment in read} if only else {}
     kept = set(select([run for runs in stored.values() for run in runs], only))
     empty, drawn = [], 0
