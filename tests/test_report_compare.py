@@ -221,6 +221,18 @@ def test_a_side_that_is_at_the_level_before_any_work_is_named(tmp_path, late, sa
     assert found.verdicts == [f"no ratio: {said} before any work"]
 
 
+def test_levels_that_both_reach_and_that_have_no_ratio_say_why(tmp_path):
+    for name in "ab":
+        columns = stored.trace(1.0, passes=10)
+        columns["gap"][10] = 1e-7  # by a bound of evaluation
+        run = stored.result(stored.spec(), columns, evaluation_passes=3.0, helped=[[10, 1e-4]])
+        stored.experiment(tmp_path / name, [run])
+    found = compare(Side(tmp_path / "a"), Side(tmp_path / "b"), Levels((1e-2, 1e-3, 1e-5, 1e-6)))
+    (why,) = (line for line in found.sentences if line.startswith("no ratio"))
+    assert why == "no ratio to gap 1e-5, 1e-6: a side is known to be there only by a bound of evaluation"
+    assert "no ratio" not in " ".join(compare(Side(tmp_path / "a"), Side(tmp_path / "b"), Levels((1e-2,))).sentences)
+
+
 # code
 
 

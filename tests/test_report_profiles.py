@@ -83,7 +83,7 @@ def test_the_figure_has_the_steps_a_log2_axis_and_says_what_is_not_in_it(tmp_pat
     styles = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in lines}
     assert len(styles) == 3
     text = " ".join(one.get_text() for one in figure.texts)
-    assert "1 of 4 problems are solved by none" in text and "never solved: fista (1)" in text
+    assert "1 of 4 problems: solved by none" in text and "never solved: fista (1)" in text
     ticks = [tick for tick in axes.get_xticks() if axes.get_xlim()[0] <= tick <= axes.get_xlim()[1]]
     assert len(ticks) >= 3
 

@@ -90,6 +90,8 @@ def test_methods_have_medians_quartiles_and_a_winner_and_the_rest_is_told(lab, f
     (first,) = [n for n, line in enumerate(lines) if line.startswith("apcg") and n < 12]
     # gap = 2 exp(-k / slow) <= 1e-2 first at k = 6, 6, 7 for slow = 1, 1.1, 1.2; <= 1e-4 at 10, 11, 12
     assert lines[first].split()[3:] == ["»6", "»11"]
+    assert [line.split()[0] for line in lines[1:3]] == ["status", "method"] and "rule" in lines[2]
+    assert "passes, and below them seconds, until the certified duality gap is at most" in text
     assert "3 seeds" in lines[first + 1] and "6..6.5" in lines[first + 1] and "10.5..11.5" in lines[first + 1]
     assert lines[first + 2].split()[-2:] == ["»66ms", "»121ms"]
     assert "20 of 21 runs, 1 not done yet" in text

@@ -82,7 +82,7 @@ class _Table:
 
     def _headings(self):
         below = "P(w)" if self.levels.quantity == "gap" else "P(w)-D*"
-        return [("method",), ("status",), ("gap", below), *((text,) for text in self.levels.texts)]
+        return [("method",), ("status", "rule"), ("gap", below), *((text,) for text in self.levels.texts)]
 
     def _fitted(self, kept, width):
         """The columns that are shown, (heading, width) each: the names have what the others leave."""
@@ -109,7 +109,7 @@ class _Table:
         rows = [row for _, rows in self.sections for row in rows]
         of = "the certified duality gap" if self.levels.quantity == "gap" else "the suboptimality P(w) - D*"
         of += ", relative to P(w) at the start," if self.levels.relative else ""
-        parts = [f"passes, and seconds, until {of} is at most ..."]
+        parts = [f"passes, and below them seconds, until {of} is at most ..."]
         parts += ["median over seeds, a..b its quartiles"] * any(row.several for row in rows)
         parts += ["k of n: only k seeds come there"] * any(row.partial for row in rows)
         parts += [f"{_WINNER[options.ascii_only]} is the least"] * any(row.wins for row in rows)

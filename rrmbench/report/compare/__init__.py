@@ -46,7 +46,7 @@ def compare(a: Side, b: Side, levels: Levels = CERTIFIED_GAPS, only: Sequence[st
     told = telling(found)
     said = [verdicts.verdict(told, cost, levels.name) for cost in ("passes", "seconds")] if told else []
     said = said or [_none(found, levels)]
-    sentences = said + _behind(pairing, told, noise, levels)
+    sentences = said + _behind(pairing, found, told, noise, levels)
     return Comparison(pairing, levels, found, _methods(pairing, levels), noise, said, sentences)
 
 
@@ -69,12 +69,13 @@ def _none(found, levels):
     return f"no level is reached by both sides of a pair; {verdicts.reach(told, levels.name)}"
 
 
-def _behind(pairing, told, noise, levels):
+def _behind(pairing, found, told, noise, levels):
     """What stands behind the verdicts: how they were made, what is not in them, what to beware of."""
     timed = told is not None and told.ratios["seconds"] is not None
     lines = []
     if told:
-        lines += [verdicts.reach(told, levels.name), verdicts.rough(told), verdicts.method(told.ratios["seconds"])]
+        lines += [verdicts.reach(told, levels.name), verdicts.late(found, levels.name), verdicts.rough(told)]
+        lines.append(verdicts.method(told.ratios["seconds"]))
     for side, other in ("A", "B"), ("B", "A"):
         alone = pairing.alone[side]
         if alone:

@@ -85,7 +85,7 @@ def _frame(axes, profile, end):
 
 def _notes(profile):
     if profile.unsolved:
-        yield f"{profile.unsolved} of {len(profile.problems)} problems are solved by none"
+        yield f"{profile.unsolved} of {len(profile.problems)} problems: solved by none"
     named = zip(profile.labels, profile.missing.tolist(), strict=True)
     absent = [f"{label} ({count})" for label, count in named if count]
     if absent:

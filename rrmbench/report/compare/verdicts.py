@@ -51,6 +51,14 @@ def reach(outcome, of="gap"):
     return text + partial * bool(outcome.both and outcome.only_a + outcome.only_b) + at_end * bool(outcome.at_end)
 
 
+def late(outcomes, of="gap"):
+    """Return the sentence on the levels that both sides reach, and of which evaluation leaves no ratio, or None."""
+    found = [naming.short(one.level) for one in outcomes if one.at_end and not one.measured]
+    if not found:
+        return None
+    return f"no ratio to {of} {', '.join(found)}: a side is known to be there only by a bound of evaluation"
+
+
 def start(outcome, of="gap"):
     """Return the sentence on the pairs of which a side is at the level before any work."""
     if outcome.begin_a == outcome.begin_b == outcome.at_start:
