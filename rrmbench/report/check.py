@@ -75,10 +75,10 @@ def check(path, baseline, seconds=None):
     A run has regressed if it needs more than one trace point and more than 10 % more passes to a gap than the
     baseline did (where passes are counted), does not reach a gap that the baseline reached, ended worse, or was
     told to stop elsewhere: the last point has a bound that those before have not. A run of the baseline without a
-    result is missing, which fails too. A gap that only a bound of evaluation meets says that the run needs more by its
-    own bounds, and not how much more: unclear, where it is met otherwise in the other run. Unclear, faster and new runs
-    are reported and never fail. Raises RrmbenchError for a
-    missing or damaged baseline, or one without the seconds that are asked for.
+    result is missing, which fails too. Of a gap that only a bound of evaluation meets, it is known that the run needs
+    more passes by its own bounds, and not how many: unclear, but where that alone is a regression. Unclear, faster and
+    new runs are reported and never fail. Raises RrmbenchError for a missing or damaged baseline, or one without the
+    seconds that are asked for.
     """
     known = _read(Path(baseline))
     if seconds is not None and not any("seconds" in record for runs in known.values() for record in runs.values()):

@@ -122,21 +122,22 @@ def points_to(values: np.ndarray, levels: Sequence[float] = LEVELS) -> list[int 
 
 
 def readable(path: str | Path) -> list[Experiment]:
-    """Return the experiments at `path`; of several those whose manifest can be read, with a warning for each other one.
+    """Return the experiment at `path`, or of several those whose manifest can be read, and warn of the others.
 
-    Raises UnreadableFile where that is none.
+    Raises RrmbenchError where that is none.
     """
-    found, read, fault = experiments(path), [], None
+    found = experiments(path)
+    if len(found) == 1:
+        return found
+    read = []
     for experiment in found:
         try:
             experiment.manifest()
             read.append(experiment)
         except UnreadableFile as error:
-            fault = error
-            if len(found) > 1:
-                warnings.warn(f"{error}; its experiment is left out", RrmbenchWarning, stacklevel=2)
-    if fault and not read:
-        raise fault
+            warnings.warn(f"{error}; its experiment is left out", RrmbenchWarning, stacklevel=2)
+    if not read:
+        raise RrmbenchError(f"{path}: no experiment in it can be read")
     return read
 
 

@@ -147,6 +147,7 @@ def as_text(made: Profile) -> str:
         "relative": made.levels.relative,
         "problems": made.problems,
         "unsolved": made.unsolved,
+        "other_seeds": made.other_seeds,
         "methods": [
             {
                 "method": label,
