@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from rrmbench import data, fingerprint, loaded_code, registry
@@ -63,7 +63,7 @@ class Identities:
         stamps = code | fingerprint.stamps(map(Path, files))
         name = spec_id(spec, prepared.checksum, files)
         codes = {kind: self._code_of(kind, spec[kind]) for kind in KINDS}
-        codes["shared"] = self._stamped(fingerprint.sources_of(*fingerprint.EVERY_RUN))[1]
+        codes["shared"] = self._stamped(self._shared)[1]
         return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, codes, prepared, stamps)
 
     def _problem(self, spec):
@@ -80,12 +80,17 @@ class Identities:
             self._files[sources] = tuple(_files_behind(fingerprint.EVERY_RUN, sources))
         return self._files[sources]
 
+    @cached_property
+    def _shared(self):
+        """The files of the code that all runs have."""
+        return fingerprint.sources_of(*fingerprint.EVERY_RUN)
+
     def _code_of(self, kind, mapping):
         """The digest of a component: of the files that it brings beside those of every run, and that it names."""
         key = kind, canonical(mapping)
         if key not in self._codes:
             sources = [_source(kind, one) for one in nested(mapping)]
-            own = {*fingerprint.sources_of(*sources)}.difference(fingerprint.sources_of(*fingerprint.EVERY_RUN))
+            own = {*fingerprint.sources_of(*sources)}.difference(self._shared)
             files = registry.parameter_files({kind: mapping}, (kind,))
             self._codes[key] = id_of(canonical({"code": fingerprint.digest(*own)} | _checksums(files)))
         return self._codes[key]
