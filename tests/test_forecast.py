@@ -189,6 +189,21 @@ def test_a_gap_without_a_logarithm_or_far_from_the_first_says_nothing_of_how_far
     assert forecast.left() == pytest.approx(1000.0)
 
 
+@pytest.mark.parametrize("method", ["same", "other"])
+def test_what_a_run_compiles_before_its_first_point_is_not_expected_of_others(method):
+    clock = Clock()
+    methods = {"a": "same", "b": method}
+    forecast = Forecast({"a": 1.0, "b": 1.0}, methods, 1, clock=clock)
+    forecast.start("a")
+    clock.now = 20.0
+    assert forecast.left() == pytest.approx(0.25 * 20.0 + 1.0)  # the running one, and the estimate of the other
+    for p in range(11):
+        clock.now += 0.1
+        forecast.row("a", {"passes": p, "seconds": 0.0, "gap": 1.0, "primal": 1.0}, {"passes": 10})
+    forecast.end("a")
+    assert 1.0 <= forecast.left() <= 2.5
+
+
 def test_runs_side_by_side_share_the_time_and_what_follows_is_added():
     forecast = Forecast(dict.fromkeys("abcd", 3.0), dict.fromkeys("abcd", "m"), 2, after=4.0, clock=Clock())
     assert forecast.left() == pytest.approx(8.0)

@@ -72,7 +72,7 @@ class Forecast:
         """A run is over."""
         pace = self.running.pop(run, None)
         if pace is not None:
-            done = 1.0, self.clock() - pace.began, self.estimates[run]
+            done = 1.0, self.clock() - pace.began - pace.excess(self.estimates[run]), self.estimates[run]
             self._all = self._all.plus(*done)
             self._of[self.methods[run]] = self._of[self.methods[run]].plus(*done)
 
@@ -83,7 +83,7 @@ class Forecast:
         for run, pace in self.running.items():  # what they have shown so far counts, too
             method = self.methods[run]
             weight = pace.weight(now, self.estimates[run] * self._of[method].factor(finished))
-            shown = weight, pace.total(now), self.estimates[run]
+            shown = weight, pace.total(now) - pace.excess(self.estimates[run]), self.estimates[run]
             every, of[method] = every.plus(*shown), of.get(method, self._of[method]).plus(*shown)
         common = every.factor(1.0, self.mass)
 
@@ -108,8 +108,17 @@ class _Pace:
         self.began, self.first, self.fraction, self.gap = began, None, 0.0, None
 
     def weight(self, now, expected):
-        """How much it says of others: by its own pace, or by being late, beside what finished runs let expect."""
-        return min(max(self.fraction / TRUST, (now - self.began) / expected - 1.0), 1.0)
+        """How much it says of others: by its own pace, or by being late, beside what finished runs let expect.
+
+        Nothing before its first point: it may compile what they will not.
+        """
+        if self.first is None:
+            return 0.0
+        return min(max(self.fraction / TRUST, (now - self.first) / expected - 1.0), 1.0)
+
+    def excess(self, expected):
+        """The seconds before the first point beyond those that all of the run was expected to take."""
+        return 0.0 if self.first is None else max(self.first - self.began - expected, 0.0)
 
     def take(self, row, stop, now):
         """Take a trace point into account."""
