@@ -273,7 +273,7 @@ def test_what_no_rule_would_end_is_skipped_with_what_to_give_instead(lab):
 @pytest.mark.parametrize("rule", [{"gap": 1e-3}, {"relative_gap": 1e-3}, {"seconds": 1}])
 def test_any_rule_but_passes_lets_a_black_box_run(lab, rule):
     ran = lab.cli("validate", lab.config(loss="logistic", solver="liblinear", stop={"passes": 3} | rule))
-    assert (ran.code, "1 runs, 0 skipped" in ran.out) == (0, True)
+    assert (ran.code, "1 run, 0 skipped" in ran.out) == (0, True)
 
 
 def test_a_library_refuses_what_a_reduction_changed():
@@ -295,7 +295,7 @@ def test_no_epochs_go_around_a_black_box(solver, reduction):
 def test_epochs_around_a_black_box_are_skipped_with_the_reason_and_auto_adds_nothing(lab):
     box = {"regularizer": "none", "solver": "sklearn_lbfgs", "loss": "logistic", "stop": {"seconds": 1}}
     ran = lab.cli("validate", lab.config(**box | {"reduction": ["auto", {"name": "regularize", "sigma": 0.1}]}))
-    assert (ran.code, "1 runs, 1 skipped" in ran.out) == (0, True)
+    assert (ran.code, "1 run, 1 skipped" in ran.out) == (0, True)
     ran = lab.run(lab.config(**box | {"reduction": "auto"}), "--dry-run")
     assert ran.code == 2
     assert "reduction 'auto' does not make it so (try regularize)" in " ".join(ran.err.split())

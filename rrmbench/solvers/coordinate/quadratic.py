@@ -7,6 +7,7 @@ from rrmbench.numerics.tolerances import SUM_ROUNDING
 
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
 ROUNDING = 1e-30  # of a potential over P: what is left of the gap then are errors of the gradient
+EARLY = 0.1  # of a tolerance, at which the first sweep ends a descent: many short steps may go far together
 ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that move
 SHORTEST, LONGEST = 4, 64  # conjugate gradient steps in a row
 HALVINGS = 5  # of the way to the point that conjugate gradients found
@@ -41,10 +42,10 @@ class Quadratic:
 
         A sweep over all units is followed by sweeps over those that moved in it, and by conjugate gradients.
         """
-        for _ in range(ROUNDS):
+        for turn in range(ROUNDS):
             potential = self.sweep(self.units)
             yield
-            if potential <= tolerance:
+            if potential <= (tolerance if turn else EARLY * tolerance):
                 return
             active, enough = np.flatnonzero(self.moved), max(tolerance, SHARE * potential)
             times = self._at_once(active, self.turns)
