@@ -41,6 +41,16 @@ TUNED_TO = {  # on which solvers of this package were tried out
     "letter",
     "pendigits",  # for several outputs only
 }
+TUNED_WITH_L1 = {  # on which working sets were tried out with the logistic and the squared hinge loss
+    "reuters_acq",
+    "w1a",
+    "mushrooms",
+    "splice",
+    "colon_cancer_raw",
+    "svmguide3",
+    "satimage",
+    "mnist_test",
+}
 GROUPS, ROWS = "group_lasso", "l21"
 MEASURES = {"accuracy": "P(w) - D*", "gap": "the certified gap P(w) - D(b)"}
 PROBLEM = ["dataset", "loss", "regularizer", "l1", "l2"]
@@ -102,7 +112,8 @@ def verdict(ours, theirs):
 
 def described(problem):
     dataset, loss, regularizer, l1, l2 = problem
-    star, loss = " " if dataset in TUNED_TO else "*", f"{loss}{' groups' if regularizer == GROUPS else ''}"
+    tuned = TUNED_TO | (TUNED_WITH_L1 if l1 and loss in ("logistic", "squared_hinge") else set())
+    star, loss = " " if dataset in tuned else "*", f"{loss}{' groups' if regularizer == GROUPS else ''}"
     return f"{dataset[:16] + star:17s} {loss:20s} {l1:7.1e} {l2:7.1e}"
 
 
