@@ -105,6 +105,7 @@ def test_labels_that_are_texts_have_numbers_and_names(files):
         (("0,5", "1,5"), "is not a number"),
         (("1_000", "0_5"), "is not a number"),
         (("2 000", "1 000"), "is not a number"),
+        (("1,000,000", "3,1416"), "is not a number"),
         (("0x1", "0xf"), "is not a number"),
         (("10%", "9 %"), "is not a number"),
         (("inf", "-inf"), "is not finite"),
@@ -117,7 +118,9 @@ def test_labels_that_are_numbers_in_other_spellings_are_no_classes(folder, label
         prepare.load({"path": "spelled.csv"}, "classes")
 
 
-@pytest.mark.parametrize("labels", [("30-40", "<30"), ("1st", "2nd"), ("10%", "all"), ("3a", "4b"), ("C1", "C2")])
+@pytest.mark.parametrize(
+    "labels", [("30-40", "<30"), ("1st", "2nd"), ("10%", "all"), ("3a", "4b"), ("C1", "C2"), ("2020 2021", "2021 2022")]
+)
 def test_texts_with_digits_are_classes(folder, labels):
     (folder / "texts.csv").write_text("a,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels)))
     assert prepare.load({"path": "texts.csv"}, "classes").y.tolist() == [0, 1]

@@ -108,12 +108,18 @@ BAD = {
     "huge index": ("1 1:1 99999999999999999999:1\n", 1, "99999999999999999999:1", "greater than"),
     "large index": ("1 1:1 2147483648:1\n", 1, "2147483648:1", "greater than"),
     "not utf-8": (b"1 1:1\n\xff\xfe\x00 2\n", 2, "\\xff\\xfe\\x00", "label is not a number"),
+    "carriage returns alone": (b"1 1:1\r-1 2:1\r", 1, "\\r", "a line ends with"),
+    "carriage returns and a comment": (b"1 1:1 # one\r-1 2:1\r1 1:2\r", 1, "\\r", "a line ends with"),
+    "a comment at first": (b"# head\r1 1:1\r-1 2:1\r", 1, "\\r", "a line ends with"),
+    "a line in a comment": (b"1 1:1\r\n-1 2:1 # one\r 1 1:2\n", 2, "\\r", "a line ends with"),
     "byte order mark of a second file": (b"1 1:1\n\xef\xbb\xbf1 1:1\n", 2, "\\ufeff1", "label is not a number"),
 }
 
 
+@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("case", BAD)
-def test_the_first_bad_token_is_named(file, case):
+def test_the_first_bad_token_is_named(file, monkeypatch, case, large):
+    monkeypatch.setattr(libsvm, "LARGE", 0 if large else libsvm.LARGE)
     text, line, token, reason = BAD[case]
     path = file(text)
     with pytest.raises(RrmbenchError) as error:
@@ -123,7 +129,7 @@ def test_the_first_bad_token_is_named(file, case):
 
 
 def test_what_looks_suspicious_but_is_right_is_read(file):
-    parsed = libsvm.read(file("\t-1 qid:3\t1:-1e-3 # +2:1 -1 qid_x\n +1,-2 qid:4# qid5\n-1e+0\r\n# qid:\n"))
+    parsed = libsvm.read(file("\t-1 qid:3\t1:-1e-3 # +2:1 -1 qid_x\n +1,-2 qid:4# qid5\n-1e+0\r\r\n# qid:\r \n\r"))
     assert parsed.labels == [(-1.0,), (1.0, -2.0), (-1.0,)]
     assert parsed.X.toarray().tolist() == [[-1e-3], [0], [0]]
 

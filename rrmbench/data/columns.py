@@ -7,8 +7,10 @@ from rrmbench.errors import RrmbenchError, listed, nearest, quoted
 
 USUAL = ("y", "label", "target", "class")  # names of the column of labels, where none is given
 MISSING = re.compile(r"|\?|na|n/a|nan|null|none", re.IGNORECASE)
-# numbers in spellings that are not read: 1_000, 1 000, 0,5, 0x1, 10%
-OTHER_NUMBER = re.compile(r"[+-]?(0x[0-9a-f]+|\d[\d_ ',]*(\.\d*)?(e[+-]?\d+\s*)?%?)", re.IGNORECASE)
+# numbers in spellings that are not read: 1_000, 1 000, 0,5, 0x1, 10%; groups of digits have at most three
+OTHER_NUMBER = re.compile(
+    r"[+-]?(0x[0-9a-f]+|(\d+|\d{1,3}([_ ',]\d{1,3})+)(,\d*)?(\.\d*)?(e[+-]?\d+)?\s*%?)", re.IGNORECASE
+)
 SIGNS = {"+": 1.0, "-": -1.0}
 NO_LABEL = re.compile(r"|\?|na|n/a|nan|<na>|null", re.IGNORECASE)  # "none" may be a class
 

@@ -1,8 +1,9 @@
 """The LibSVM text format: one row per line, `label [qid:q] index:value ... [# comment]`.
 
 scikit-learn parses small files. It lets NaN, infinities, digits with underscores, indices with signs and whatever
-begins with `qid` through, and its errors name no line; so text and arrays are checked, and when anything is wrong our
-own reading finds the first bad token. Large files are read by `libsvm_blocks`, if every line of them is right.
+begins with `qid` through, takes what follows a carriage return in a comment for a part of it, and its errors name no
+line; so text and arrays are checked, and when anything is wrong our own reading finds the first bad token. Large files
+are read by `libsvm_blocks`, if every line of them is right.
 """
 
 import re
@@ -19,6 +20,7 @@ NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 WRONG_QID = re.compile(rb"qid(?!:[0-9]+(?:[\s#]|$))")
 SPACES = (b" ", b"\t", b"\v", b"\f", b"\r")
 CHUNK = 1 << 18
+LINE_ENDS = "a line ends with '\\n' or '\\r\\n'"  # and not with a carriage return alone
 LARGE = 1 << 24  # bytes of text, which scikit-learn reads in about the time that the parser of blocks compiles in
 NOT_FINITE = re.compile(rb"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
@@ -83,15 +85,22 @@ class _Lines:
 
 
 def _suspicious(text):
-    """Whether there may be an underscore in a number, a sign before an index, or a wrong query id."""
+    """Whether there may be an underscore in a number, a sign before an index, a wrong query id, or a line in a line."""
     # a search for one byte is a hundred times as fast as one for two
     signs = [sign for sign in (b"+", b"-") if sign in text]
     spaces = [space for space in SPACES if signs and space in text]
     return (
         b"_" in text
+        or has_lone_returns(text)
         or any(space + sign in text for space in spaces for sign in signs)
         or (b"q" in text and WRONG_QID.search(text) is not None)
     )
+
+
+def has_lone_returns(text):
+    """Whether there are carriage returns that end no line, as where they alone end the lines of a file."""
+    returns = text.count(b"\r")
+    return returns > 0 and returns > text.count(b"\r\n")
 
 
 def _is_large(path):
@@ -174,6 +183,8 @@ def shown(token):
 
 def _problem(line, zero_based=None):
     """The first bad token of a line and what is wrong with it, or None."""
+    if b"\r" in line.rstrip():
+        return b"\r", LINE_ENDS
     tokens = line.partition(b"#")[0].split()
     if not tokens:
         return None

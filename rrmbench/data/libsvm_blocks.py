@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from rrmbench.data.libsvm import has_lone_returns
 from rrmbench.data.streams import open_lines
 from rrmbench.numerics.libsvm_rows import parse
 
@@ -50,7 +51,9 @@ def _blocks(stream):
 
 
 def _parsed(text):
-    """(values, columns, ends of rows, labels, ends of labels, qids) of whole lines; None if one is wrong."""
+    """(values, columns, ends of rows, labels, ends of labels, qids) of whole lines; None if one may be wrong."""
+    if has_lone_returns(text):  # the parser would take the rows after them for a part of a comment
+        return None
     bytes_of = np.frombuffer(text, np.uint8)
     # the shortest entry is "1:1 ", the shortest row "1\n", and a label "1,"; memory that is not written costs nothing
     entries, rows = len(text) // 4 + 1, len(text) // 2 + 1

@@ -11,7 +11,7 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 
-from rrmbench.data.libsvm import LARGEST_ID, shown, whole, wrong_number
+from rrmbench.data.libsvm import LARGEST_ID, LINE_ENDS, shown, whole, wrong_number
 from rrmbench.data.streams import open_lines
 from rrmbench.errors import RrmbenchError
 
@@ -78,7 +78,7 @@ def _lines(path):
     with open_lines(path) as stream:
         for number, line in enumerate(stream, 1):
             if b"\r" in line.strip():  # lines that end so are one line here, of which the first rating would be read
-                raise RrmbenchError(f"{path}:{number}: found '\\r': a line ends with '\\n' or '\\r\\n'")
+                raise RrmbenchError(f"{path}:{number}: found '\\r': {LINE_ENDS}")
             if text := line.partition(b"#")[0].strip():
                 yield number, text
 
