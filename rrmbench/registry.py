@@ -62,6 +62,8 @@ def _call(component, /, *given, **values):
         raise RrmbenchError(f"{where}: its function would end the process: {crashes.text_of(error)}") from error
 
 
+NO_SQUARE = frozenset({"entropy", "polyhedral", "one_term"})  # traits of a problem that a square beside psi ends
+
 _components = {kind: {} for kind in COMPONENTS}
 _aliases = {kind: {} for kind in COMPONENTS}
 _owners = {}  # name -> the class of losses and regularizers that has it, of those that are not shipped
@@ -441,7 +443,8 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         if component.name == "none":  # one method would have two names and two ids
             raise RrmbenchError(f"{where}: found none around {name}, allowed is {name} alone, which is the same")
         solver = reduce_solver(solver, inside, f"{where}.inside")
-    if "square" in component.gives and (without := solver.needs & {"entropy", "polyhedral"}):
+    ended = NO_SQUARE if "square" in component.gives else frozenset()
+    if without := solver.needs - _kept(solver.needs, ended).keys():
         names = ", ".join(sorted(without))
         raise RrmbenchError(f"{where} {component.name}: it adds a square, which {solver.name} cannot have ({names})")
     if why := component.unfit(solver):
@@ -455,6 +458,7 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         return solver
     if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
         reduced = solver.inside(component.name, reduced)
+    needs = lacking(_kept(reduced.needs, ended).values(), component.gives)
     # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step
     lost = {"dual"} if "strongly_convex" in component.gives else set()
     lost |= {"ground"} if "square" in component.gives else set()
@@ -463,8 +467,13 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
     if "warm_start" in component.needs and "gradient_norm" in reduced.gives:  # of one problem after another
         reduced, lost = replace(reduced, run=_without(reduced.run, "gradient_norm")), lost | {"gradient_norm"}
     deterministic = solver.deterministic and component.is_deterministic(parameters)
-    needs, gives = lacking(reduced.needs, component.gives), reduced.gives - lost
-    return replace(reduced, needs=needs, gives=gives, deterministic=deterministic)
+    return replace(reduced, needs=needs, gives=reduced.gives - lost, deterministic=deterministic)
+
+
+def _kept(needs, ended):
+    """Need -> its alternatives that ask for no trait of `ended`; without the needs that have none."""
+    kept = {need: [all_of for all_of in alternatives(need) if ended.isdisjoint(all_of)] for need in needs}
+    return {need: " or ".join(map(" and ".join, all_of)) for need, all_of in kept.items() if all_of}
 
 
 def _of_exact_losses(need):

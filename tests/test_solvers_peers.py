@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import itertools
 import sys
 import time
 from itertools import islice
@@ -224,15 +225,73 @@ def test_results_of_a_black_box_are_read_over_seconds(lab):
             "hinge",
             "l1",
             "sklearn_cd",
-            "or the loss squared_multi with the regularizer group_lasso or l21 only, and not for hinge with l1",
+            "or the loss squared_multi with norms of the rows of the model and a norm with a strength above 0 and a "
+            "norm or a square alone only, and not for hinge with l1",
         ),
+        ("squared", "elastic_net", "cyanure", "with a norm or a square alone, or"),
+        ("logistic", "elastic_net", "liblinear_l1", "needs a norm or a square alone; elastic_net is not one of them"),
     ],
 )
 def test_what_a_library_does_not_solve_is_skipped_with_the_reason(lab, loss, psi, solver, words):
-    psi = {"name": psi, "strength": 0.1}
+    psi = {"name": psi} | ({"l1": 0.1, "l2": 0.1} if psi == "elastic_net" else {"strength": 0.1})
     ran = lab.run(lab.config(loss=loss, regularizer=psi, solver=solver), "--dry-run")
     assert ran.code == 2
     assert words in " ".join(ran.err.split())
+
+
+STRENGTHS = [
+    *({"name": name, "strength": strength} for name in ("l1", "l2", "l21") for strength in (0.0, 0.1)),
+    *({"name": "group_lasso", "groups": size, "strength": strength} for size in (3, 5) for strength in (0.0, 0.1)),
+    *({"name": "elastic_net", "l1": l1, "l2": l2} for l1 in (0.0, 0.1) for l2 in (0.0, 0.1)),
+    {"name": "none"},
+]
+LOSSES = "squared", "logistic", "squared_hinge", "hinge", "max_of_hinge", "multinomial_logistic", "squared_multi"
+
+
+@pytest.mark.core(5)
+@pytest.mark.parametrize("solver", PEERS)
+@pytest.mark.parametrize("reduction", ["none", {"name": "regularize", "sigma": 0.1}])
+def test_a_library_takes_what_the_plan_lets_through(solver, reduction):
+    """Norms of strength 0, blocks that are no rows, and squares that a reduction adds were refused in runs."""
+    needs_library(solver)
+    taken = 0
+    for loss, psi in itertools.product(LOSSES, STRENGTHS):
+        if psi["name"] == "l21" and loss not in ("squared_multi", "max_of_hinge", "multinomial_logistic"):
+            continue
+        p = oracles.problem(loss, psi, n=20, d=6)
+        try:
+            method = registry.build_solver(solver, reduction)
+        except RrmbenchError as error:
+            assert "cannot have" in str(error) or "smooth" in str(error)
+            return
+        if not registry.lacking(method.needs, p.traits):
+            taken += len(list(islice(method(p, None, Rng(0)), 2))) == 2
+    assert taken > 0 or reduction != "none"
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss", "psi"),
+    [
+        ("celer", "squared", {"name": "elastic_net", "l1": 0.0, "l2": 0.1}),
+        ("celer", "logistic", {"name": "elastic_net", "l1": 0.1, "l2": 0.1}),
+        ("liblinear_l1", "squared_hinge", {"name": "l1", "strength": 0.0}),
+        ("sklearn_saga", "logistic", {"name": "none"}),
+        ("sklearn_cd", "squared", {"name": "l1", "strength": 0.0}),
+        ("skglm", "squared", {"name": "group_lasso", "groups": 3, "strength": 0.0}),
+        ("cyanure", "squared", {"name": "elastic_net", "l1": 0.1, "l2": 0.1}),
+        ("cyanure", "squared_multi", {"name": "group_lasso", "groups": 5, "strength": 0.1}),
+    ],
+)
+def test_what_a_library_refuses_is_known_before_a_run(solver, loss, psi):
+    assert registry.lacking(registry.lookup("solver", solver).needs, oracles.problem(loss, psi).traits)
+
+
+def test_a_square_of_a_reduction_leaves_those_needs_that_allow_one():
+    method = registry.build_solver("celer", {"name": "regularize", "sigma": 0.1})
+    assert not registry.lacking(method.needs, oracles.problem("squared", L1).traits)
+    assert registry.lacking(method.needs, oracles.problem("logistic", L1).traits)
+    with pytest.raises(RrmbenchError, match=r"it adds a square, which liblinear_l1 cannot have \(one_term\)"):
+        registry.build_solver("liblinear_l1", {"name": "regularize", "sigma": 0.1})
 
 
 BLACK_BOX = """

@@ -33,6 +33,8 @@ _WORDS = {
     "labellings": ("a maximum over labellings of sequences", "loss", "one"),
     "piecewise_linear": ("a loss of linear pieces", "loss", "one"),
     "conic": ("a regularizer of norms or bounds", "regularizer", "one"),
+    "norm": ("a norm with a strength above 0", "regularizer", "one"),
+    "one_term": ("a norm or a square alone", "regularizer", "one of them"),
     "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
 }
 # Class of a regularizer -> the names that have it. A loss has the name of its class: SquaredHinge is squared_hinge.
@@ -122,22 +124,25 @@ def needed(missing):
 
 def _formulas(trait):
     """ "the loss squared with the regularizer l2 or none" of "Squared and Zero"."""
-    regularizers, losses = defaultdict(tuple), defaultdict(tuple)  # of a loss; of regularizers
+    regularizers, losses = defaultdict(tuple), defaultdict(tuple)  # of a loss; of regularizers; and with what else
     for all_of in alternatives(trait):
-        regularizers[_names(all_of, "loss")] += _names(all_of, "regularizer")
-    for loss, psi in regularizers.items():
-        losses[psi] += loss
-    return ", or ".join(
-        " with ".join(f"the {part} {_either(names)}" for part, names in (("loss", loss), ("regularizer", psi)) if names)
-        for psi, loss in losses.items()
-    )
+        more = tuple(_words_of(name) for name in all_of if not name[:1].isupper())
+        regularizers[_names(all_of, "loss"), more] += _names(all_of, "regularizer")
+    for (loss, more), psi in regularizers.items():
+        losses[psi, more] += loss
+    found = []
+    for (psi, more), loss in losses.items():
+        parts = [f"the {part} {_either(names)}" for part, names in (("loss", loss), ("regularizer", psi)) if names]
+        found.append(" with ".join(parts + [" and ".join(more)] * bool(more)))
+    return ", or ".join(found)
 
 
 def _names(classes, kind):
     """The names of those of the classes that are of a loss, or of a regularizer."""
     if kind == "regularizer":
         return tuple(name for cls in classes for name in _REGULARIZERS.get(cls, ()))
-    return tuple(re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in classes if cls not in _REGULARIZERS)
+    losses = (cls for cls in classes if cls[:1].isupper() and cls not in _REGULARIZERS)
+    return tuple(re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in losses)
 
 
 def _either(names):

@@ -95,7 +95,8 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "polyhedral" (it knows the pieces of
     psi*, and Psi has no square), "blocks" (it is a sum of norms of blocks, and knows the balls in which psi* is 0),
     "row_norms" (these blocks are the rows of a model of several outputs per sample),
-    "conic" (it knows these pieces, or these balls), "entropy" (a step with an entropy for prox-function, on all of the
+    "conic" (it knows these pieces, or these balls), "norm" (it has a strength above 0), "one_term" (it has none, or Psi
+    has no square), "entropy" (a step with an entropy for prox-function, on all of the
     model), its class name ("L1", "Zero"). Of both loss and data: "matrix", if the model is one.
     """
     (phi, mu), (psi, l2) = build_loss(loss), build_regularizer(regularizer)
@@ -105,6 +106,7 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 def traits_of(loss, mu, regularizer, l2, kappa, data):
     """As `traits`, of built components and the strengths of the two squares in Psi."""
     outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
+    strength = getattr(regularizer, "strength", 0.0)
     square = kappa + (0.0 if "free_bias" in data else l2)  # that bounds all of w
     tests = {
         type(loss).__name__: mu == 0.0,
@@ -125,6 +127,8 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "isotropic": regularization.isotropic,
         "polyhedral": hasattr(regularizer, "conjugate_pieces") and l2 + kappa == 0.0,
         "conic": hasattr(regularizer, "conjugate_pieces") or hasattr(regularizer, "dual_balls"),
+        "norm": strength > 0.0,
+        "one_term": strength == 0.0 or l2 + kappa == 0.0,
         "blocks": hasattr(regularizer, "dual_balls") and "free_bias" not in data,
         "row_norms": outputs == "vector" and getattr(regularizer, "of_rows", False) and "free_bias" not in data,
         "entropy": regularization.entropic and square == 0.0 and "free_bias" not in data,

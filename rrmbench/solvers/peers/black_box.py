@@ -144,37 +144,13 @@ def seed(rng):
 
 
 def elastic_net(problem):
-    """alpha and l1_ratio with Psi(w) = alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2).
-
-    Raises RrmbenchError where Psi = 0.
-    """
+    """alpha and l1_ratio with Psi(w) = alpha (l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2), which is not 0."""
     l1, l2 = problem.regularizer.strength, problem.strong_convexity
-    if l1 + l2 == 0.0:
-        raise RrmbenchError("found a regularizer that is 0, needed by this library is one with a strength above 0")
     return {"alpha": l1 + l2, "l1_ratio": l1 / (l1 + l2)}
 
 
 def group_lasso(problem):
-    """groups, alpha and weights with Psi(w) = alpha sum_g weights_g ||w_g||, groups being the sizes of the blocks.
-
-    Raises RrmbenchError where Psi = 0, or has a square.
-    """
+    """groups, alpha and weights with Psi(w) = alpha sum_g weights_g ||w_g||, groups being the sizes of the blocks."""
     psi = problem.regularizer
-    strength(problem)
     sizes = [int(size) for size in psi.blocks.sizes(problem.shape)]
     return {"groups": sizes, "alpha": psi.strength, "weights": psi.weights(problem.shape)}
-
-
-def row_norms(problem):
-    """alpha with Psi(W) = alpha sum_j ||row j of W||; RrmbenchError where Psi = 0, or has a square or other blocks."""
-    psi, (d, k) = problem.regularizer, problem.shape
-    if not np.array_equal(psi.blocks.sizes(problem.shape), np.full(d, k)):
-        raise RrmbenchError("of models that are matrices this library knows the norms of rows alone")
-    return {"alpha": strength(problem) * float(psi.weights(problem.shape)[0])}
-
-
-def strength(problem):
-    """The strength of a norm, or of a sum of norms; RrmbenchError where it is 0, or where Psi has a square."""
-    if problem.strong_convexity > 0.0 or problem.regularizer.strength == 0.0:
-        raise RrmbenchError("this method of the library knows norms with a strength above 0, and without a square")
-    return problem.regularizer.strength

@@ -7,11 +7,10 @@ from rrmbench.solvers.peers.black_box import (
     imported,
     known,
     restarts,
-    strength,
     tolerances,
 )
 
-NEEDS = {"Squared and L1 or Squared and BlockNorm or Logistic and L1", "rows"}
+NEEDS = {"Squared and L1 or Squared and BlockNorm and one_term or Logistic and L1 and one_term", "norm", "rows"}
 
 
 @solver(needs=NEEDS, counts_passes=False, deterministic=True, library="celer")
@@ -22,7 +21,7 @@ def celer(problem, start, rng):
     """
     library, traits = imported("celer"), problem.traits
     if "Logistic" in traits:
-        model, given = library.LogisticRegression, {"C": 1.0 / (strength(problem) * problem.n)}
+        model, given = library.LogisticRegression, {"C": 1.0 / (problem.regularizer.strength * problem.n)}
     elif "BlockNorm" in traits:
         model, given = library.GroupLasso, group_lasso(problem)
     else:

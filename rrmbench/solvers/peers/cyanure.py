@@ -9,22 +9,21 @@ from rrmbench.solvers.peers.black_box import (
     iterations,
     known,
     restarts,
-    row_norms,
     seed,
 )
 
 LOSSES = {"Squared": "square", "SquaredHinge": "sqhinge", "Logistic": "logistic"}
 SEVERAL = {"SquaredMulti": "square", "MultinomialLogistic": "logistic"}
-PAIRS = [f"{loss} and {psi}" for loss in LOSSES for psi in ("L1", "Zero")]
-PAIRS += [f"{loss} and {psi}" for loss in SEVERAL for psi in ("L1", "Zero", "BlockNorm")]
+ALONE = "L1 and one_term", "Zero"  # its elastic net, of release 1.2.2, has twice the l2 that it is given
+PAIRS = [f"{loss} and {psi}" for loss in LOSSES | SEVERAL for psi in ALONE]
+PAIRS += [f"{loss} and row_norms and norm and one_term" for loss in SEVERAL]
 
 
 @solver(needs={" or ".join(PAIRS), "rows"}, counts_passes=False, library="cyanure")
 def cyanure(problem, start, rng, *, method: str = "auto"):
     """cyanure for squared, squared hinge and logistic losses with l2 or l1, of several outputs with norms of rows too
 
-    method : its `solver`, such as "qning-miso" or "catalyst-svrg". Its elastic net is left out: release 1.2.2 minimizes
-    with twice the l2 that it is given.
+    method : its `solver`, such as "qning-miso" or "catalyst-svrg"
     """
     if problem.n == 1:
         raise RrmbenchError("found one sample, cyanure needs two")
@@ -44,9 +43,7 @@ def cyanure(problem, start, rng, *, method: str = "auto"):
 
 
 def _penalty(problem):
-    if "BlockNorm" in problem.traits:
-        return "l1l2", row_norms(problem)["alpha"]
-    l1, l2 = problem.regularizer.strength, problem.strong_convexity
-    if l1 > 0.0 and l2 > 0.0:
-        raise RrmbenchError("cyanure 1.2.2 minimizes the elastic net with twice its l2: not compared")
-    return ("l1", l1) if l1 > 0.0 else ("l2", l2)
+    strength = problem.regularizer.strength
+    if strength > 0.0:
+        return ("l1" if "L1" in problem.traits else "l1l2"), strength
+    return "l2", problem.strong_convexity

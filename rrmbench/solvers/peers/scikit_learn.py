@@ -19,9 +19,7 @@ from rrmbench.solvers.peers.black_box import (
     iterations,
     known,
     restarts,
-    row_norms,
     seed,
-    strength,
     tolerances,
 )
 
@@ -46,10 +44,10 @@ def liblinear(problem, start, rng):
     return restarts(problem, known("liblinear"), build, _budgets(problem))
 
 
-@solver(needs={"SquaredHinge or Logistic", "L1", "rows"}, counts_passes=False)
+@solver(needs={"SquaredHinge or Logistic", "L1", "norm", "one_term", "rows"}, counts_passes=False)
 def liblinear_l1(problem, start, rng):
     """liblinear for l1: coordinate descent for the squared hinge, GLMNET for the logistic loss [Yuan et al. 2012]"""
-    C, random_state = 1.0 / (strength(problem) * problem.n), seed(rng)
+    C, random_state = 1.0 / (problem.regularizer.strength * problem.n), seed(rng)
     given = {"fit_intercept": False, "random_state": random_state}
 
     def build(budget):
@@ -69,11 +67,15 @@ def liblinear_newton(problem, start, rng):
     return restarts(problem, known("liblinear_newton"), _liblinear(problem, dual=False), iterations())
 
 
-@solver(needs={"Squared and L1 or SquaredMulti and BlockNorm", "rows"}, counts_passes=False, deterministic=True)
+@solver(
+    needs={"Squared and L1 or SquaredMulti and row_norms and norm and one_term", "norm or strongly_convex", "rows"},
+    counts_passes=False,
+    deterministic=True,
+)
 def sklearn_cd(problem, start, rng):
     """scikit-learn's coordinate descent for lasso, elastic net and multi-task lasso, with falling tolerances"""
     if "SquaredMulti" in problem.traits:
-        name, given, layout = "MultiTaskLasso", row_norms(problem), as_array
+        name, given, layout = "MultiTaskLasso", {"alpha": problem.regularizer.strength}, as_array
     else:
         name, given, layout = "ElasticNet", elastic_net(problem), fastest
 
@@ -84,7 +86,7 @@ def sklearn_cd(problem, start, rng):
     return restarts(problem, known("sklearn_cd"), build, tolerances(), layout=layout)
 
 
-@solver(needs={LOGISTIC, "L1 or Zero", "rows"}, gives={"restarts"})
+@solver(needs={LOGISTIC, "L1 or Zero", "norm or strongly_convex", "rows"}, gives={"restarts"})
 def sklearn_saga(problem, start, rng):
     """scikit-learn's SAGA for (multinomial) logistic loss with l1, l2 or elastic net; its iterations are passes"""
     random_state, penalty = seed(rng), elastic_net(problem)

@@ -11,15 +11,18 @@ from rrmbench.solvers.peers.black_box import (
     imported,
     known,
     restarts,
-    row_norms,
     tolerances,
 )
 
-PAIRS = [f"{loss} and {psi}" for loss in ("Squared", "Logistic") for psi in ("L1", "BlockNorm")]
+PAIRS = [f"{loss} and {psi}" for loss in ("Squared", "Logistic") for psi in ("L1", "BlockNorm and norm and one_term")]
 
 
 @solver(
-    needs={" or ".join([*PAIRS, "SquaredMulti and BlockNorm"]), "rows"},
+    needs={
+        " or ".join([*PAIRS, "SquaredMulti and row_norms and norm and one_term"]),
+        "norm or strongly_convex",
+        "rows",
+    },
     counts_passes=False,
     deterministic=True,
     library="skglm",
@@ -28,7 +31,7 @@ def skglm(problem, start, rng):
     """skglm's working sets for elastic net and group lasso, also logistic, and multi-task lasso; falling tolerances"""
     library, is_squared, layout = imported("skglm"), "Squared" in problem.traits, fastest
     if "SquaredMulti" in problem.traits:
-        model, penalty = library.MultiTaskLasso, row_norms(problem)
+        model, penalty = library.MultiTaskLasso, {"alpha": problem.regularizer.strength}
     elif "BlockNorm" not in problem.traits:
         model, penalty = library.ElasticNet if is_squared else library.SparseLogisticRegression, elastic_net(problem)
     elif is_squared:
