@@ -225,10 +225,9 @@ def test_results_of_a_black_box_are_read_over_seconds(lab):
             "hinge",
             "l1",
             "sklearn_cd",
-            "or the loss squared_multi with norms of the rows of the model and a norm with a strength above 0 and a "
-            "norm or a square alone only, and not for hinge with l1",
+            "or the loss squared_multi with norms of the rows of the model only, and not for hinge with l1",
         ),
-        ("squared", "elastic_net", "cyanure", "with a norm or a square alone, or"),
+        ("squared", "elastic_net", "cyanure", "cyanure needs a norm or a square alone; elastic_net is not one of them"),
         ("logistic", "elastic_net", "liblinear_l1", "needs a norm or a square alone; elastic_net is not one of them"),
     ],
 )

@@ -37,6 +37,7 @@ _WORDS = {
     "one_term": ("a norm or a square alone", "regularizer", "one of them"),
     "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
 }
+_STRENGTHS = {"norm", "one_term"}  # what matters of a regularizer whose kind fits
 # Class of a regularizer -> the names that have it. A loss has the name of its class: SquaredHinge is squared_hinge.
 _REGULARIZERS = {"BlockNorm": ("group_lasso", "l21"), "L1": ("elastic_net", "l1"), "Zero": ("l2", "none")}
 
@@ -93,7 +94,7 @@ def _sentence(missing, spec, has, of_reduction=False):
     of_reduction : the solver needs them inside of its reduction only
     """
     ruled_out = _ruled_out_by_bias(missing, spec, has)
-    rest, clauses = missing - ruled_out, []
+    rest, clauses = frozenset().union(*(_narrowed(need, has) for need in missing - ruled_out)), []
     if ruled_out:
         needed = " and ".join(
             _words(trait)[0] for trait in sorted(ruled_out, key=lambda trait: (trait != "rows", trait))
@@ -106,6 +107,7 @@ def _sentence(missing, spec, has, of_reduction=False):
         found = f"{_owner('loss', spec)} with {_owner('regularizer', spec)}"
         wanted = " with ".join(sorted(_formulas(trait) for trait in classes))
         clauses.append(f"is for {wanted} only, and not for {found}")
+        rest = frozenset(trait for trait in rest if alternatives(trait)[0][0] not in _STRENGTHS)
     for trait in sorted(rest.difference(classes)):
         needed, part, said = _words(trait)
         clauses.append(f"needs {needed}; {_owner(part, spec)} is not {said}")
@@ -115,6 +117,15 @@ def _sentence(missing, spec, has, of_reduction=False):
     if rest.difference(classes) and reduction != "none":
         clauses[-1] += f" and reduction '{reduction}' does not make it so"
     return f"{solver} {'; it '.join(clauses)}"
+
+
+def _narrowed(need, has):
+    """The needs to tell of a missing one: the strengths alone where the kinds fit, and else the kinds alone."""
+    ways = {tuple(name for name in all_of if name not in _STRENGTHS): all_of for all_of in alternatives(need)}
+    if () in ways:  # it is about nothing else
+        return {need}
+    fitting = [frozenset(all_of) - has for kinds, all_of in ways.items() if has.issuperset(kinds)]
+    return min(fitting, key=len) if fitting else {" or ".join(map(" and ".join, ways))}
 
 
 def needed(missing):
