@@ -107,6 +107,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
     """As `traits`, of built components and the strengths of the two squares in Psi."""
     outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
     strength = getattr(regularizer, "strength", 0.0)
+    strength = strength if isinstance(strength, int | float) else 0.0  # a plug-in may have weights, or a text
     square = kappa + (0.0 if "free_bias" in data else l2)  # that bounds all of w
     tests = {
         type(loss).__name__: mu == 0.0,
