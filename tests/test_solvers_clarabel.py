@@ -7,7 +7,7 @@ import oracles
 import pytest
 from lab import make_lab  # noqa: F401
 from oracles import L1
-from test_solvers_highs import BOUNDED, of_tasks, solvers_of_references
+from test_solvers_highs import BOUNDED, MARGINS, of_tasks, solvers_of_references
 
 import rrmbench
 from rrmbench import registry
@@ -83,6 +83,19 @@ def test_no_unit_of_measurement_matters(of_X, of_y, loss, psi):
     x, first = calls(p)[0], p.primal(p.start())
     assert 1e-3 < 1.0 - p.primal(x.w) / first
     assert abs(p.gap(x.w, x.b)) <= 1e-9 * first
+
+
+@pytest.mark.parametrize("psi", ["l2", "l2_norm", "l21"])
+@pytest.mark.parametrize("loss", MARGINS, ids=str)
+def test_losses_that_know_their_parts(loss, psi):
+    if psi == "l21" and loss != "max_of_hinge":
+        pytest.skip("the model is no matrix")
+    X, y = oracles.data(60, 8, 0.6, 0, loss if loss == "max_of_hinge" else "hinge")
+    p = Problem(X, y, loss, {"name": psi, "strength": 0.02})
+    found = calls(p)
+    gaps = [p.gap(x.w, x.b) for x in found]
+    assert min(gaps) >= -1e-12
+    assert min(gaps) <= 1e-9 < p.primal(p.start()) - p.primal(found[0].w)
 
 
 def test_a_square_around_a_centre_that_a_reduction_adds_is_known_smoothing_is_not():

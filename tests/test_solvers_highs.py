@@ -73,6 +73,24 @@ def test_the_gap_closes(loss, psi, bias, method):
     assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
 
 
+MARGINS = "max_of_hinge", {"name": "hinge", "budget": 45.5}, {"name": "hinge", "budget": 100}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("psi", [*BOUNDED, {"name": "l1inf", "strength": 0.02}], ids=lambda psi: psi["name"])
+@pytest.mark.parametrize("loss", MARGINS, ids=str)
+def test_losses_that_know_their_parts(loss, psi, bias):
+    """Classes share the multipliers of a sample, and all samples share a budget; 100 for 60 samples is no limit."""
+    if psi["name"] == "l1inf" and loss != "max_of_hinge":
+        pytest.skip("the model is no matrix")
+    X, y = oracles.data(60, 8, 0.6, 0, loss if loss == "max_of_hinge" else "hinge")
+    p = Problem(np.hstack([X, np.ones((60, 1))]), y, loss, psi, free_bias=bias)
+    x, _ = last(p)
+    assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
+    assert len(methods_for(p, 15.0)) > 1
+    assert methods_for(p, 15.0)[0] is ascend_by_program
+
+
 def of_tasks(loss, **psi):
     """A problem of 5 features and 4 tasks: sample i has the features of task t in the columns j k + t."""
     rng, n, d, k = np.random.default_rng(0), 90, 5, 4
@@ -163,6 +181,13 @@ def test_references_of_linear_programs(lab):
     for _ in range(2):
         assert lab.run(lab.config(**keys, reference={"seconds": 1e-9})).code == 0
         assert solvers_of_references(lab) == [(name, "done") for name in ("clarabel", "highs", "pdprox_restarted")]
+
+
+def test_references_of_classes(lab):
+    """The size of a program is that of all outputs together."""
+    keys = {"loss": "max_of_hinge", "regularizer": {"name": "linf_norm", "strength": 1e-3}, "solver": "pdprox_dual"}
+    assert lab.run(lab.config(**keys, reference={"seconds": 20})).code == 0
+    assert solvers_of_references(lab) == [("highs", "done")]
 
 
 def test_references_of_smooth_losses_and_norms(lab):

@@ -87,7 +87,8 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
 
 
 def _fits_clarabel(problem: Problem, most: float) -> bool:
-    return clarabel.fits(problem.traits, problem.n, math.prod(problem.shape), problem.X.nnz, most)
+    outputs = math.prod(problem.output_shape[1:])
+    return clarabel.fits(problem.traits, problem.n, math.prod(problem.shape), problem.X.nnz * outputs, most)
 
 
 def _labellings_fit(problem: Problem, passes: float) -> bool:

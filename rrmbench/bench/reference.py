@@ -25,7 +25,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
     The others are for where those before them leave the optimum open.
 
     shape : (n, number of entries of w) where the data are at hand; without it a direct solver is not thought of
-    entries : the stored entries of X where the data are at hand
+    entries : the stored entries of X where the data are at hand, once for each output
     """
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
     methods = [_method(has, shape)]

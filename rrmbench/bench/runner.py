@@ -252,7 +252,8 @@ class Scheduler:
         seconds = self.plan.reference["seconds"]
         wanted = []
         for run in left:
-            specs = reference.specs(run.spec, seconds, run.prepared.shape, entries_of(run.prepared))
+            (n, d), k = run.prepared.shape, run.prepared.info.get("outputs") or 1
+            specs = reference.specs(run.spec, seconds, (n, d * k), entries_of(run.prepared) * k)
             wanted += [(run, spec) for spec in specs[attempt : attempt + 1]]
         return wanted
 

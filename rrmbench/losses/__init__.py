@@ -53,7 +53,8 @@ With `needs={"sequences"}` y is (N, 2), the class and the number of the sequence
 For mu = 0 (and q = 0) at a kink, `dual_point` is the subgradient of least norm; of losses on labellings (`f1`, `m3n`)
 it is any subgradient. A loss whose outputs are not on the scale of its labels has `predict(z)`, the labels that an
 array of outputs stands for. A piecewise linear scalar loss that linear programs shall take has `kinks(y)`: the z where
-phi(z; y_i) bends, (n, K) for the array y, in increasing order in each row.
+phi(z; y_i) bends, (n, K) for the array y, in increasing order in each row. Any other, on k outputs per sample or on
+whole arrays, has `parts(y, k)`: `rrmbench.numerics.pieces.Parts`.
 """
 
 import importlib

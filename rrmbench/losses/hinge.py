@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.clipping import clipped_ratio
+from rrmbench.numerics.pieces import Parts
 from rrmbench.numerics.projection import project
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
@@ -86,6 +87,12 @@ class BudgetHinge(NamedTuple):
         last = np.partition(slack, place)[place]
         above, ties = slack > last, slack == last
         return above + ties * ((self.budget - np.count_nonzero(above)) / np.count_nonzero(ties))
+
+    def parts(self, y, k):
+        """u = alpha, all in one group."""
+        from scipy.sparse import diags_array
+
+        return Parts(np.full(y.size, -1.0), diags_array(-y), np.zeros(y.size), np.zeros(y.size, dtype=int), self.budget)
 
 
 @loss(needs={"binary"})

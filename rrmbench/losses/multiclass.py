@@ -10,6 +10,7 @@ most 2, and so does mu for the multinomial logistic loss.
 import math
 from typing import NamedTuple
 
+import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
@@ -17,6 +18,7 @@ from rrmbench.numerics.entropy import entropic_root
 from rrmbench.numerics.exponentials import exp_of_minus
 from rrmbench.numerics.jit import plus
 from rrmbench.numerics.output_rows import squares
+from rrmbench.numerics.pieces import Parts
 from rrmbench.numerics.thresholds import raised
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
@@ -144,6 +146,17 @@ class MaxOfHinge(NamedTuple):
             penalized_shares(z, c, mu, q, b)
             b[c] = 0.0
         close_row(b, c)
+
+    def parts(self, y, k):
+        """u are the b_j of j != y, those of a sample a group."""
+        from scipy.sparse import coo_array
+
+        own = y.astype(int)
+        i, j = np.nonzero(np.arange(k) != own[:, None])
+        rows = np.concatenate([i * k + j, i * k + own[i]])
+        u = np.arange(i.size)
+        columns = coo_array((np.repeat([1.0, -1.0], u.size), (rows, np.tile(u, 2))), (y.size * k, u.size))
+        return Parts(np.full(u.size, -1.0), columns, np.zeros((y.size, k)), i, 1.0)
 
 
 @register_jitable

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 
 class Pieces(NamedTuple):
     """f(v) = constant + min of sum_k slopes_k sum_j u_jk  where  sum_k u_jk = v_j,  lower_k <= u_jk <= upper_k.
@@ -20,3 +22,18 @@ class Pieces(NamedTuple):
 def in_l1_balls(radius: float, length: int) -> Pieces:
     """The indicator of ||v||_1 <= radius for each block of `length` entries."""
     return Pieces((0.0, 0.0), (0.0, -radius), (radius, 0.0), radius, length)
+
+
+class Parts(NamedTuple):
+    """n Phi*(b) = min of costs.u  where  b = base + columns u,  0 <= u <= 1,  the sum of u over each group <= limit.
+
+    costs, groups : (K,), groups the number of the group of each u
+    columns : (entries of b, K), sparse
+    base : of the shape of b
+    """
+
+    costs: np.ndarray
+    columns: object
+    base: np.ndarray
+    groups: np.ndarray
+    limit: float

@@ -87,7 +87,7 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
     ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "scalar"
-    (one output per sample), "piecewise_linear" (with kinks that it knows), "labellings" (a maximum over those of
+    (one output per sample), "piecewise_linear" (with known kinks or parts), "labellings" (a maximum over those of
     chains), "conjugate_prox" (its conjugate has a proximal step), "euclidean" (mu multiplies a square), or else
     "entropic", "weighs_samples" (the model is weights of the samples), "takes_bias" (a free bias has a place in the
     model), and its class name ("Hinge") where it is not smoothed, for methods that know certain formulas only;
@@ -116,7 +116,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "strongly_convex": square > 0.0 or (regularization.convexity > 0.0 and "free_bias" not in data),
         "separable": outputs != "whole" and "minimized_bias" not in data,
         "scalar": outputs == "scalar",
-        "piecewise_linear": hasattr(loss, "kinks") and mu == 0.0,
+        "piecewise_linear": (hasattr(loss, "kinks") or hasattr(loss, "parts")) and mu == 0.0,
         "labellings": getattr(loss, "labellings", False) and mu == 0.0,
         "conjugate_prox": getattr(loss, "conjugate_prox", True),
         "euclidean": not is_entropic(loss),

@@ -81,8 +81,8 @@ def _constraints(library, program):
         bounded = np.flatnonzero(np.isfinite(ends))
         yield sign * unit[bounded], sign * ends[bounded], [library.NonnegativeConeT(bounded.size)]
     if program.sums is not None:
-        A, radius = program.sums
-        yield A, np.full(A.shape[0], radius), [library.NonnegativeConeT(A.shape[0])]
+        A, limits = program.sums
+        yield A, limits, [library.NonnegativeConeT(limits.size)]
     if program.balls is not None:
         first, blocks, radii = program.balls
         sizes = np.bincount(blocks, minlength=radii.size) + 1  # the radius, and then the entries of the block

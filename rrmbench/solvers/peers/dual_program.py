@@ -5,9 +5,10 @@ with the kinks for slopes, so with b_i = s_i0 + sum_k u_ik and 0 <= u_ik <= s_ik
 
     (1/n) sum_i phi*(b_i) = constant + (1/n) sum_ik t_ik u_ik
 
-The squared loss has phi*(b) = b^2/2 + y b, so one u_i = b_i without bounds. Psi* is psi* of its pieces or its balls;
-where Psi has a square (s/2) ||w||^2 beside psi, it is the least of psi*(v') + ||v - v'||^2/(2 s); a centre moves v by
-kappa center. The multiplier of v = -(1/n) X^T b is w.
+Other losses of linear pieces say by `rrmbench.numerics.pieces.Parts` of which u their b is made, whose sums over groups
+have a limit. The squared loss has phi*(b) = b^2/2 + y b, so one u_i = b_i without bounds. Psi* is psi* of its pieces or
+its balls; where Psi has a square (s/2) ||w||^2 beside psi, it is the least of psi*(v') + ||v - v'||^2/(2 s); a centre
+moves v by kappa center. The multiplier of v = -(1/n) X^T b is w.
 
 The tolerances of libraries are absolute, so all is in units: v in one in which its bounds and the greatest entry of X/n
 are 1 or more (or in `units` of these), kinks in one in which they are 1 or less, as are the labels of the squared loss,
@@ -27,32 +28,50 @@ FREE = Pieces((0.0,), (-math.inf,), (math.inf,))  # v' that is bounded by balls 
 
 
 class Duals(NamedTuple):
-    """b_i = base_i + unit sum_k u_ik, between least_i and greatest_i.
+    """The entries of b = base + unit columns u, between least and greatest; u between its bounds, and its costs.
 
-    costs, lower, upper : (n, K) t_ik and the bounds of u_ik
     square : the strong convexity of phi*, 1 of the squared loss
+    groups, limit : the number of the group of each u, and the limit of the sum of a group; None without
     """
 
     costs: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
     square: float
+    columns: object
     base: np.ndarray
     least: np.ndarray
     greatest: np.ndarray
     unit: float
+    groups: np.ndarray | None = None
+    limit: float = math.inf
 
     @classmethod
     def of(cls, problem):
-        """For a loss that knows its kinks, or the squared one."""
+        """For a loss that knows its kinks or its parts, or the squared one."""
+        from scipy.sparse import eye_array, kron
+
+        if hasattr(problem.loss, "parts"):
+            parts = problem.loss.parts(problem.y, math.prod(problem.output_shape[1:]))
+            base, u = parts.base.reshape(-1), np.zeros(parts.costs.size)
+            free = np.full(base.size, np.inf)
+            return cls(parts.costs, u, u + 1.0, 0.0, parts.columns, base, -free, free, 1.0, parts.groups, parts.limit)
+        one = eye_array(problem.n)
         if not hasattr(problem.loss, "kinks"):
             y, free = problem.y, np.full(problem.n, np.inf)
-            unit = float(np.abs(y).max()) or 1.0
-            return cls(y[:, None], -free[:, None], free[:, None], 1.0, np.zeros(problem.n), -free, free, unit)
+            return cls(y, -free, free, 1.0, one, np.zeros(problem.n), -free, free, float(np.abs(y).max()) or 1.0)
         kinks = problem.loss.kinks(problem.y)
         slopes = _slopes(problem, kinks)
-        first, last = slopes[:, 0], slopes[:, -1]
-        return cls(kinks, np.zeros(kinks.shape), np.diff(slopes, axis=1), 0.0, first, first, last, 1.0)
+        first, last, widths = slopes[:, 0], slopes[:, -1], np.diff(slopes, axis=1).T.reshape(-1)
+        columns = kron(np.ones((1, kinks.shape[1])), one)
+        return cls(kinks.T.reshape(-1), np.zeros(kinks.size), widths, 0.0, columns, first, first, last, 1.0)
+
+    def b(self, u, shape):
+        """b of this shape, in the domain, of u that may miss their bounds and limits by rounding."""
+        u = np.clip(u, self.lower, self.upper)
+        if self.groups is not None:
+            u = u / np.maximum(np.bincount(self.groups, u) / self.limit, 1.0)[self.groups]
+        return np.clip(self.base + self.unit * (self.columns @ u), self.least, self.greatest).reshape(shape)
 
 
 class Unknowns(NamedTuple):
@@ -68,8 +87,8 @@ class Unknowns(NamedTuple):
 class Program(NamedTuple):
     """min costs.x + (1/2) squares.x^2 where columns x = right, lower <= x <= upper, and parts of x are in balls.
 
-    x : the Unknowns u_i1 of all samples, u_i2, ..., then v' in pieces, and v - v', as far as the problem has them
-    sums : (A, radius), A x <= radius in every row, for l1 balls of v', or None
+    x : the Unknowns u, u_i1 of all samples before u_i2, then v' in pieces, and v - v', as far as the problem has them
+    sums : (A, right), A x <= right in every row, for groups of u and l1 balls of v', or None
     balls : (first, blocks, radii), those x[first + j] with blocks[j] = g have ||.||_2 <= radii[g], or None
     w_unit : the unit of the multipliers
     """
@@ -84,14 +103,13 @@ class Program(NamedTuple):
     def solution(self, problem, x, multipliers):
         """(w, b), in their domains, of x and the multipliers of the equations, the slopes of the minimum in `right`."""
         duals = self.duals
-        b = duals.base + duals.unit * x[: duals.costs.size].reshape(-1, problem.n).sum(axis=0)
         w = self.w_unit * multipliers[: math.prod(problem.shape)].reshape(problem.shape)
-        return problem.prox(w, 0.0), np.clip(b, duals.least, duals.greatest)
+        return problem.prox(w, 0.0), duals.b(x[: duals.costs.size], problem.output_shape)
 
 
 def program_of(problem, units=1.0):
-    """The Program of a problem whose loss knows its kinks or is the squared one, and psi its pieces or its balls."""
-    from scipy.sparse import coo_array, eye_array, hstack, vstack
+    """The Program of a problem whose loss knows its pieces or is the squared one, and psi its pieces or its balls."""
+    from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
 
     n, size, psi = problem.n, math.prod(problem.shape), problem.regularizer
     shape = problem.start()[: -1 if problem.free_bias else None].shape
@@ -109,14 +127,14 @@ def program_of(problem, units=1.0):
     w_unit = farthest * duals.unit / (n * v_unit)
 
     # X^T b/n + v' + (v - v') = kappa center, and sum b = 0 with a minimized bias
-    of_u = X.T * (duals.unit / (n * v_unit))
+    of_b = X.T * (duals.unit / (n * v_unit))
     if problem.minimized_bias:
-        of_u = vstack([of_u, np.ones((1, n))])
+        of_b = vstack([of_b, np.ones((1, n))])
+    of_b = kron(of_b, eye_array(duals.base.size // n), format="csr")  # for each output
+    of_u = of_b @ duals.columns
     of_v = vstack([eye_array(size), coo_array((of_u.shape[0] - size, size))], format="csc")
-    unknowns = [
-        Unknowns(cost / farthest, np.full(n, duals.square), *ends, of_u)
-        for cost, *ends in zip(duals.costs.T, duals.lower.T, duals.upper.T, strict=True)
-    ]
+    first = duals.costs.size
+    unknowns = [Unknowns(duals.costs / farthest, np.full(first, duals.square), duals.lower, duals.upper, of_u)]
     for slope, *ends in zip(pieces.slopes, pieces.lower, pieces.upper, strict=True):
         if ends != [0.0, 0.0]:
             lower, upper = (np.full(d, end / v_unit) for end in ends)
@@ -128,15 +146,23 @@ def program_of(problem, units=1.0):
     squares = v_unit / (w_unit * strengths[places])
     unknowns.append(Unknowns(np.zeros(places.size), squares, -free, free, of_v[:, places]))
 
-    right = -(of_u @ duals.base)
+    right = -(of_b @ duals.base)
     right[:size] += problem.center_term().reshape(-1) / v_unit
 
     *numbers, columns = zip(*unknowns, strict=True)
-    first = duals.costs.size
+    x = Unknowns(*map(np.concatenate, numbers), hstack(columns, format="csc"))
+    sums = []
+    if duals.groups is not None:
+        within = np.ones(first), (duals.groups, np.arange(first))
+        sums.append((coo_array(within, (duals.groups.max() + 1, x.costs.size)), duals.limit))
+    if pieces.radius:
+        sums.append((_sums(pieces, d, first, places.size), pieces.radius / v_unit))
+    if sums:
+        sums = vstack([A for A, _ in sums]), np.concatenate([np.full(A.shape[0], limit) for A, limit in sums])
     return Program(
-        Unknowns(*map(np.concatenate, numbers), hstack(columns, format="csc")),
+        x,
         right,
-        (_sums(pieces, d, first, places.size), pieces.radius / v_unit) if pieces.radius else None,
+        sums or None,
         None if blocks is None else (first, blocks, radii / v_unit),
         duals,
         w_unit,

@@ -1,5 +1,6 @@
 """HiGHS, the solver of linear programs in scipy: exact where losses and regularizer are polyhedral."""
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -8,7 +9,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.peers.black_box import check, known
+from rrmbench.solvers.peers.black_box import check_traits, known
 from rrmbench.solvers.peers.dual_program import program_of
 
 TOLERANCE = 1e-10  # of feasibility, the least that HiGHS takes
@@ -26,7 +27,7 @@ def highs(problem, start, rng, *, method: Literal["ipm", "simplex"] = "ipm", tim
     method : ipm, interior points with crossover to a vertex, which large problems need; simplex
     time_limit : seconds after which HiGHS gives up, and the run ends at its start
     """
-    check(problem, known("highs"))
+    check_traits(problem, known("highs"))
     yield Iterate(problem.start(), passes=np.nan)
     found = _solved(problem, method, time_limit)
     if found is not None:
@@ -34,8 +35,11 @@ def highs(problem, start, rng, *, method: Literal["ipm", "simplex"] = "ipm", tim
 
 
 def entries(problem):
-    """The stored entries of X in the equations, of a problem whose loss knows its kinks."""
-    return problem.X.nnz * problem.loss.kinks(problem.y[:1]).shape[1]
+    """The stored entries of X in the equations, of a problem whose loss knows its kinks or its parts."""
+    loss, y = problem.loss, problem.y[:1]
+    if hasattr(loss, "parts"):
+        return problem.X.nnz * loss.parts(y, math.prod(problem.output_shape[1:])).columns.nnz
+    return problem.X.nnz * loss.kinks(y).shape[1]
 
 
 def _solved(problem, method, time_limit):
@@ -48,7 +52,7 @@ def _solved(problem, method, time_limit):
         x.costs,
         A_eq=x.columns,
         b_eq=program.right,
-        **({} if sums is None else {"A_ub": sums[0], "b_ub": np.full(sums[0].shape[0], sums[1])}),
+        **({} if sums is None else {"A_ub": sums[0], "b_ub": sums[1]}),
         bounds=np.column_stack([x.lower, x.upper]),
         method="highs-ds" if method == "simplex" else "highs-ipm",
         options={
