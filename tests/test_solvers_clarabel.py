@@ -98,6 +98,28 @@ def test_losses_that_know_their_parts(loss, psi):
     assert min(gaps) <= 1e-9 < p.primal(p.start()) - p.primal(found[0].w)
 
 
+@pytest.mark.parametrize("strength", [2e-6, 1e-2])
+@pytest.mark.parametrize("psi", [{"name": "squared_group", "groups": 3}, {"name": "norm_power", "norm": "l1"}], ids=str)
+@pytest.mark.parametrize("loss", ["hinge", "squared", MARGINS[1]], ids=str)
+def test_squares_of_norms(loss, psi, strength):
+    """Columns of different scales, and the first of the calls, since what it leaves depends on the unit of t."""
+    X, y = oracles.data(40, 10, 0.9, 0, "squared" if loss == "squared" else "hinge")
+    p = Problem(X * np.logspace(-2.0, 2.0, 10), y, loss, psi | {"strength": strength})
+    x, first = calls(p)[0], p.primal(p.start())
+    assert -1e-12 <= p.gap(x.w, x.b) / first <= 1e-9 < 1.0 - p.primal(x.w) / first
+
+
+def test_squares_of_norms_of_matrices_and_powers_that_are_none():
+    X, y = oracles.data(60, 8, 0.6, 0, "max_of_hinge")
+    for psi in {"name": "squared_group"}, {"name": "norm_power", "norm": "l21"}:
+        p = Problem(X, y, "max_of_hinge", psi | {"strength": 1e-3})
+        x = calls(p)[0]
+        assert -1e-12 <= p.gap(x.w, x.b) <= 1e-9 < p.primal(p.start()) - p.primal(x.w)
+    other = {"name": "norm_power", "norm": "l1", "strength": 0.1, "power": 1.5}
+    assert "conic" in traits("hinge", other | {"power": 2.0})
+    assert "conic" not in traits("hinge", other)
+
+
 def test_a_square_around_a_centre_that_a_reduction_adds_is_known_smoothing_is_not():
     p = oracles.problem("hinge", NORM)
     for stage in (p.regularized(0.1), p.regularized(0.1, np.linspace(-2.0, 3.0, p.shape[0]))):

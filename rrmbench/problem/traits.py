@@ -127,7 +127,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "coordinate": regularization.coordinate_separable and "free_bias" not in data,
         "isotropic": regularization.isotropic,
         "polyhedral": hasattr(regularizer, "conjugate_pieces") and l2 + kappa == 0.0,
-        "conic": hasattr(regularizer, "conjugate_pieces") or hasattr(regularizer, "dual_balls"),
+        "conic": any(hasattr(regularizer, name) for name in ("conjugate_pieces", "dual_balls", "growing_balls")),
         "norm": strength > 0.0,
         "one_term": strength == 0.0 or l2 + kappa == 0.0,
         "blocks": hasattr(regularizer, "dual_balls") and "free_bias" not in data,

@@ -32,7 +32,9 @@ take steps in the entropy; `convexity` then holds in ||.||_1 too.
 
 A polyhedral regularizer of either kind may have `conjugate_pieces(shape)`, psi* for linear programs:
 `rrmbench.numerics.pieces.Pieces`. A sum of Euclidean norms may have `dual_balls(shape)`, for programs with cones: the
-number of the block of each entry of v, row by row, and the radii (blocks,) of the balls in which psi* is 0.
+number of the block of each entry of v, row by row, and the radii (blocks,) of the balls in which psi* is 0. The square
+of such a sum may have `growing_balls(shape)`, these two and c: psi*(v) = (c/2) t^2 for the least t that brings v into
+the balls of t times these radii.
 
 Attributes of both kinds: `isotropic = True` where psi depends on ||w||_2 only; `homogeneous = True` where psi(c w) =
 c psi(w) for all c >= 0, as for norms, so that it may be restricted to a ball. `problem.domain.within` makes these

@@ -127,6 +127,9 @@ class L1Norm(Norm):
     def dual_norm(self, v):
         return np.max(np.abs(v), initial=0.0)
 
+    def dual_balls(self, shape):
+        return np.arange(prod(shape)), np.full(prod(shape), self.strength)
+
     def shrunk(self, w, tau):
         return w - np.clip(w, -tau, tau)
 

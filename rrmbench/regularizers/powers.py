@@ -105,7 +105,14 @@ def _decade(excess, low, high):
     return low, high
 
 
-class SquaredSum(OfNorm):
+class SquaredNorm(OfNorm):
+    """psi(w) = strength ||w||^2 for a sum of Euclidean norms, psi*(v) = ||v||_*^2 / (4 strength)."""
+
+    def growing_balls(self, shape):
+        return *self.inner.dual_balls(shape), 0.5 / self.strength
+
+
+class SquaredSum(SquaredNorm):
     """psi(w) = strength (sum_g ||w_g||_2)^2, psi*(v) = max_g ||v_g||_2^2 / (4 strength).
 
     The root of Lemma 16 in closed form: with theta = 2 t strength sum_g (||w_g|| - theta)+, block g keeps
@@ -133,4 +140,6 @@ def norm_power(
     power: Annotated[float, Gt(1), Lt(float("inf"))] = 2.0,
 ):
     """strength ||w||^power for the norm l1, l2, linf, l21 or l1inf (the last two of a matrix), power > 1"""
-    return OfNorm(strength, NORMS[norm](1.0), Power(power))
+    inner = NORMS[norm](1.0)
+    is_square = power == 2.0 and hasattr(inner, "dual_balls")
+    return (SquaredNorm if is_square else OfNorm)(strength, inner, Power(power))

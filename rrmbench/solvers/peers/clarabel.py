@@ -84,11 +84,14 @@ def _constraints(library, program):
         A, limits = program.sums
         yield A, limits, [library.NonnegativeConeT(limits.size)]
     if program.balls is not None:
-        first, blocks, radii = program.balls
+        first, blocks, radii, grow = program.balls
         sizes = np.bincount(blocks, minlength=radii.size) + 1  # the radius, and then the entries of the block
         tops, total = np.cumsum(sizes) - sizes, sizes.sum()
         places = np.delete(np.arange(total), tops), first + np.argsort(blocks, kind="stable")
         b = np.zeros(total)
-        b[tops] = radii
         A = coo_array((np.full(blocks.size, -1.0), places), shape=(total, x.costs.size))
+        if grow:
+            A += coo_array((-radii, (tops, np.full(tops.size, x.costs.size - 1))), shape=A.shape)
+        else:
+            b[tops] = radii
         yield A, b, [library.SecondOrderConeT(int(size)) for size in sizes]

@@ -89,7 +89,8 @@ class Program(NamedTuple):
 
     x : the Unknowns u, u_i1 of all samples before u_i2, then v' in pieces, and v - v', as far as the problem has them
     sums : (A, right), A x <= right in every row, for groups of u and l1 balls of v', or None
-    balls : (first, blocks, radii), those x[first + j] with blocks[j] = g have ||.||_2 <= radii[g], or None
+    balls : (first, blocks, radii, grow), those x[first + j] with blocks[j] = g have ||.||_2 <= radii[g], times the last
+        x where balls grow, or None
     w_unit : the unit of the multipliers
     """
 
@@ -116,14 +117,20 @@ def program_of(problem, units=1.0):
     d, duals = math.prod(shape), Duals.of(problem)
     X = getattr(problem.X, "flat", problem.X).columns()
     pieces = psi.conjugate_pieces(shape) if hasattr(psi, "conjugate_pieces") else FREE
-    blocks, radii = psi.dual_balls(shape) if pieces is FREE else (None, np.zeros(0))
+    blocks, radii, growth = None, np.zeros(0), 0.0
+    if hasattr(psi, "growing_balls"):
+        blocks, radii, growth = psi.growing_balls(shape)
+    elif pieces is FREE:
+        blocks, radii = psi.dual_balls(shape)
     if pieces is FREE and not radii.any():
         pieces, blocks = ZERO, None
 
+    farthest = float(np.abs(duals.costs).max()) or 1.0
+    if growth:  # psi* is about a mean loss there
+        radii = radii * math.sqrt(farthest * duals.unit / growth)
     bounds = [*pieces.lower, *pieces.upper, pieces.radius or 0.0, *radii]
     sizes = [np.abs(X.data).max(initial=0.0) * duals.unit / n, *np.abs(bounds)]
     v_unit = min((size for size in sizes if 0.0 < size < np.inf), default=1.0) * units
-    farthest = float(np.abs(duals.costs).max()) or 1.0
     w_unit = farthest * duals.unit / (n * v_unit)
 
     # X^T b/n + v' + (v - v') = kappa center, and sum b = 0 with a minimized bias
@@ -146,6 +153,10 @@ def program_of(problem, units=1.0):
     squares = v_unit / (w_unit * strengths[places])
     unknowns.append(Unknowns(np.zeros(places.size), squares, -free, free, of_v[:, places]))
 
+    if growth:
+        cost = np.array([float(n)])
+        unknowns.append(Unknowns(0.0 * cost, cost, 0.0 * cost, np.full(1, np.inf), coo_array((of_u.shape[0], 1))))
+
     right = -(of_b @ duals.base)
     right[:size] += problem.center_term().reshape(-1) / v_unit
 
@@ -163,7 +174,7 @@ def program_of(problem, units=1.0):
         x,
         right,
         sums or None,
-        None if blocks is None else (first, blocks, radii / v_unit),
+        None if blocks is None else (first, blocks, radii / v_unit, growth > 0.0),
         duals,
         w_unit,
     )
