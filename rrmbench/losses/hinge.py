@@ -92,7 +92,7 @@ class BudgetHinge(NamedTuple):
         """u = alpha, all in one group."""
         from scipy.sparse import diags_array
 
-        return Parts(np.full(y.size, -1.0), diags_array(-y), np.zeros(y.size), np.zeros(y.size, dtype=int), self.budget)
+        return Parts(np.full(y.size, -1.0), diags_array(-y), np.zeros(y.size, dtype=int), self.budget)
 
 
 @loss(needs={"binary"})

@@ -156,7 +156,7 @@ class MaxOfHinge(NamedTuple):
         rows = np.concatenate([i * k + j, i * k + own[i]])
         u = np.arange(i.size)
         columns = coo_array((np.repeat([1.0, -1.0], u.size), (rows, np.tile(u, 2))), (y.size * k, u.size))
-        return Parts(np.full(u.size, -1.0), columns, np.zeros((y.size, k)), i, 1.0)
+        return Parts(np.full(u.size, -1.0), columns, i, 1.0)
 
 
 @register_jitable

@@ -25,15 +25,13 @@ def in_l1_balls(radius: float, length: int) -> Pieces:
 
 
 class Parts(NamedTuple):
-    """n Phi*(b) = min of costs.u  where  b = base + columns u,  0 <= u <= 1,  the sum of u over each group <= limit.
+    """n Phi*(b) = min of costs.u  where  b = columns u,  0 <= u <= 1,  the sum of u over each group <= limit.
 
     costs, groups : (K,), groups the number of the group of each u
     columns : (entries of b, K), sparse
-    base : of the shape of b
     """
 
     costs: np.ndarray
     columns: object
-    base: np.ndarray
     groups: np.ndarray
     limit: float

@@ -53,9 +53,9 @@ class Duals(NamedTuple):
 
         if hasattr(problem.loss, "parts"):
             parts = problem.loss.parts(problem.y, math.prod(problem.output_shape[1:]))
-            base, u = parts.base.reshape(-1), np.zeros(parts.costs.size)
-            free = np.full(base.size, np.inf)
-            return cls(parts.costs, u, u + 1.0, 0.0, parts.columns, base, -free, free, 1.0, parts.groups, parts.limit)
+            zero, u = np.zeros(parts.columns.shape[0]), np.zeros(parts.costs.size)
+            free = zero + np.inf
+            return cls(parts.costs, u, u + 1.0, 0.0, parts.columns, zero, -free, free, 1.0, parts.groups, parts.limit)
         one = eye_array(problem.n)
         if not hasattr(problem.loss, "kinks"):
             y, free = problem.y, np.full(problem.n, np.inf)
@@ -126,7 +126,7 @@ def program_of(problem, units=1.0):
         pieces, blocks = ZERO, None
 
     farthest = float(np.abs(duals.costs).max()) or 1.0
-    if growth:  # psi* is about a mean loss there
+    if growth:  # the unit of t, whose psi* is of the order of a mean loss
         radii = radii * math.sqrt(farthest * duals.unit / growth)
     bounds = [*pieces.lower, *pieces.upper, pieces.radius or 0.0, *radii]
     sizes = [np.abs(X.data).max(initial=0.0) * duals.unit / n, *np.abs(bounds)]
@@ -153,7 +153,7 @@ def program_of(problem, units=1.0):
     squares = v_unit / (w_unit * strengths[places])
     unknowns.append(Unknowns(np.zeros(places.size), squares, -free, free, of_v[:, places]))
 
-    if growth:
+    if growth:  # t, in this unit
         cost = np.array([float(n)])
         unknowns.append(Unknowns(0.0 * cost, cost, 0.0 * cost, np.full(1, np.inf), coo_array((of_u.shape[0], 1))))
 
