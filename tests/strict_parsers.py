@@ -34,6 +34,7 @@ def whole(text, most):
 def tokens_of(raw):
     """The tokens of every line that has one; bytes are taken as Latin-1, whose further spaces are no spaces here."""
     for line in raw.removeprefix(BOM_UTF8).decode("latin-1").split("\n"):
+        need("\r" not in line.rstrip(" \t\r\v\f"))
         tokens = re.split(r"[ \t\r\v\f]+", line.split("#")[0].strip(" \t\r\v\f"))
         if tokens != [""]:
             yield tokens

@@ -237,8 +237,8 @@ def test_levels_that_both_reach_and_that_have_no_ratio_say_why(tmp_path):
 
 
 def test_what_is_of_other_code_is_named(lab):
-    solver = lab.folder / "mine.py"
-    asked = {"solver": [{"path": str(solver), "name": "mine"}, "agd"], "seed": [0]}
+    solver = lab.folder / "stepping.py"
+    asked = {"solver": [{"path": str(solver), "name": "stepping"}, "agd"], "seed": [0]}
     other = lab.folder / "b"
     for step, folder in ("1.0", lab.out), ("0.5", other), ("0.5", lab.folder / "c"):
         solver.write_text(MINE.replace("STEP", step))
@@ -246,8 +246,8 @@ def test_what_is_of_other_code_is_named(lab):
     same = lab.cli("compare", other, lab.folder / "c")
     assert same.code == 0 and "same code" not in same.out
     ran = lab.cli("compare", lab.out, other)
-    assert "A and B are not of the same code: solver mine (mine.py) in 1 of 2 pairs\n" in ran.out
-    ran = lab.cli("compare", lab.out, other, "--a", "solver=mine", "--b", "solver=agd")
+    assert "A and B are not of the same code: solver stepping (stepping.py) in 1 of 2 pairs\n" in ran.out
+    ran = lab.cli("compare", lab.out, other, "--a", "solver=stepping", "--b", "solver=agd")
     assert ran.code == 0 and "same code" not in ran.out  # of two methods it never is
 
 
@@ -255,7 +255,7 @@ MINE = """
 import rrmbench
 
 @rrmbench.solver(needs={"smooth"}, deterministic=True)
-def mine(problem, start, rng):
+def stepping(problem, start, rng):
     w, passes = problem.start(start), 0.0
     yield rrmbench.Iterate(w)
     while True:
