@@ -133,7 +133,7 @@ def test_what_a_lifted_dual_variable_says_is_checked_and_what_is_left_is_said(la
     lab.run(lab.config(loss="f1", solver="fista", reduction={"name": "smooth", "mu": 1e-3}, stop={"passes": 20}))
     ran = lab.cli("verify", lab.out)
     assert ran.code == 0
-    assert ran.out.count("not recomputed of 1 results: the entropy in b") == 1
+    assert ran.out.count("not recomputed of 1 result: the entropy in b") == 1
     (honest,) = lab.results()
     _, b = honest.w, honest.b
     assert b.shape == (32,)
