@@ -71,7 +71,7 @@ def test_the_first_gradient_and_the_columns_of_an_array(seed, n, d):
     columns, first = DenseColumns(X), 1 + int(rng.integers(d - 1))
     copied = 0
     for numbers in np.arange(first), np.arange(d - 1), np.arange(d):
-        columns.grow(numbers)
+        columns.choose(numbers)
         for weights in rng.random(n), np.full(n, 0.3):
             columns.read = 0
             form, squares, over_outputs = columns.weighted(weights)
@@ -93,7 +93,7 @@ def test_sparse_columns_by_columns_and_by_rows_and_what_they_read(seed, n, d, co
     for choice, size in enumerate(np.sort(rng.choice(np.arange(1, d), size=3, replace=False))):
         numbers = np.sort(order[:size])
         part, nnz, columns.read = X[:, numbers], counts[numbers].sum(), 0
-        columns.grow(numbers)
+        columns.choose(numbers)
         assert columns.nnz == nnz and columns.read == 0
         if columns_first:
             check_by_columns(columns, part, rng)
@@ -143,7 +143,7 @@ def check_products(rng, n, d, most):
         fresh = ~np.isin(numbers, before)
         larger = np.zeros((size, size))
         larger[np.ix_(~fresh, ~fresh)] = matrix
-        columns.grow(numbers)
+        columns.choose(numbers)
         columns.read, unread = 0, columns._size
         blocks = [columns.read for _ in columns.multiply(np.arange(n), weights, fresh, larger, most)]
         matrix = larger
@@ -154,3 +154,36 @@ def check_products(rng, n, d, most):
         assert columns.read == n * (new + pairs + columns._size - unread)
         assert np.diff([0, *blocks]).max() <= most + n * (columns._size - unread)
         assert len(blocks) >= -(-new // 3)
+
+
+@given(seed=st.integers(0, 2**20), n=st.integers(1, 9), d=st.integers(4, 30), dense=st.booleans())
+def test_columns_that_leave_and_come_back(seed, n, d, dense):
+    """Of an array their copies are kept; a product reads the copies of what moved, or all of them."""
+    X, rng = matrix(seed, n, d), np.random.default_rng(seed)
+    columns = DenseColumns(X) if dense else SparseColumns(CSR.of(csr_array(X)), np.count_nonzero(X, axis=0))
+    for _ in range(5):
+        numbers = np.sort(rng.choice(d, size=int(rng.integers(1, d + 1)), replace=False))
+        part, weights, v = X[:, numbers], rng.random(n), rng.normal(size=numbers.size)
+        v[rng.random(v.size) < 0.5] = 0.0
+        columns.choose(numbers)
+        if not dense:
+            assert columns.nnz == np.count_nonzero(part)
+            in_rows = np.count_nonzero(part, axis=1)
+            assert columns.pairs == np.sum(in_rows * (in_rows + 1)) // 2
+        expected, which = part.T @ (weights[:, None] * part), np.flatnonzero(rng.random(n) < 0.8)
+        fresh = rng.random(numbers.size) < 0.5
+        known = np.where(fresh | fresh[:, None], 0.0, expected)
+        for _ in columns.multiply(np.arange(n), weights, fresh, known, most=1e9):
+            pass
+        assert known == pytest.approx(expected, abs=1e-12)
+        changed, every = np.zeros((numbers.size, numbers.size)), np.ones(numbers.size, dtype=np.bool_)
+        for _ in columns.multiply(which, weights, every, changed, most=1e9):
+            pass
+        assert changed == pytest.approx(part[which].T @ (weights[which, None] * part[which]), abs=1e-12)
+        columns.read = 0
+        assert columns.outputs(v) == pytest.approx(part @ v, abs=1e-12)
+        if dense and not columns._has_all:
+            assert columns.read == n * min(np.count_nonzero(v), columns._size) or columns.read == n * columns._size
+            assert columns.read <= n * max(2 * np.count_nonzero(v), 1)
+        squares = columns.weighted(weights)[1]
+        assert squares == pytest.approx(weights @ part**2)

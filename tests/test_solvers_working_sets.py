@@ -15,7 +15,7 @@ from scipy.sparse import random_array
 from rrmbench import Problem, solve
 from rrmbench.extending.touched import Entries, kernels_in_memory
 from rrmbench.numerics import quadratic_descent, restricted
-from rrmbench.numerics.quadratic_descent import ByColumns, ByMatrix
+from rrmbench.numerics.quadratic_descent import ByColumns, ByMatrix, is_matrix
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
@@ -204,6 +204,32 @@ def test_flat_parts_of_the_derivative_take_few_passes():
     assert 1.5 * passes[0] < passes[1]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("regularizer", ["l1", "group_lasso"])
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_sets_of_wide_problems_are_cut_to_twice_the_support(regularizer, density, monkeypatch):
+    rng = np.random.default_rng(2)
+    X = random_array((40, 1500), density=density, rng=rng, data_sampler=rng.normal, format="csr")
+    y = np.where(X @ (rng.normal(size=1500) * (rng.random(1500) < 0.01)) + rng.normal(size=40) > 0.0, 1.0, -1.0)
+    strength = {"name": regularizer, "strength": 2e-3, **({"groups": 3} if regularizer == "group_lasso" else {})}
+    p, sizes, prune = Problem(X, y, "logistic", strength), [], State._prune
+
+    def seen(state):
+        before, support = state._in_set, np.count_nonzero(state.units.are_nonzero(state.flat))
+        prune(state)
+        if state._in_set.size < before.size:
+            left, size = state._in_set, 3 if regularizer == "group_lasso" else 1
+            assert np.all(np.isin(np.flatnonzero(state.units.are_nonzero(state.flat)), left))
+            assert left.size == max(100, 2 * size * support) // size < before.size / 2
+            assert np.all(np.isin(left, before)) and state.chosen.numbers.size == size * left.size
+            sizes.append(before.size)
+
+    monkeypatch.setattr(State, "_prune", seen)
+    values = [p.primal(it.w) for it in iterates(p, 60)]
+    assert all(after <= before + 1e-14 for before, after in pairwise(values))
+    assert sizes and solve(p, "working_sets", passes=300, gap=1e-10).reason == "gap"
+
+
 def test_a_warm_start_costs_half_a_pass_and_is_kept():
     p = wide()
     *_, last = iterates(p, 100)
@@ -307,6 +333,37 @@ def test_matrices_of_products_change_in_the_rows_whose_weights_do(seed, density)
             assert chosen.read - read <= np.sum(entries * (entries + 5) // 2)  # the pairs, and the entries twice
             assert chosen.read > read or not entries.sum()
         h = h * np.where(rng.random(20) < rng.random(), rng.choice([1e-4, 0.5, 0.9, 1.1, 2.0], 20), 1.0)
+
+
+@pytest.mark.parametrize("density", [0.4, 1.0])
+def test_pruned_columns(density):
+    """Forms are those of columns that were chosen at once; sweeps paid for a matrix as if over these columns alone."""
+    rng = np.random.default_rng(7)
+    X = CSR.of(random_array((20, 40), density=density, rng=rng, format="csr"))
+    counts, dense, h = np.diff(X.columns().indptr), X._matrix.toarray(), rng.uniform(0.1, 2.0, 20)
+    chosen, numbers = Chosen(X, counts), np.arange(1, 40, 4)
+    chosen.grow(np.arange(40))
+    form = outcome(chosen.form(h, True))[0]
+    assert not is_matrix(form) and not chosen.has_matrix
+    chosen.spent(form, 1000)
+    chosen.prune(numbers)
+    assert chosen._paid == pytest.approx(1000 * counts[numbers].sum() / counts.sum())
+    for _ in range(2):
+        H, diagonal, _ = outcome(chosen.form(h, True))
+        part = dense[:, chosen.numbers]
+        expected = part.T @ (h[:, None] * part) / 20
+        found = [product_of(H, v, 20) for v in np.eye(part.shape[1])]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(diagonal, np.diag(expected), atol=1e-12)
+        chosen.grow(np.union1d(numbers, [0, 2, 39]))
+
+
+def product_of(H, v, n):
+    """H v by steps along the coordinates and slopes there."""
+    state = np.zeros(v.size if is_matrix(H) else n)
+    for j in range(v.size):
+        H.move_along(j, v[j], state)
+    return [H.slope_along(j, state) for j in range(v.size)]
 
 
 def columns_of(H, n):

@@ -45,14 +45,30 @@ class Chosen:
         present = np.searchsorted(numbers, self.numbers)
         fresh[present] = False
         before = 0 if self._matrix is None else self._price
-        self._columns.grow(numbers)
-        self.numbers, self.nnz, self._by_columns = numbers, self._columns.nnz, None
+        self._choose(numbers)
         if self._matrix is not None and self._fits and self._is_worth(self._price - before):
             matrix = np.zeros((numbers.size, numbers.size))
             restricted.spread(self._matrix, present, matrix)
             self._matrix, self._fresh = matrix, fresh
         else:
             self._matrix = None
+
+    def prune(self, numbers):
+        """Choose the columns `numbers` (m,), ascending, of the present ones; there must be no matrix.
+
+        What sweeps have paid for a matrix is from here on what they would have, over these columns alone.
+        """
+        before = self.nnz
+        self._choose(numbers)
+        self._paid *= self.nnz / max(before, 1)
+
+    def _choose(self, numbers):
+        self._columns.choose(numbers)
+        self.numbers, self.nnz, self._by_columns = numbers, self._columns.nnz, None
+
+    @property
+    def has_matrix(self):
+        return self._matrix is not None
 
     def make_dear(self):
         """Have the matrix of the present columns cost more than they will ever have been read."""

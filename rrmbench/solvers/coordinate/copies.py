@@ -34,8 +34,11 @@ class SparseColumns:
         self._in_rows = np.zeros(self.n, dtype=np.int64)  # entries of the chosen columns but for the fresh ones
         self._transposed, self._weighted, self._part = None, None, None
 
-    def grow(self, numbers):
-        """Have the columns `numbers` (m,), ascending, the present ones among them."""
+    def choose(self, numbers):
+        """Have the columns `numbers` (m,), ascending."""
+        if np.setdiff1d(self._numbers, numbers, assume_unique=True).size:  # some have left: entries are counted anew
+            self._numbers, self._fresh = self._numbers[:0], self._fresh[:0]
+            self._in_rows[:] = 0
         self._fresh = np.union1d(self._fresh, np.setdiff1d(numbers, self._numbers, assume_unique=True))
         self._numbers, self.nnz, self._part = numbers, int(self.counts[numbers].sum()), None
 
@@ -126,7 +129,7 @@ class DenseColumns:
         self._place = np.full(array.shape[1], -1, dtype=np.int32)  # of each column among the copies
         self._copies, self._size = np.empty((0, self.n)), 0
 
-    def grow(self, numbers):
+    def choose(self, numbers):
         """Have the columns `numbers` (m,), ascending."""
         self._numbers, self.nnz = numbers, numbers.size * self.n
         self.pairs = self.nnz * (numbers.size + 1) // 2
@@ -163,9 +166,13 @@ class DenseColumns:
         """As `SparseColumns.multiply`, by blocks of fresh columns, whose numbers are counted before they are read."""
         if self._has_all and fresh.all():
             lines, at = self.array.T, np.arange(fresh.size)
-        else:  # those that joined last are the fresh ones
-            at = np.argsort(self._copy())
+        else:
+            place = self._copy()
+            at = np.lexsort((place, fresh))
             lines = self._copies[: self._size]
+            if not np.array_equal(place[at], np.arange(self._size)):  # copies of columns that have left are between
+                lines = lines[place[at]]
+                self.read += lines.size
             yield
         if which.size < self.n:
             lines, weights = np.ascontiguousarray(lines[:, which]), weights[which]
@@ -189,12 +196,17 @@ class DenseColumns:
 
     def outputs(self, v):
         """z = X v (n,), v (m,) on the chosen columns; or (n, k) and (m, k)."""
-        self.read += self.nnz
         if self._has_all:
+            self.read += self.nnz
             return self.array @ v
-        of_copies = np.zeros((self._size, *v.shape[1:]))
-        of_copies[self._copy()] = v
-        return (of_copies.T @ self._copies[: self._size]).T
+        place, moved = self._copy(), np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
+        if 2 * moved.size < self._size:
+            lines, of_lines = self._copies[place[moved]], v[moved]
+        else:
+            lines, of_lines = self._copies[: self._size], np.zeros((self._size, *v.shape[1:]))
+            of_lines[place] = v
+        self.read += lines.size
+        return (of_lines.T @ lines).T
 
 
 def in_parts(reads, most):

@@ -46,6 +46,10 @@ class CoordinateUnits:
         restricted.proximal_steps(self.regularizer, x, 1.0 / totals, u)
         return totals * (u - w) ** 2
 
+    def are_nonzero(self, w):
+        """Which units of w are not 0, (units,) of bool."""
+        return w != 0.0
+
     def columns(self, chosen):
         """The columns of X of the chosen units, ascending."""
         return chosen
@@ -90,6 +94,9 @@ class BlockUnits:
         block_descent.proximal_steps(self._blocks, x, totals, u)
         return np.add.reduceat((of_each * (u - w) ** 2)[self._members], self._blocks.starts[:-1])
 
+    def are_nonzero(self, w):
+        return np.logical_or.reduceat(w[self._members] != 0.0, self._blocks.starts[:-1])
+
     def coordinates(self, columns):
         return columns
 
@@ -118,14 +125,17 @@ class BlockUnits:
         return block_descent.Blocks(members, starts, self._blocks.radii[chosen])
 
     def _bends(self, chosen, whole, is_constant):
-        """(`Curvatures` of the chosen blocks, of which those of the last model are known if these stay, the others)."""
+        """(`Curvatures` of the chosen blocks, the numbers of those that are not known).
+
+        Known are those of the last model if weights stay and all its blocks are still chosen.
+        """
         sizes = self.sizes[chosen]
         known_sizes = np.where(sizes <= whole, sizes**2, 0)
         places = np.append(0, np.cumsum(known_sizes))
         bends = block_descent.Curvatures(np.empty(chosen.size), np.empty(places[-1]), places)
         before, old = self._last
         is_new = np.ones(chosen.size, dtype=np.bool_)
-        if is_constant and old is not None:
+        if is_constant and old is not None and np.isin(before, chosen).all():
             kept = np.searchsorted(chosen, before)
             is_new[kept] = False
             bends.bounds[kept] = old.bounds

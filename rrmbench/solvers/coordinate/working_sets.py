@@ -16,6 +16,8 @@ from rrmbench.solvers.coordinate.rehearsal import rehearse
 from rrmbench.solvers.coordinate.units import units_of
 
 FEW = 300  # coordinates, which all join the working set at once
+SUPPORT = 2  # times the coordinates of units that are not 0 stay in a working set that had twice as many
+NEAR = 1.5  # times their gradients, the units that stay move the most
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
 LOOSE = 0.3  # the same where the model is not P itself and sweeps by columns cost passes, unlike those by a matrix
@@ -43,7 +45,8 @@ def working_sets(problem, start, rng):
     of W. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j = prox(w_j - grad_j/(L_j + s)): a step on j
     lowers P by half of it or more; likewise that of a block, L_j the trace of its part of (1/n) X^T X times the
     smoothness. Those of greatest potential join the working set, as many as it has,
-    and all where there are no more than 300 coordinates; the rest stay where they are. On the set, P is modelled by
+    and all where there are no more than 300 coordinates; the rest stay where they are. A set that is four times the
+    support of w is cut to twice the support. On the set, P is modelled by
     g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness
     of phi, as of the squared loss, the model bounds P from above, and its minimization lowers P; else the best of the
     steps 1, 1/2, 1/4 ... to its minimizer does. After a step cut to t the weights h_i are at least a part c of the
@@ -145,9 +148,10 @@ class State:
 
     def grow(self):
         """A generator of iterates: add units to the working set, and know the greatest potential."""
-        present, d, sizes = self._in_set, self.w.shape[0], self.units.sizes
         potential = self.units.potentials(self.flat, self.g)
         self.greatest = potential.max(initial=0.0)
+        self._prune()
+        present, d, sizes = self._in_set, self.w.shape[0], self.units.sizes
         potential[present] = 0.0
         more = np.flatnonzero(potential > ACCURACY * self.greatest)
         if not more.size:
@@ -157,12 +161,33 @@ class State:
         if d <= FEW or (self.problem.X.array is None and size + min(int(sizes[more].sum()), room) > d // 2):
             more = np.flatnonzero(np.isin(np.arange(sizes.size), present, invert=True))
         elif sizes[more].sum() > room:
-            more = more[np.argpartition(potential[more], -min(room, more.size))[-room:]]
-            more = more[np.argsort(-potential[more])]
-            more = more[: max(1, int(np.searchsorted(np.cumsum(sizes[more]), room, side="right")))]
+            more = self._first(more, potential, room)
         self._in_set = np.sort(np.concatenate([present, more]))
         self.chosen.grow(self.units.columns(self._in_set))
         yield self.iterate()
+
+    def _prune(self):
+        """Leave in the working set what is not 0, and as many coordinates of those that are nearest to moving.
+
+        The set of a wide problem is many times the support of w by the time that w is near w*; a smaller one takes
+        shorter sweeps, and a matrix may pay. With a matrix, sweeps cost no passes: then all stay.
+        """
+        if self.w.shape[0] <= FEW or self.chosen.has_matrix:
+            return
+        moved, present, sizes = self.units.are_nonzero(self.flat), self._in_set, self.units.sizes
+        room = max(SUPPORT * int(sizes[moved].sum()), SMALLEST)
+        if sizes[present].sum() <= 2 * room:
+            return
+        rank = self.units.potentials(self.flat, NEAR * self.g)
+        rank[moved] = np.inf
+        self._in_set = np.sort(self._first(present, rank, room))
+        self.chosen.prune(self.units.columns(self._in_set))
+
+    def _first(self, which, rank, room):
+        """The units of `which` of greatest rank, at least one, of no more than `room` coordinates together."""
+        which = which[np.argpartition(rank[which], -min(room, which.size))[-room:]]
+        which = which[np.argsort(-rank[which])]
+        return which[: max(1, int(np.searchsorted(np.cumsum(self.units.sizes[which]), room, side="right")))]
 
     def model(self):
         """A generator of iterates; returns (the `Quadratic` of P at w on the set, whether it bounds P from above)."""
