@@ -318,10 +318,11 @@ def test_matrices_of_products_change_in_the_rows_whose_weights_do(seed, density)
         is_new = numbers.size > chosen.numbers.size
         if is_new:
             chosen.grow(numbers)
-        is_bound = bool(rng.integers(2))
-        H, diagonal, state = outcome(chosen.form(h, is_bound))
+        is_bound, keeps = rng.integers(2, size=2).astype(bool)
+        H, diagonal, state = outcome(chosen.form(h, is_bound, keeps))
         weights = 20 * chosen._weights
-        assert np.all((weights >= h / (1.0 if is_bound else 1.0 + LAG) - 1e-12) & (weights <= h / (1.0 - LAG) + 1e-12))
+        assert np.all(weights >= h / (1.0 if is_bound else 1.0 + LAG) - 1e-12)
+        assert keeps or np.all(weights <= h / (1.0 - LAG) + 1e-12)
         part = dense[:, numbers]
         expected = part.T @ (chosen._weights[:, None] * part)
         np.testing.assert_allclose(H.matrix, expected, atol=1e-12)
@@ -364,6 +365,31 @@ def product_of(H, v, n):
     for j in range(v.size):
         H.move_along(j, v[j], state)
     return [H.slope_along(j, state) for j in range(v.size)]
+
+
+def test_a_dear_matrix_is_kept_while_potentials_halve():
+    """For the whole passes beyond two that a new one takes, in a row; never for a bound, or where it is cheap."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 40))
+    state = State(Problem(X, np.sign(X[:, 0]), "logistic", LASSO).counted(), np.zeros(40))
+    h = np.full(50, 0.25)
+    state.greatest = 1.0
+    assert not state._keeps_matrix(h, False)  # there is none
+    state.chosen.grow(np.arange(40))
+    state.chosen._paid = 10**9
+    outcome(state.chosen.form(h, False))
+    price = 40 * 41 / 2 / (2 * 40)  # passes
+
+    def kept(falls, weights, is_bound=False):
+        state.greatest *= falls
+        return state._keeps_matrix(weights, is_bound)
+
+    assert not kept(0.4, h)  # nothing to make new
+    assert [kept(0.4, 0.1 * h) for _ in range(20)] == 2 * [*[True] * int(np.ceil(price - 2.0)), False]
+    assert not kept(0.4, 0.1 * h, is_bound=True)
+    assert kept(0.4, 0.1 * h) and not kept(0.6, 0.1 * h)
+    few = np.where(np.arange(50) < 9, 0.1 * h, h)
+    assert not kept(0.4, few)  # two passes and less for a part of the rows
 
 
 def columns_of(H, n):

@@ -95,31 +95,35 @@ class Chosen:
         """Whether a matrix had spared sweeps by columns as long as it takes to make it; the next form will be one."""
         return not is_matrix(form) and self._fits and self._price <= self._times * self._spared * self._paid
 
-    def form(self, h, is_bound):
+    def price_of_renewal(self, h):
+        """The products, or so, that make the matrix new for the weights h (n,); 0 where there is none."""
+        return 0 if self._matrix is None else self._changed(h / self.n).size / self.n * self._columns.pairs
+
+    def form(self, h, is_bound, keeps=False):
         """A generator that yields while it reads; returns (form, its diagonal, its state at 0) for the weights h (n,).
 
         The weights of the form may differ from h by a part LAG, so that a matrix is made new in the rows that changed
-        alone, but are not below h where the form is a bound.
+        alone, but are not below h where the form is a bound; of a form that `keeps` its matrix they may be any above.
         """
-        h = h / self.n
+        h, lag = h / self.n, (0.0 if keeps else 1.0 - LAG, 1.0 if is_bound else 1.0 + LAG)
         if self._matrix is not None or (self._fits and self._is_worth(self._price)):
-            yield from self._make_matrix(h, is_bound)
+            yield from self._make_matrix(h, lag)
             return self._of_outputs(ByMatrix(self._matrix), np.diag(self._matrix).copy(), self.numbers.size)
-        if self._by_columns is None or self._changed(h, is_bound).size:
+        if self._by_columns is None or self._changed(h, lag).size:
             self._weights = h
             self._by_columns, self._sqnorms, self._state_over_outputs = self._columns.weighted(h)
             yield
         return self._of_outputs(self._by_columns, self._sqnorms, self.n)
 
-    def _changed(self, h, is_bound):
-        """The rows whose weights are too far from h."""
-        least, most = (1.0 - LAG) * self._weights, (1.0 if is_bound else 1.0 + LAG) * self._weights
-        return np.flatnonzero((h < least) | (h > most))
+    def _changed(self, h, lag=(1.0 - LAG, 1.0 + LAG)):
+        """The rows where h is not between these parts of the weights of the form."""
+        least, most = lag
+        return np.flatnonzero((h < least * self._weights) | (h > most * self._weights))
 
-    def _make_matrix(self, h, is_bound):
-        """A generator: know the matrix for the weights h, but for their lag."""
+    def _make_matrix(self, h, lag):
+        """A generator: know the matrix for the weights h, but for their `lag`."""
         every = np.ones(self.numbers.size, dtype=np.bool_)
-        changed = np.arange(self.n) if self._matrix is None else self._changed(h, is_bound)
+        changed = np.arange(self.n) if self._matrix is None else self._changed(h, lag)
         if 10 * changed.size >= 9 * self.n:
             self._matrix, self._weights = np.zeros((self.numbers.size, self.numbers.size)), h
             self._fresh, changed = every, changed[:0]

@@ -33,6 +33,7 @@ BACK = 0.03  # of the last change of the outputs, back and ahead, that the weigh
 OFTEN = 0.25  # passes between iterates, at least
 BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
+DEAR = 2.0  # passes, from which on a matrix is not made new for each model
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
 
@@ -44,20 +45,20 @@ def working_sets(problem, start, rng):
     coordinates, or over the norms of blocks of them; of several outputs for the squared loss and the norms of the rows
     of W. The potential of coordinate j is (L_j + s) (w_j - u_j)^2, u_j = prox(w_j - grad_j/(L_j + s)): a step on j
     lowers P by half of it or more; likewise that of a block, L_j the trace of its part of (1/n) X^T X times the
-    smoothness. Those of greatest potential join the working set, as many as it has,
-    and all where there are no more than 300 coordinates; the rest stay where they are. A set that is four times the
-    support of w is cut to twice the support. On the set, P is modelled by
-    g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near z_i. If every h_i is the smoothness
-    of phi, as of the squared loss, the model bounds P from above, and its minimization lowers P; else the best of the
-    steps 1, 1/2, 1/4 ... to its minimizer does. After a step cut to t the weights h_i are at least a part c of the
-    greatest slope of phi' as far as that step would have gone, c grows by 1/t, and it falls again where P falls as the
-    model does: where most samples lie on flat parts of phi', as with Huber's loss, steps else go a thousand times too
-    far. A model by columns ends early where P falls by less than half of what it says, which is looked at after 1, 3, 7
-    ... times the reading of its columns. Sweeps take one coordinate after
-    the other to its minimizer, or one block, by columns or by the matrix of their inner products (the covariance
-    updates of [Friedman, Hastie and Tibshirani 2010]) where that takes less time. Between sweeps, conjugate gradients
-    go on as if psi were affine, and the norms of blocks quadratic. Coordinates that passed a kink of psi go back to it
-    by a proximal step, all of them at once, and the whole step is made as far as the model falls.
+    smoothness. Those of greatest potential join the working set, as many as it has, and all where there are no more
+    than 300 coordinates; the rest stay where they are. A set that is four times the support of w is cut to twice the
+    support. On the set, P is modelled by g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi'
+    near z_i. If every h_i is the smoothness of phi, as of the squared loss, the model bounds P from above, and its
+    minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to its minimizer does. After a step cut to t the
+    weights h_i are at least a part c of the greatest slope of phi' as far as that step would have gone, c grows by 1/t,
+    and it falls again where P falls as the model does: where most samples lie on flat parts of phi', as with Huber's
+    loss, steps else go a thousand times too far. A model by columns ends early where P falls by less than half of what
+    it says, which is looked at after 1, 3, 7 ... times the reading of its columns. Sweeps take one coordinate after the
+    other to its minimizer, or one block, by columns or by the matrix of their inner products (the covariance updates of
+    [Friedman, Hastie and Tibshirani 2010]) where that takes less time; where it takes several passes to make that new,
+    a few models keep it. Between sweeps, conjugate gradients go on as if psi were affine, and the norms of blocks
+    quadratic. Coordinates that passed a kink of psi go back to it by a proximal step, all of them at once, and the
+    whole step is made as far as the model falls.
 
     P never rises beyond rounding from one working set to the next: close to w*, where no step makes a difference to P,
     they are made all the same. What is read of X, or of copies of its columns, is counted, and so is every product of
@@ -104,6 +105,7 @@ class State:
     is_quadratic : whether phi' has its greatest slope over all lengths over which it can change by as much as it is
     greatest : the greatest potential of all units
     _spread : of the outputs around z, between which slopes of phi' are taken
+    _greatest_before, _kept : `greatest` before the last model, and how many models in a row kept a matrix
     _damping, _reach : the part c of greatest slopes that is in the weights of models, and the lengths of these slopes
     """
 
@@ -117,6 +119,7 @@ class State:
         self.g = self.g / problem.n if w.ndim == 1 else self._gradient()
         self.chosen = Chosen(problem.X, counts)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
+        self._greatest_before, self._kept = np.inf, 0
         self._cautious, self._change = False, np.zeros(self.z.shape)
         self._damping, self._reach = FLOOR, 0.0
         self._spread = min(SPREAD, BEND / problem.smoothness)
@@ -198,10 +201,22 @@ class State:
         if self._damping > FLOOR and not is_bound:
             np.maximum(h, self._damping * self._greatest_slopes(), out=h)
         h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
-        form = yield from self._told(self.chosen.form(h, is_bound))
+        form = yield from self._told(self.chosen.form(h, is_bound, self._keeps_matrix(h, is_bound)))
         between = BETWEEN * 2 * self.chosen.entries
         making = self.units.model(form, self._in_set, W, self.flat, self.g, is_bound, between)
         return (yield from self._told(making, form)), is_bound
+
+    def _keeps_matrix(self, h, is_bound):
+        """Whether the model for the weights h (n,) takes the matrix of the last one, but for rows whose weights grew.
+
+        Lazy Hessians [Doikov, Chayti and Jaggi 2023]: a model with an older matrix takes about a pass. So many of them
+        as a new matrix takes passes, but for DEAR, follow each other, while each halves the greatest potential.
+        """
+        halves, self._greatest_before = 2.0 * self.greatest <= self._greatest_before, self.greatest
+        price = self.chosen.price_of_renewal(h) / (2 * self.chosen.entries)
+        keeps = halves and not is_bound and self._kept + DEAR < price
+        self._kept = self._kept + 1 if keeps else 0
+        return keeps
 
     def _told(self, making, form=None):
         """A generator of iterates: what `making` returns, which yields the numbers that it reads of a form, if any."""
