@@ -117,9 +117,9 @@ def test_products_of_labellings_are_those_of_their_features():
 
 
 def test_it_bounds_runs_of_other_methods():
-    """Where passes are few, or s n is small, cutting planes do, which go on from what the run has."""
+    """Where passes are few, or s n is small, cutting planes do, which go on from what the run has or cones."""
     p = network(0.1, lengths=(1, 2) * 40)
-    assert ascents.methods_for(network(1e-3), 100.0) == [ascents.ascend_by_planes]
+    assert ascents.methods_for(network(1e-3), 100.0) == [ascents.ascend_by_cones, ascents.ascend_by_planes]
     assert ascents.methods_for(p, 20.0) == [ascents.ascend_by_labellings]
     assert ascents.methods_for(p, 10.0) == [ascents.ascend_by_planes]
     best, run = solve(p, "bcfw", relative_gap=1e-12), solve(p, "subgradient", passes=60)

@@ -87,8 +87,10 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
 
 
 def _fits_clarabel(problem: Problem, most: float) -> bool:
-    outputs = math.prod(problem.output_shape[1:])
-    return clarabel.fits(problem.traits, problem.n, math.prod(problem.shape), problem.X.nnz * outputs, most)
+    n, entries = problem.n, problem.X.nnz * math.prod(problem.output_shape[1:])
+    if "labellings" in problem.traits:
+        n, entries = math.prod(problem.output_shape), highs.entries(problem)
+    return clarabel.fits(problem.traits, n, math.prod(problem.shape), entries, most)
 
 
 def _labellings_fit(problem: Problem, passes: float) -> bool:

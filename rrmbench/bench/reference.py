@@ -3,6 +3,7 @@
 import math
 
 from rrmbench import data
+from rrmbench.bench.rates import entries_of
 from rrmbench.problem.traits import traits
 from rrmbench.registry import lacking
 
@@ -19,13 +20,23 @@ def pinned(bounds):
     return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(bounds["primal"])
 
 
+def sizes(prepared):
+    """(shape, entries) of prepared data, as `specs` takes them; n of sequences is that of all labels of positions."""
+    (n, d), entries = prepared.shape, entries_of(prepared)
+    if "sequences" in prepared.info:
+        k = prepared.info["classes"]
+        return (n * k, (d + k) * k), entries * k * k
+    k = prepared.info.get("outputs") or 1
+    return (n, d * k), entries * k
+
+
 def specs(run_spec, seconds, shape=None, entries=0):
     """The specs of the extra runs for the problem of a run: that of the solver that certifies such problems best first.
 
     The others are for where those before them leave the optimum open.
 
     shape : (n, number of entries of w) where the data are at hand; without it a direct solver is not thought of
-    entries : the stored entries of X where the data are at hand, once for each output
+    entries : the stored entries of X where the data are at hand, once for each output or pair of labels
     """
     has = traits(run_spec["loss"], run_spec["regularizer"], data.traits_of(run_spec["dataset"]))
     methods = [_method(has, shape)]
@@ -36,7 +47,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
     if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
         methods.append(_method(has, None))
     if _is_for_clarabel(has, shape, entries):  # rounding may stop it, too, mostly below 1e-10
-        first = methods[0][0]["name"] == "pdprox_restarted"
+        first = methods[0][0]["name"] in ("pdprox_restarted", "agm_ef")
         methods.insert(0 if first else 1, ({"name": "clarabel", "time_limit": seconds}, "none"))
     if {"piecewise_linear", "polyhedral"} <= has and entries <= LARGEST_PROGRAM:
         methods.insert(0, ({"name": "highs", "time_limit": seconds}, "none"))

@@ -252,8 +252,7 @@ class Scheduler:
         seconds = self.plan.reference["seconds"]
         wanted = []
         for run in left:
-            (n, d), k = run.prepared.shape, run.prepared.info.get("outputs") or 1
-            specs = reference.specs(run.spec, seconds, (n, d * k), entries_of(run.prepared) * k)
+            specs = reference.specs(run.spec, seconds, *reference.sizes(run.prepared))
             wanted += [(run, spec) for spec in specs[attempt : attempt + 1]]
         return wanted
 

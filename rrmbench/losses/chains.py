@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rrmbench.losses.chain_parts import parts_of
 from rrmbench.numerics import chains
 from rrmbench.registry import loss
 
@@ -76,6 +77,12 @@ class Chains:
     @property
     def nnz(self):
         return self.positions.nnz
+
+    def columns(self):
+        """The matrix of z, for each of the k columns of a model, by columns."""
+        from scipy.sparse import block_diag, coo_array, eye_array
+
+        return block_diag([self.positions.columns(), eye_array(self.shape[-1]), coo_array((2, 0))], format="csc")
 
     def head(self, n):
         """The operator of copies of the first n sequences."""
@@ -197,6 +204,10 @@ class ChainLoss(NamedTuple):
     def conjugate(self, b, y):
         """-delta, a bound of Phi*(b) that is exact at dual points; +inf where b is of no distribution."""
         return -float(b[-2, 0]) / _count(y) if self._may_be_marginals(b, y) else float("inf")
+
+    def parts(self, y, k):
+        """Those of `rrmbench.losses.chain_parts`; of the conjugate where this is a maximum over labellings."""
+        return parts_of(Sequences.of(y), k, self.cost)
 
     def d2(self, b, y):
         return max(self._entropy_bound(y, b.shape[1]) + float(b[-1, 0]) / _count(y), 0.0)

@@ -1,6 +1,7 @@
 """The conjugate of a polyhedral function, as linear programs take it."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,9 +30,19 @@ class Parts(NamedTuple):
 
     costs, groups : (K,), groups the number of the group of each u
     columns : (entries of b, K), sparse
+    balance : sparse, where u has to meet balance u = 0, too
+    balanced : then u, which may miss this by rounding -> one that does not
     """
 
     costs: np.ndarray
-    columns: object
+    columns: Any
     groups: np.ndarray
     limit: float
+    balance: Any = None
+    balanced: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def within(self, u: np.ndarray) -> np.ndarray:
+        """u, which may miss all of this by rounding, within its limits."""
+        u = np.clip(u, 0.0, 1.0)
+        u = u / np.maximum(np.bincount(self.groups, u) / self.limit, 1.0)[self.groups]
+        return u if self.balanced is None else self.balanced(u)

@@ -116,7 +116,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "strongly_convex": square > 0.0 or (regularization.convexity > 0.0 and "free_bias" not in data),
         "separable": outputs != "whole" and "minimized_bias" not in data,
         "scalar": outputs == "scalar",
-        "piecewise_linear": (hasattr(loss, "kinks") or hasattr(loss, "parts")) and mu == 0.0,
+        "piecewise_linear": (hasattr(loss, "kinks") or hasattr(loss, "parts")) and loss.conjugate_convexity + mu == 0.0,
         "labellings": getattr(loss, "labellings", False) and mu == 0.0,
         "conjugate_prox": getattr(loss, "conjugate_prox", True),
         "euclidean": not is_entropic(loss),

@@ -6,9 +6,9 @@ with the kinks for slopes, so with b_i = s_i0 + sum_k u_ik and 0 <= u_ik <= s_ik
     (1/n) sum_i phi*(b_i) = constant + (1/n) sum_ik t_ik u_ik
 
 Other losses of linear pieces say by `rrmbench.numerics.pieces.Parts` of which u their b is made, whose sums over groups
-have a limit. The squared loss has phi*(b) = b^2/2 + y b, so one u_i = b_i without bounds. Psi* is psi* of its pieces or
-its balls; where Psi has a square (s/2) ||w||^2 beside psi, it is the least of psi*(v') + ||v - v'||^2/(2 s); a centre
-moves v by kappa center. The multiplier of v = -(1/n) X^T b is w.
+have a limit, and which may have to balance. The squared loss has phi*(b) = b^2/2 + y b, so one u_i = b_i without
+bounds. Psi* is psi* of its pieces or its balls; where Psi has a square (s/2) ||w||^2 beside psi, it is the least of
+psi*(v') + ||v - v'||^2/(2 s); a centre moves v by kappa center. The multiplier of v = -(1/n) X^T b is w.
 
 The tolerances of libraries are absolute, so all is in units: v in one in which its bounds and the greatest entry of X/n
 are 1 or more (or in `units` of these), kinks in one in which they are 1 or less, as are the labels of the squared loss,
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rrmbench.numerics.pieces import Pieces
+from rrmbench.numerics.pieces import Parts, Pieces
 from rrmbench.problem.samples import over_samples
 
 ZERO = Pieces((0.0,), (0.0,), (0.0,))
@@ -31,7 +31,7 @@ class Duals(NamedTuple):
     """The entries of b = base + unit columns u, between least and greatest; u between its bounds, and its costs.
 
     square : the strong convexity of phi*, 1 of the squared loss
-    groups, limit : the number of the group of each u, and the limit of the sum of a group; None without
+    parts : the Parts that u are of, which say more of them, or None
     """
 
     costs: np.ndarray
@@ -43,8 +43,7 @@ class Duals(NamedTuple):
     least: np.ndarray
     greatest: np.ndarray
     unit: float
-    groups: np.ndarray | None = None
-    limit: float = math.inf
+    parts: Parts | None = None
 
     @classmethod
     def of(cls, problem):
@@ -55,7 +54,7 @@ class Duals(NamedTuple):
             parts = problem.loss.parts(problem.y, math.prod(problem.output_shape[1:]))
             zero, u = np.zeros(parts.columns.shape[0]), np.zeros(parts.costs.size)
             free = zero + np.inf
-            return cls(parts.costs, u, u + 1.0, 0.0, parts.columns, zero, -free, free, 1.0, parts.groups, parts.limit)
+            return cls(parts.costs, u, u + 1.0, 0.0, parts.columns, zero, -free, free, 1.0, parts)
         one = eye_array(problem.n)
         if not hasattr(problem.loss, "kinks"):
             y, free = problem.y, np.full(problem.n, np.inf)
@@ -68,9 +67,7 @@ class Duals(NamedTuple):
 
     def b(self, u, shape):
         """b of this shape, in the domain, of u that may miss their bounds and limits by rounding."""
-        u = np.clip(u, self.lower, self.upper)
-        if self.groups is not None:
-            u = u / np.maximum(np.bincount(self.groups, u) / self.limit, 1.0)[self.groups]
+        u = np.clip(u, self.lower, self.upper) if self.parts is None else self.parts.within(u)
         return np.clip(self.base + self.unit * (self.columns @ u), self.least, self.greatest).reshape(shape)
 
 
@@ -137,8 +134,12 @@ def program_of(problem, units=1.0):
     of_b = X.T * (duals.unit / (n * v_unit))
     if problem.minimized_bias:
         of_b = vstack([of_b, np.ones((1, n))])
-    of_b = kron(of_b, eye_array(duals.base.size // n), format="csr")  # for each output
-    of_u = of_b @ duals.columns
+    of_b = kron(of_b, eye_array(duals.base.size // X.shape[0]), format="csr")  # for each output
+    of_u, right = of_b @ duals.columns, -(of_b @ duals.base)
+    right[:size] += problem.center_term().reshape(-1) / v_unit
+    if duals.parts is not None and duals.parts.balance is not None:
+        of_u = vstack([of_u, duals.parts.balance])
+        right = np.append(right, np.zeros(duals.parts.balance.shape[0]))
     of_v = vstack([eye_array(size), coo_array((of_u.shape[0] - size, size))], format="csc")
     first = duals.costs.size
     unknowns = [Unknowns(duals.costs / farthest, np.full(first, duals.square), duals.lower, duals.upper, of_u)]
@@ -157,15 +158,12 @@ def program_of(problem, units=1.0):
         cost = np.array([float(n)])
         unknowns.append(Unknowns(0.0 * cost, cost, 0.0 * cost, np.full(1, np.inf), coo_array((of_u.shape[0], 1))))
 
-    right = -(of_b @ duals.base)
-    right[:size] += problem.center_term().reshape(-1) / v_unit
-
     *numbers, columns = zip(*unknowns, strict=True)
     x = Unknowns(*map(np.concatenate, numbers), hstack(columns, format="csc"))
     sums = []
-    if duals.groups is not None:
-        within = np.ones(first), (duals.groups, np.arange(first))
-        sums.append((coo_array(within, (duals.groups.max() + 1, x.costs.size)), duals.limit))
+    if duals.parts is not None:
+        groups, limit = duals.parts.groups, duals.parts.limit
+        sums.append((coo_array((np.ones(first), (groups, np.arange(first))), (groups.max() + 1, x.costs.size)), limit))
     if pieces.radius:
         sums.append((_sums(pieces, d, first, places.size), pieces.radius / v_unit))
     if sums:

@@ -35,10 +35,15 @@ def highs(problem, start, rng, *, method: Literal["ipm", "simplex"] = "ipm", tim
 
 
 def entries(problem):
-    """The stored entries of X in the equations, of a problem whose loss knows its kinks or its parts."""
-    loss, y = problem.loss, problem.y[:1]
+    """The stored entries of X in the equations, of a problem whose loss knows its kinks or its parts.
+
+    Of labellings, times the pairs of labels: pairs have no entries, but make the equations as hard as if they had.
+    """
+    loss, y, k = problem.loss, problem.y[:1], math.prod(problem.output_shape[1:])
+    if "labellings" in problem.traits:
+        return problem.X.nnz * k * k
     if hasattr(loss, "parts"):
-        return problem.X.nnz * loss.parts(y, math.prod(problem.output_shape[1:])).columns.nnz
+        return problem.X.nnz * loss.parts(y, k).columns.nnz
     return problem.X.nnz * loss.kinks(y).shape[1]
 
 
