@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import oracles
 import pytest
-from lab import make_lab  # noqa: F401
+from lab import make_lab, rows  # noqa: F401
 from oracles import L1
 
 import rrmbench
@@ -183,6 +183,14 @@ def test_references_of_linear_programs(lab):
         assert solvers_of_references(lab) == [(name, "done") for name in ("clarabel", "highs", "pdprox_restarted")]
 
 
+def test_an_optimum_that_is_tiny_beside_the_start_needs_no_second_method(lab):
+    """P* = 6e-8 P(0), and HiGHS leaves 1e-14 P(0), which is more than 1e-9 P*."""
+    (lab.folder / "toy.txt").write_text(rows(d=40))
+    keys = {"loss": "hinge", "regularizer": {"name": "l1", "strength": 1e-8}, "solver": "pdprox_dual"}
+    assert lab.run(lab.config(**keys, reference={"seconds": 20})).code == 0
+    assert solvers_of_references(lab) == [("highs", "done")]
+
+
 def test_references_of_classes(lab):
     """The size of a program is that of all outputs together."""
     keys = {"loss": "max_of_hinge", "regularizer": {"name": "linf_norm", "strength": 1e-3}, "solver": "pdprox_dual"}
@@ -220,8 +228,9 @@ def test_small_programs_bound_runs_of_other_methods_larger_ones_long_runs(monkey
 
 
 def test_an_optimum_is_pinned_to_a_billionth_and_looked_for_to_a_tenth_of_it():
-    assert reference.pinned({"primal": -2.0, "dual": -2.0 - 1.9e-9})
-    assert not reference.pinned({"primal": -2.0, "dual": -2.0 - 2.1e-9})
-    assert not reference.pinned({"primal": 2.0, "dual": -np.inf}) and not reference.pinned(None)
+    for primal, size in (-2.0, 0.0), (-2.0, 1.0), (1e-12, 2.0), (-1e-3, 2.0):
+        assert reference.pinned({"primal": primal, "dual": primal - 1.9e-9}, size)
+        assert not reference.pinned({"primal": primal, "dual": primal - 2.1e-9}, size)
+    assert not reference.pinned({"primal": 2.0, "dual": -np.inf}, 2.0) and not reference.pinned(None, 2.0)
     parts = {"dataset": {"name": "a9a"}, "loss": {"name": "hinge"}, "regularizer": {"name": "l2", "strength": 0.1}}
     assert {spec["stop"]["relative_gap"] for spec in reference.specs(parts, 60.0)} == {1e-10}

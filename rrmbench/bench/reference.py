@@ -7,17 +7,22 @@ from rrmbench.bench.rates import entries_of
 from rrmbench.problem.traits import traits
 from rrmbench.registry import lacking
 
-WIDTH = 1e-9  # relative width of a certified interval that needs no narrower one
+WIDTH = 1e-9  # of a certified interval that needs no narrower one, relative to |P| at the start or at the optimum
 LARGEST_PROGRAM = 10**7  # stored entries, for which HiGHS takes about 2 GB and a minute
 FOR_WORKING_SETS = {"rows", "smooth", "scalar and coordinate or scalar and BlockNorm or SquaredMulti and row_norms"}
 SETTINGS = {"apcg": {"sampling": "permutation"}}  # other than the defaults
 
 
-def pinned(bounds):
-    """Whether the certified interval [dual, primal] of a reference is narrow enough."""
+def pinned(bounds, size):
+    """Whether the certified interval [dual, primal] of a reference is narrow enough.
+
+    size : of the terms of P and D, |P| at the start, to which an extra run's gap is relative, too; in their rounding a
+        much smaller P(w*) is not known any better
+    """
     if bounds is None:
         return False
-    return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= WIDTH * abs(bounds["primal"])
+    allowed = WIDTH * max(abs(bounds["primal"]), size)
+    return math.isfinite(bounds["dual"]) and bounds["primal"] - bounds["dual"] <= allowed
 
 
 def sizes(prepared):

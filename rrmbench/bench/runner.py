@@ -247,8 +247,8 @@ class Scheduler:
         """
         if self.plan.reference is None:
             return []
-        problems = {run.problem: run for run in runs}
-        left = [run for problem, run in problems.items() if not self._is_pinned(problem)]
+        problems, sizes = {run.problem: run for run in runs}, self.experiment.sizes()
+        left = [run for problem, run in problems.items() if not self._is_pinned(problem, sizes.get(problem, 0.0))]
         seconds = self.plan.reference["seconds"]
         wanted = []
         for run in left:
@@ -256,9 +256,9 @@ class Scheduler:
             wanted += [(run, spec) for spec in specs[attempt : attempt + 1]]
         return wanted
 
-    def _is_pinned(self, problem):
+    def _is_pinned(self, problem, size):
         try:
-            return reference.pinned(self.experiment.reference(problem))
+            return reference.pinned(self.experiment.reference(problem), size)
         except UnreadableFile:  # a damaged one is made again from the runs
             return False
 

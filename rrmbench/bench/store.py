@@ -237,6 +237,10 @@ class Experiment:
         """The best bounds in the stored runs of a problem."""
         return best_of(found for found in self._stored_bounds().get(problem, ()) if found.run != without)[0]
 
+    def sizes(self) -> dict[str, float]:
+        """The greatest size of the terms of P and D in the stored runs, by problem."""
+        return {problem: max(found.size for found in runs) for problem, runs in self._stored_bounds().items()}
+
     def _stored_bounds(self) -> dict[str, list[Bounds]]:
         """The bounds of all stored runs by problem."""
         found: dict[str, list[Bounds]] = {}
