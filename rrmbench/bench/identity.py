@@ -71,8 +71,11 @@ class Identities:
         key = problem_key(spec)
         if key not in self._problems:
             prepared = data_of(spec, self._load)
-            self._problems[key] = prepared, problem_id(spec, prepared.checksum, lambda *files: self._stamped(files)[1])
+            self._problems[key] = prepared, problem_id(spec, prepared.checksum, self._code_behind)
         return self._problems[key]
+
+    def _code_behind(self, common, sources):
+        return self._stamped(tuple(_files_behind(common, sources)))[1]
 
     def _files_of(self, sources):
         """The files of the code of a run with components of these files; many runs have the same."""
@@ -133,12 +136,17 @@ def spec_id(spec, checksum, files=None, placed=False):
     return id_of(canonical(content | _checksums(files)))
 
 
-def problem_id(spec, checksum, digest=fingerprint.digest):
+def code_behind(common, sources):
+    """The digest of the files in `common`, of those of components, and of all that they import; both are tuples."""
+    return fingerprint.digest(*_files_behind(common, sources))
+
+
+def problem_id(spec, checksum, code_behind=code_behind):
     """The id of the problem that a spec minimizes: data, preparation, loss and regularizer with their code."""
     files = registry.parameter_files(spec, PROBLEM[1:])
     parts = _unplaced({kind: spec[kind] for kind in PROBLEM}, files)
-    sources = [_source(kind, spec[kind]) for kind in ("loss", "regularizer")]
-    code = digest(*_files_behind(fingerprint.EVERY_PROBLEM, sources))
+    sources = tuple(_source(kind, spec[kind]) for kind in ("loss", "regularizer"))
+    code = code_behind(fingerprint.EVERY_PROBLEM, sources)
     return id_of(canonical({"parts": parts, "data": checksum, "code": code} | _checksums(files)))
 
 
@@ -156,14 +164,14 @@ def _checksums(files):
     return {"files": [data.checksum_of(file) for file in files]} if files else {}
 
 
-def code_of(spec, digest=fingerprint.digest):
+def code_of(spec, code_behind=code_behind):
     """The digest of the code that computes a run, docstrings left out."""
-    return digest(*files_of(spec))
+    return code_behind(fingerprint.EVERY_RUN, tuple(_sources(spec)))
 
 
 def files_of(spec):
     """The files of the code that computes a run: see `rrmbench.fingerprint`."""
-    return _files_behind(fingerprint.EVERY_RUN, list(_sources(spec)))
+    return _files_behind(fingerprint.EVERY_RUN, tuple(_sources(spec)))
 
 
 def _sources(spec):

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from rrmbench import data, fingerprint, registry
+from rrmbench import data, registry
 from rrmbench.bench import identity
 from rrmbench.bench.bounds import NOTHING, Bounds, best_of, bounds, size_of
 from rrmbench.bench.metrics import metrics_of, model_of
@@ -58,7 +58,7 @@ def verify(path, trust=False):
     The results are the newest of each spec of the manifest and those that references name. `trust` loads the
     plug-in files that they name, which without it are unverified.
     """
-    prepare, digest = lru_cache(maxsize=4)(_prepared), cache(fingerprint.digest)
+    prepare, code_behind = lru_cache(maxsize=4)(_prepared), cache(identity.code_behind)
     several = len(listed := experiments(path)) > 1
     for experiment in listed:
         try:
@@ -68,7 +68,7 @@ def verify(path, trust=False):
             continue
         if several and not found:
             warnings.warn(f"{experiment.directory}: no run has ended yet", RrmbenchWarning, stacklevel=2)
-        yield from _Checked(experiment, trust, prepare, digest).verdicts(found)
+        yield from _Checked(experiment, trust, prepare, code_behind).verdicts(found)
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Checked:
     experiment: object
     trust: bool
     prepare: object  # _prepared with a memory
-    digest: object  # `fingerprint.digest` with a memory
+    code_behind: object  # `identity.code_behind` with a memory
     seen: set = field(default_factory=set)
     truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
     failed: dict = field(default_factory=dict)  # problem: [(label, least P, greatest D, size)], failed by other runs
@@ -126,7 +126,7 @@ class _Checked:
                 return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
-            primal, dual, error, wrong, note, size = _recomputed(result, self.trust, self.prepare, self.digest)
+            primal, dual, error, wrong, note, size = _recomputed(result, self.trust, self.prepare, self.code_behind)
         except UnreadableFile as error:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
@@ -189,7 +189,7 @@ class _Checked:
             yield Verdict(f"reference {problem}", "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
 
 
-def _recomputed(result, trust, prepare, digest):
+def _recomputed(result, trust, prepare, code_behind):
     """(P(w), D(b), the greatest relative error, what is wrong, what is not proven, the size of the terms of P and D).
 
     Of a result with a final w.
@@ -201,11 +201,11 @@ def _recomputed(result, trust, prepare, digest):
     prepared = prepare(identity.canonical(spec["dataset"]), mode_of(loss.needs))
     if prepared.checksum != result.data:
         return math.nan, math.nan, 0.0, ["the data file has changed since"], "", 0.0
-    if result.spec_id not in {identity.spec_id(spec, prepared.checksum, placed=placed) for placed in (False, True)}:
+    if all(identity.spec_id(spec, prepared.checksum, placed=placed) != result.spec_id for placed in (False, True)):
         wrong.append("spec_id is not that of the spec")
-    code = identity.code_of(spec, digest)
+    code = identity.code_of(spec, code_behind)
     if code[:8] == result.code[:8] and (
-        code != result.code or identity.problem_id(spec, prepared.checksum, digest) != result.problem
+        code != result.code or identity.problem_id(spec, prepared.checksum, code_behind) != result.problem
     ):
         wrong.append("code or problem is not that of the spec")
     for name, shape in zip("wb", recompute.shapes(prepared, spec), strict=True):
