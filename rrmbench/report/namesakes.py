@@ -24,11 +24,12 @@ def tell_apart(found: list["StoredRun"]) -> None:
         if len(stems[run.keys["dataset"]]) > 1:
             run.keys["dataset.path"] = name
     for kind in COMPONENTS:
+        paths = {run: _paths(run.result.spec.get(kind), kind) for run in found}
         alike: dict[tuple, list[StoredRun]] = {}
-        for run in found:
+        for run in found if any(paths.values()) else ():
             alike.setdefault(_rivals(run, kind), []).append(run)
         for members in alike.values():
-            _tell(members, kind)
+            _tell(members, paths)
 
 
 def _rivals(run: "StoredRun", kind: str) -> tuple:
@@ -37,9 +38,8 @@ def _rivals(run: "StoredRun", kind: str) -> tuple:
     return tuple((key, repr(value)) for key, value in run.keys.items() if key.partition(".")[0] in of)
 
 
-def _tell(members: list["StoredRun"], kind: str) -> None:
-    paths = {run: _paths(run.result.spec.get(kind), kind) for run in members}
-    for key in dict.fromkeys(key for named in paths.values() for key in named):
+def _tell(members: list["StoredRun"], paths: dict["StoredRun", dict[str, str]]) -> None:
+    for key in dict.fromkeys(key for run in members for key in paths[run]):
         contents: dict[str | None, set] = {}
         for run in members:
             path = paths[run].get(key)

@@ -23,6 +23,7 @@ from rrmbench.files import replacing
 from rrmbench.keys import ORIGINS, flat, is_origin, keys, line, nested
 from rrmbench.kinds import COMPONENTS
 from rrmbench.report import namesakes, naming
+from rrmbench.report.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pandas
@@ -121,12 +122,12 @@ def points_to(values: np.ndarray, levels: Sequence[float] = LEVELS) -> list[int 
     return [int(column.argmax()) if column.any() else None for column in reached.T]
 
 
-def readable(path: str | Path) -> list[Experiment]:
+def readable(path: str | Path) -> list[Snapshot]:
     """Return the experiment at `path`, or of several those whose manifest can be read, and warn of the others.
 
     Raises RrmbenchError where that is none.
     """
-    found = experiments(path)
+    found = [Snapshot(experiment.directory) for experiment in experiments(path)]
     if len(found) == 1:
         return found
     read = []

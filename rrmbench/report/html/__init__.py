@@ -14,7 +14,6 @@ from rrmbench.report.html.tables import tables
 from rrmbench.report.html.winners import winners
 from rrmbench.report.results import readable, runs_of
 from rrmbench.report.select import select
-from rrmbench.report.snapshot import Snapshot
 
 SUFFIXES = (".html", ".htm")
 
@@ -31,7 +30,7 @@ def report(path, out=None, theory=False, trust=False, only=()):
         allowed = f"{' or '.join(SUFFIXES)}{nearest(out.suffix, SUFFIXES)}"
         raise RrmbenchError(f"--output {out}: found the suffix '{out.suffix}', allowed is {allowed}")
     page.require()
-    read = {one: runs_of(one) for one in (Snapshot(found.directory) for found in readable(path))}
+    read = {one: runs_of(one) for one in readable(path)}
     wanted = set(select([run for stored in read.values() for run in stored], only))
     most = points_per_curve(wanted)
     sections = []
