@@ -1,7 +1,9 @@
 """Where an axis has its ticks, and what they say: at least three with a label on every logarithmic axis."""
 
+import matplotlib
 import numpy as np
-from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.lines import TICKDOWN, TICKLEFT, Line2D
+from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 
 from rrmbench.report.naming import short
 
@@ -16,8 +18,8 @@ def set_log_ticks(axis, ends, most):
     major = log_ticks(low, high, most)
     axis.set_major_locator(FixedLocator(major))
     axis.set_major_formatter(FixedFormatter(labels(major)))
-    axis.set_minor_locator(FixedLocator(_minor(low, high, major)))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_minor_locator(NullLocator())
+    _mark(axis, _minor(low, high, major))
 
 
 def set_linear_ticks(axis, ends, most):
@@ -64,6 +66,25 @@ def _minor(low, high, major):
         return []  # between ticks at equal distances those of a decade would mislead
     values = np.outer(10.0**powers, np.arange(1, 10) if decades <= MOST_MINOR else [1]).ravel()
     return [value for value in _inside(values, low, high) if not np.isclose(value, major, rtol=1e-9, atol=0.0).any()]
+
+
+def _mark(axis, values):
+    """Put minor ticks at the values, all as one artist: matplotlib makes five for each of its own and moves them all."""
+    name, rc = axis.axis_name, matplotlib.rcParams
+    style = {"markersize": rc[f"{name}tick.minor.size"], "markeredgewidth": rc[f"{name}tick.minor.width"]}
+    style |= {
+        "color": rc[f"{name}tick.color"],
+        "linestyle": "none",
+        "clip_on": False,
+        "zorder": axis.get_zorder() + 0.1,
+    }  # over the grid
+    zeros = np.zeros(len(values))
+    if name == "x":
+        marks = Line2D(values, zeros, marker=TICKDOWN, transform=axis.axes.get_xaxis_transform(), **style)
+    else:
+        marks = Line2D(zeros, values, marker=TICKLEFT, transform=axis.axes.get_yaxis_transform(), **style)
+    marks.set_in_layout(False)  # labels lie farther out
+    axis.axes.add_artist(marks)
 
 
 def linear_labels(values):
