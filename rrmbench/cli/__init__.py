@@ -44,14 +44,12 @@ def run_app():
             app()
         finally:
             _flush_output()  # here, where a full disk is a message still
-    except RrmbenchError as error:
-        print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
-        sys.exit(2)
     except BrokenPipeError:
         _forget_output()
         sys.exit(1)
-    except OSError as error:
-        _forget_output()
+    except (RrmbenchError, OSError) as error:
+        if isinstance(error, OSError):
+            _forget_output()
         print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
 

@@ -127,23 +127,10 @@ def _choice(keys, candidates, by, level, asked):
     asked : as of `_asked`
     """
     runs = [run for members in candidates.values() for run in members]
-    seeds = {values: frozenset(run.keys["seed"] for run in runs) for values, runs in candidates.items()}
-    shared = max(Counter(seeds.values()).items(), key=lambda pair: (len(pair[0]), pair[1]))[0]
-    complete = {values: runs for values, runs in candidates.items() if seeds[values] == shared}
-    about = {"keys": keys, "count": len(candidates), "incomplete": len(candidates) - len(complete)}
+    complete = _complete(candidates)
+    by, scores, found = _scores(complete, by, level or runs[0].result.spec.get("stop", {}).get("gap"))
+    about = found | {"keys": keys, "count": len(candidates), "incomplete": len(candidates) - len(complete)}
     about["timed"] = any(_cost(run) == "seconds" for run in runs)
-    if by == "passes_to_gap":
-        level = level or runs[0].result.spec.get("stop", {}).get("gap")
-        reached = {values: np.inf if level is None else _to_gap(runs, level) for values, runs in complete.items()}
-        about["late"] = sum(map(np.isnan, reached.values()))
-        reached = {values: np.inf if np.isnan(cost) else cost for values, cost in reached.items()}
-        about["unreached"] = min(reached.values()) == np.inf
-        by = "objective" if about["unreached"] else by
-    objectives = {values: float(np.median([_last(run) for run in runs])) for values, runs in complete.items()}
-    if by == "objective":
-        scores = {values: _by_objective(runs, objectives[values]) for values, runs in complete.items()}
-    else:
-        scores = {values: (reached[values], objectives[values]) for values in complete}
     best = min(scores, key=scores.get)
     if scores[best][0] == np.inf:
         return Choice(tuple(runs), (), {}, False, by, **about)
@@ -153,6 +140,27 @@ def _choice(keys, candidates, by, level, asked):
     )
     about["ended"] = by == "objective" and scores[best][0] == -np.inf
     return Choice(tuple(candidates[best]), trials, dict(zip(keys, best, strict=True)), at_edge, by, **about)
+
+
+def _complete(candidates):
+    """The candidates with runs of the most seeds; of several such sets of seeds, those of the set that most have."""
+    seeds = {values: frozenset(run.keys["seed"] for run in runs) for values, runs in candidates.items()}
+    shared = max(Counter(seeds.values()).items(), key=lambda pair: (len(pair[0]), pair[1]))[0]
+    return {values: runs for values, runs in candidates.items() if seeds[values] == shared}
+
+
+def _scores(complete, by, level):
+    """(by what they are, {values: a tuple, the less the better}, what a Choice tells of `unreached` and `late`)."""
+    objectives = {values: float(np.median([_last(run) for run in runs])) for values, runs in complete.items()}
+    found = {}
+    if by == "passes_to_gap":
+        reached = {values: np.inf if level is None else _to_gap(runs, level) for values, runs in complete.items()}
+        found["late"] = sum(map(np.isnan, reached.values()))
+        scores = {values: (np.inf if np.isnan(cost) else cost, objectives[values]) for values, cost in reached.items()}
+        found["unreached"] = min(cost for cost, _ in scores.values()) == np.inf
+        if not found["unreached"]:
+            return by, scores, found
+    return "objective", {values: _by_objective(runs, objectives[values]) for values, runs in complete.items()}, found
 
 
 def _by_objective(runs, objective):
