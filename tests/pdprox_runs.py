@@ -36,7 +36,7 @@ def solved(p, gap=1e-11):
 
 
 def hinge(regularizer="elastic_net", **changes):
-    """A hinge problem with everything that a Problem can add: mu, l2, kappa and a center."""
+    """A hinge problem with everything that a Problem can add: mu, l2, kappa and a centre."""
     p = oracles.problem("hinge", oracles.example("regularizer", regularizer)).smoothed(0.05)
     return p.regularized(0.02, np.linspace(-1.0, 1.0, p.shape[0]))
 

@@ -7,7 +7,7 @@ from rrmbench.toolbox import Positive, reduction
 # more than the original one, which the solver inside may need
 @reduction(needs={"warm_start"}, gives={"strongly_convex", "square"})
 def NAME(solve, *, sigma: Positive = 1e-3, passes: Positive = 20.0):
-    """the problem plus (sigma/2) ||w - center||^2, where the center moves to w every so many passes"""
+    """the problem plus (sigma/2) ||w - center||^2, where the centre moves to w every so many passes"""
 
     def reduced(problem, start, rng):
         spent = checks = 0.0
