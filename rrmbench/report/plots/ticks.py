@@ -69,7 +69,7 @@ def _minor(low, high, major):
 
 
 def _mark(axis, values):
-    """Put minor ticks at the values, all as one artist: matplotlib makes five for each of its own and moves them all."""
+    """Put minor ticks at the values, all as one artist: matplotlib has five for each of its own, and moves them all."""
     name, rc = axis.axis_name, matplotlib.rcParams
     style = {"markersize": rc[f"{name}tick.minor.size"], "markeredgewidth": rc[f"{name}tick.minor.width"]}
     style |= {
