@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import math
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -115,6 +116,7 @@ class Component:
     choose: object = None  # of a solver: f(**parameters) -> (what it needs beside `needs`, what it loses of `gives`)
     deterministic: object = False  # of a solver or a reduction: whether it draws no random numbers, or f(**parameters)
     library: str = ""  # of a solver: the module outside of this package that it cannot run without
+    too_large: object = None  # of a solver: f(samples, features, outputs) -> what is found and allowed, or None
     network: bool = False  # of a data set: whether it is downloaded
     entries: object = None  # of a data set: f(those of its parameters that it names), about how many X stores
 
@@ -130,6 +132,11 @@ class Component:
             return None
         epochs = "it continues its solver from where that ended, and counts passes"
         return f"{epochs}; {solver.name} counts none, or begins from scratch with each call"
+
+    def refusal(self, n, d, k):
+        """What to say of n samples of d features and k outputs that are too many for this solver, or None."""
+        found = self.too_large and self.too_large(n, d, k)
+        return f"{self.name}: {found}" if found else None
 
     @property
     def uninstalled(self):
@@ -168,6 +175,8 @@ class Component:
         deterministic = self.is_deterministic(values)
 
         def run(problem, start, rng):
+            if why := self.refusal(problem.n, problem.shape[0], math.prod(problem.shape[1:])):
+                raise RrmbenchError(why)
             return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
         needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())

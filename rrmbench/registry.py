@@ -108,6 +108,7 @@ def _decorator(kind, keyword_only):
         choose: Callable | None = None,
         deterministic: bool | Callable[..., bool] = False,
         library: str = "",
+        too_large: Callable[[int, int, int], str | None] | None = None,
         quartering: Callable | None = None,
     ) -> Any:
         if quartering is not None:
@@ -129,6 +130,7 @@ def _decorator(kind, keyword_only):
                 choose=choose,
                 deterministic=deterministic,
                 library=library,
+                too_large=too_large,
             )
 
         return add if function is None else add(function)
@@ -148,6 +150,8 @@ def _decorator(kind, keyword_only):
         "deterministic : of a solver or a reduction, whether it draws no random numbers, so that a list of seeds\n"
         "    gives one run; or a function of its parameters that says so\n"
         "library : of a solver, the module of another package without which its runs are skipped\n"
+        "too_large : of a solver, a function of (samples, features, outputs) that says of too many of them what is\n"
+        "    found and allowed, else None; runs on such data are skipped\n"
         "quartering : the former name of passes_to_quarter, deprecated\n"
     )
     return decorate

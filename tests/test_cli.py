@@ -100,6 +100,24 @@ def test_dry_run_shows_all_and_writes_nothing(lab):
     assert "some data are not here" in ran.out
 
 
+def test_runs_on_data_that_are_too_large_for_their_solver_are_skipped(lab):
+    """That is known once the data are here: the others run, none fails, and nothing is left only if all are skipped."""
+    (lab.folder / "wide.txt").write_text("1 1:1 3001:2\n-1 2:1\n1 1:0.5\n")
+    config = lab.config(dataset="wide.txt", loss="logistic", solver=["newton", "newton_cg"])
+    why = "newton: found 3001 features, allowed are at most 3000"
+    assert f"skipped wide, logistic, l2(strength=1e-2), newton: {why}" in lab.run(config, "--dry-run").out
+    ran = lab.run(config)
+    assert ran.code == 0 and f"skipped 1: {why}\n" in ran.out
+    assert [run.spec["solver"]["name"] for run in lab.results()] == ["newton_cg"]
+    assert "1 combination skipped" in lab.cli("show", lab.out).out
+    events = [json.loads(line) for line in lab.run(config, "--json").out.splitlines()]
+    assert [event["reason"] for event in events if event["event"] == "skipped"] == [why]
+    for options in (), ("--dry-run",):
+        ran = lab.run(config, "--set", "solver=newton", *options)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == f"rrmbench: {config}: every combination is skipped:\n  {why}\n"
+
+
 def test_a_dry_run_refuses_a_file_in_place_of_the_folder_as_a_run_does(lab):
     file = lab.folder / "file"
     file.write_text("")

@@ -69,7 +69,7 @@ def test_smoothing_by_theory_is_skipped_where_the_problem_stays_without_strong_c
     ran = lab.run(lab.config(**SMOOTH | keys | {"reduction": adaptive, "seed": 0}))
     assert ran.code == 0, ran.err
     assert [result.spec["regularizer"]["name"] for result in Experiment(lab.out / "toy").results()] == ["l2"]
-    assert "1 combinations skipped" in ran.out
+    assert "1 combination skipped" in ran.out
 
 
 @pytest.mark.parametrize("solver", ["gd", "agd"])

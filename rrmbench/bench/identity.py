@@ -66,6 +66,10 @@ class Identities:
         codes["shared"] = self._stamped(self._shared)[1]
         return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, codes, prepared, stamps)
 
+    def dimensions(self, spec):
+        """(samples, features, outputs) of the data of a spec, which are prepared; as `run`."""
+        return self._problem(spec)[0].dimensions
+
     def _problem(self, spec):
         """(the prepared data, the id) of the problem of a spec; many runs have the same one."""
         key = problem_key(spec)

@@ -27,11 +27,10 @@ def pinned(bounds, size):
 
 def sizes(prepared):
     """(shape, entries) of prepared data, as `specs` takes them; n of sequences is that of all labels of positions."""
-    (n, d), entries = prepared.shape, entries_of(prepared)
+    (n, d, k), entries = prepared.dimensions, entries_of(prepared)
     if "sequences" in prepared.info:
         k = prepared.info["classes"]
         return (n * k, (d + k) * k), entries * k * k
-    k = prepared.info.get("outputs") or 1
     return (n, d * k), entries * k
 
 
@@ -121,6 +120,6 @@ def _is_for_clarabel(has, shape, entries):
 
 def _is_small(shape):
     """Whether the direct solver takes data of this shape."""
-    from rrmbench.solvers.second_order.direct import fits
+    from rrmbench.solvers.second_order.direct import too_large
 
-    return shape is not None and fits(*shape)
+    return shape is not None and too_large(*shape) is None

@@ -46,7 +46,7 @@ class Report:
 
 
 def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, cluster=None, progress=None, timing=None):
-    """Run what is missing of a Plan under `output`/<name>; return a Report.
+    """Run what is missing of a Plan under `output`/<name>, but what its data are too large for; return a Report.
 
     whole : False keeps the manifest's other runs (the plan was cut down by `--only`)
     retry : statuses to run again beside failed, killed and interrupted ones
@@ -57,6 +57,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
     """
     experiment = Experiment.to_write(output, plan.name)
     identities = Identities()
+    plan = plan.fitting(identities.dimensions)
     runs = list({run.run: run for run in map(identities.run, plan.runs)}.values())  # one for two copies of a file
     report = Report(experiment.directory, skipped=plan.skipped)
     with closing(Guarded(progress)) as progress, experiment.lock():

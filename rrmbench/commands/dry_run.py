@@ -18,6 +18,7 @@ def dry_run(plans, jobs, repeats, console, events=None):
 
     estimates = _Estimates()
     for plan, at_once in zip(plans, jobs, strict=True):
+        plan = plan.fitting(estimates.dimensions)
         costs = [(repeats * seconds, here) for seconds, here in estimates.of(plan.runs)]
         if events:
             for spec, (seconds, _) in zip(plan.runs, costs, strict=True):
@@ -88,7 +89,7 @@ class _Estimates:
     """The expected seconds of specs; data are prepared once."""
 
     def __init__(self):
-        self.rates, self.entries = Rates.here(), {}
+        self.rates, self.prepared = Rates.here(), {}
 
     def of(self, specs):
         """[(seconds or NaN, whether they come from measurements on this machine)]."""
@@ -108,16 +109,23 @@ class _Estimates:
             extra.append((spec, first, entries))
         return len(problems), self.rates.referring(extra)
 
+    def dimensions(self, spec):
+        """(samples, features, outputs) of the data of a spec, None where they would have to be downloaded."""
+        prepared = self._prepared(spec)
+        return prepared and prepared.dimensions
+
     def _entries_of(self, spec):
-        """The stored entries of the data of a spec, None where they would have to be downloaded."""
+        prepared = self._prepared(spec)
+        return prepared and entries_of(prepared)
+
+    def _prepared(self, spec):
         from rrmbench import data
         from rrmbench.bench import identity
 
         key = identity.canonical([spec["dataset"], spec["loss"]])
-        if key not in self.entries:
-            here = data.is_here(spec["dataset"])
-            self.entries[key] = entries_of(identity.data_of(spec)) if here else None
-        return self.entries[key]
+        if key not in self.prepared:
+            self.prepared[key] = identity.data_of(spec) if data.is_here(spec["dataset"]) else None
+        return self.prepared[key]
 
 
 def _seconds(value):

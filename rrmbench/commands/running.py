@@ -67,6 +67,8 @@ def _run(plans, output, *, cluster, jobs, retry, fresh, whole, console, summary,
             progress=out if events else progress_on(console, quiet),
             timing=timing,
         )
+        for spec, reason in report.skipped[len(plan.skipped) :]:
+            out.skipped(plan.name, spec, reason)
         out.summary(plan.name, report)
         if report.interrupted:
             aside.print(

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -43,6 +43,20 @@ class Plan:
         """The keys of a spec whose values come from a grid of `tune:`, such as ["reduction.sigma"]."""
         return self.tuned.get(_text(spec), [])
 
+    def fitting(self, dimensions):
+        """The Plan whose runs on data that are too large for their solver are skipped; RrmbenchError if all are.
+
+        dimensions : f(spec) -> (samples, features, outputs) of its data, or None where they are not known
+        """
+        fit, large = [], []
+        for spec in self.runs:
+            found = dimensions(spec)
+            why = found and registry.lookup("solver", spec["solver"]["name"]).refusal(*found)
+            large.append((spec, why)) if why else fit.append(spec)
+        if not fit:
+            raise _all_skipped(self.path, self.skipped + large)
+        return replace(self, runs=fit, skipped=self.skipped + large)
+
     @property
     def serial(self):
         """Whether runs should not share the machine, because the plot is over seconds of any clock."""
@@ -72,7 +86,7 @@ def resolve(raw):
     skipped = [(spec, why) for spec, why, _ in combinations.values() if why is not None]
     tuned = {key: keys for key, (_, _, keys) in combinations.items() if keys}
     if not runs:
-        raise RrmbenchError(f"{raw.path}: every combination is skipped:\n{_listed(skipped)}")
+        raise _all_skipped(raw.path, skipped)
     _check_facets(plot, runs, places)
     tuner.check_gap(spec for spec in runs if tuned.get(_text(spec)))
     limit = _limit(tree, places, runs)
@@ -213,7 +227,8 @@ def _limit(tree, places, runs):
     return 3600.0 if None in seconds else max(60.0, 3.0 * max(seconds) + 60.0)
 
 
-def _listed(skipped):
+def _all_skipped(path, skipped):
     reasons = list(dict.fromkeys(why for _, why in skipped))
     more = [f"... ({len(reasons)} reasons in all)"] if len(reasons) > MOST_REASONS else []
-    return "\n".join(f"  {why}" for why in [*reasons[:MOST_REASONS], *more])
+    listed = "\n".join(f"  {why}" for why in [*reasons[:MOST_REASONS], *more])
+    return RrmbenchError(f"{path}: every combination is skipped:\n{listed}")

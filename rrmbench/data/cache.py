@@ -46,6 +46,11 @@ class Prepared:
     test_shape: tuple | None = None
     test_y: np.ndarray | None = None
 
+    @property
+    def dimensions(self):
+        """(samples, features, outputs) of the training part."""
+        return (*self.shape, self.info.get("outputs") or 1)
+
     def operator(self):
         """The data operator of the training part."""
         return self._operator(self.X_parts, self.shape)

@@ -109,7 +109,7 @@ def _headline(standings, filtered):
     if standings.trials:
         parts.append(f"{standings.trials} of them trials of tuning, not shown")
     if standings.skipped:
-        parts.append(f"{standings.skipped} combinations skipped")
+        parts.append(f"{standings.skipped} combination{'s' * (standings.skipped != 1)} skipped")
     return f"{standings.experiment}: {', '.join(parts)}" + (f"  ({standings.shared})" if standings.shared else "")
 
 

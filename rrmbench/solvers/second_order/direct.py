@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import gradient_of, squares_of
@@ -11,12 +10,14 @@ from rrmbench.solvers.second_order.gram import add_gram, solver_of
 LARGEST = 3000  # min(n, d), of which n is the number of samples and d the number of entries of w
 
 
-def fits(n, d):
-    """Whether `direct` takes data of n samples for models of d entries."""
-    return min(n, d) <= LARGEST
+def too_large(n, d, k=1):
+    """What is found and allowed of n samples, d features and k outputs, or None where `direct` takes as many."""
+    if min(n, d * k) <= LARGEST:
+        return None
+    return f"found {n} samples of {d * k} features, allowed are at most {LARGEST} of either"
 
 
-@solver(needs={"Squared", "Zero", "strongly_convex or free_bias"}, deterministic=True)
+@solver(needs={"Squared", "Zero", "strongly_convex or free_bias"}, deterministic=True, too_large=too_large)
 def direct(problem, start, rng):
     """Squared loss and squared norm: a linear system, by Cholesky's factors of the smaller of X^T X and X X^T.
 
@@ -29,8 +30,6 @@ def direct(problem, start, rng):
     Raises RrmbenchError for min(n, d) > 3000.
     """
     n, d = problem.n, int(np.prod(problem.shape))
-    if not fits(n, d):
-        raise RrmbenchError(f"direct: found {n} samples of {d} features, allowed are at most {LARGEST} of either")
     problem = problem.counted()
     at = Iterate(problem.start(start))
     yield at

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 
 LARGEST = 3000  # features, for matrices of them
@@ -12,10 +11,9 @@ SETTLED = 0.05  # of P, the slope of a step from which on one step ends a stage
 PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
 
 
-def refuse_many_features(solver, problem):
-    """Raise RrmbenchError for more than 3000 features, of which `solver` would make a matrix."""
-    if (d := problem.shape[0]) > LARGEST:
-        raise RrmbenchError(f"{solver}: found {d} features, allowed are at most {LARGEST}")
+def too_many_features(n, d, k):
+    """What is found and allowed of d features, or None: a solver that makes a matrix of them takes 3000."""
+    return None if d <= LARGEST else f"found {d} features, allowed are at most {LARGEST}"
 
 
 def growing_samples(problem, w, rng):

@@ -6,10 +6,12 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import curvatures, gradient_of, longest_step
 from rrmbench.solvers.second_order.gram import renew_gram, solver_of
-from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples, refuse_many_features
+from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples, too_many_features
 
 
-@solver(needs={"rows", "Zero", "scalar", "smooth", "strongly_convex"}, gives={"full_steps"})
+@solver(
+    needs={"rows", "Zero", "scalar", "smooth", "strongly_convex"}, gives={"full_steps"}, too_large=too_many_features
+)
 def newton(problem, start, rng):
     """w+ = w + t p, p = -H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all.
 
@@ -28,7 +30,6 @@ def newton(problem, start, rng):
 
     Raises RrmbenchError for d > 3000.
     """
-    refuse_many_features("newton", problem)
     w = problem.start(start)
     yield Iterate(w)
     yield from on_growing_samples(problem, w, rng, _steps)

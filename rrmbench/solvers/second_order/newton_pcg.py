@@ -17,7 +17,7 @@ from rrmbench.solvers.second_order.curvature import (
     squares_of,
 )
 from rrmbench.solvers.second_order.gram import add_gram
-from rrmbench.solvers.second_order.growing import LARGEST, SETTLED, on_growing_samples, refuse_many_features
+from rrmbench.solvers.second_order.growing import LARGEST, SETTLED, on_growing_samples, too_many_features
 from rrmbench.solvers.second_order.newton_cg import ConjugateGradients
 
 FORCING = 0.3  # the greatest residual of a step, relative to the gradient
@@ -33,7 +33,7 @@ def is_best_for(traits, n, size):
     return traits >= NEEDS and "scalar" not in traits and size <= LARGEST
 
 
-@solver(needs=NEEDS, gives={"full_steps"})
+@solver(needs=NEEDS, gives={"full_steps"}, too_large=too_many_features)
 def newton_pcg(problem, start, rng):
     """w+ = w + t p, where p solves H p = -g so far that the residual is min(0.3, sqrt(|g|/|g_0|)) |g|.
 
@@ -51,7 +51,6 @@ def newton_pcg(problem, start, rng):
 
     Raises RrmbenchError for d > 3000.
     """
-    refuse_many_features("newton_pcg", problem)
     w = problem.start(start)
     yield Iterate(w)
     if "scalar" in problem.traits:

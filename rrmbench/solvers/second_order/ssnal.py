@@ -11,7 +11,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import WIDTH, squares_of
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
-from rrmbench.solvers.second_order.growing import growing_samples, refuse_many_features
+from rrmbench.solvers.second_order.growing import growing_samples, too_many_features
 from rrmbench.stages.starting_values import starting_values
 
 DECAY = 0.5  # of mu, from one stage to the next
@@ -32,7 +32,7 @@ def is_best_for(traits, n, d):
     return traits >= NEEDS and d <= min(n, FEW)
 
 
-@solver(needs=NEEDS, gives={"gap", "full_steps"})
+@solver(needs=NEEDS, gives={"gap", "full_steps"}, too_large=too_many_features)
 def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
     """w = argmin (1/n) sum max_b [b x_i.w - phi*(b) - (mu/2) (b - c_i)^2] + Psi(w); c = b, mu halves, and again
 
@@ -56,7 +56,6 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
 
     Raises RrmbenchError for d > 3000.
     """
-    refuse_many_features("ssnal", problem)
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w)
