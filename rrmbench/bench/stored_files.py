@@ -1,15 +1,20 @@
 """The files of an experiment: archives of arrays and JSON, whatever is wrong with them told by one error."""
 
 import json
+import os
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from textwrap import shorten
+from typing import BinaryIO
 
 from rrmbench.bench import records
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.files import reading, replacing
+
+SMALL = 2**20  # bytes
 
 
 class UnreadableFile(RrmbenchError):
@@ -19,7 +24,7 @@ class UnreadableFile(RrmbenchError):
 @contextmanager
 def opened(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with reading(path) as file, zipfile.ZipFile(file) as archive:
+        with reading(path) as file, zipfile.ZipFile(_in_memory(file)) as archive:
             yield archive
     except FileNotFoundError:
         raise UnreadableFile(f"{path}: no such result") from None
@@ -27,6 +32,11 @@ def opened(path: Path) -> Iterator[zipfile.ZipFile]:
         raise
     except Exception as error:  # damaged bytes make zipfile and numpy raise nearly anything
         raise UnreadableFile(f"{path}: not a readable result ({_cause(error)})") from error
+
+
+def _in_memory(file: BinaryIO) -> BinaryIO:
+    """The content of a small file, whose many parts are then read without the system; a large file itself."""
+    return BytesIO(file.read(SMALL)) if os.fstat(file.fileno()).st_size < SMALL else file
 
 
 def read_json(path: Path, check: Callable[[dict], dict]) -> dict:
