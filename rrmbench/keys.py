@@ -1,6 +1,7 @@
 """The flat keys of a run: what readers call it, and what `plot:` and `--only` name it by."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def nested(mapping: Any) -> Iterator[dict]:
 
 def is_path(text: str) -> bool:
     """Whether a text of a spec is the path of a file, which is absolute there."""
-    return Path(text).is_absolute()
+    return os.path.isabs(text)
 
 
 def unplaced(value: Any, is_path: Callable[[str], bool] = is_path) -> Any:

@@ -64,8 +64,8 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         backend = Local(jobs, timing) if cluster is None else cluster
         backend.jobs = jobs
         environments = dict([backend.environment] if backend.environment else [])
-        before = _asked(experiment)
-        manifest = _manifest(experiment, plan, runs, whole, environments)
+        old = _written(experiment)
+        manifest = _manifest(old, plan, runs, whole, environments)
         experiment.write_manifest(manifest)
         experiment.settle_references({run.problem: run.asked for run in runs})
         known = {} if fresh else experiment.statuses(run.run for run in runs)
@@ -79,7 +79,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         report.timed_out = sum(status == "timeout" for status in report.statuses.values())
         report.older = _older(experiment, missing)
         stored = {run.partition("-")[0] for run in experiment.run_ids()}
-        report.replaced = len((before - _asked(experiment)) & stored)
+        report.replaced = len((_asked(old) - _asked(manifest)) & stored)
         scheduler = Scheduler(experiment, plan, backend, progress, timing)
         with scheduler.interruptible():
             left = scheduler.extra(runs)
@@ -92,12 +92,17 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
     return report
 
 
-def _manifest(experiment, plan, runs, whole, environments):
-    entries = {run.spec_id: run.entry | {"tuned": plan.tuned_keys(run.spec)} for run in runs}
+def _written(experiment):
+    """The manifest as it is; {} of none yet, or a damaged one: it is only a list of what was asked for."""
     try:
-        old = experiment.manifest()
-    except UnreadableFile:  # none yet, or damaged: it is only a list of what was asked for
-        old = {}
+        return experiment.manifest()
+    except UnreadableFile:
+        return {}
+
+
+def _manifest(old, plan, runs, whole, environments):
+    """The manifest for the runs of a plan, with what the old one has beside them."""
+    entries = {run.spec_id: run.entry | {"tuned": plan.tuned_keys(run.spec)} for run in runs}
     if not whole:
         replaced = {_method(entry["spec"]) for entry in entries.values()}
         kept = [entry for entry in old.get("runs", []) if _method(entry["spec"]) not in replaced]
@@ -112,12 +117,9 @@ def _manifest(experiment, plan, runs, whole, environments):
     }
 
 
-def _asked(experiment):
-    """The ids of the specs in the manifest; none where it is not there or damaged."""
-    try:
-        return {entry["spec_id"] for entry in experiment.manifest()["runs"]}
-    except UnreadableFile:
-        return set()
+def _asked(manifest):
+    """The ids of the specs in a manifest."""
+    return {entry["spec_id"] for entry in manifest.get("runs", ())}
 
 
 def _method(spec):
