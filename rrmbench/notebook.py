@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rrmbench import registry
+from rrmbench import plugin_files, registry
 from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.components import Component
@@ -150,7 +150,7 @@ def solve(
     _check_rules(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds, every=every, growth=growth)
     _check_seed(seed)
     for mapping in solver, reduction:
-        registry.load_edited_plugins_of(mapping)
+        plugin_files.load_edited_plugins_of(mapping)
     run = registry.build_solver(solver, reduction)
     if lacking := registry.lacking(run.needs, problem.traits):
         helps = not registry.lacking(registry.build_solver(solver, "auto").needs, problem.traits)

@@ -6,19 +6,18 @@ from a user's own file alike.
 """
 
 import importlib
-import importlib.util
 import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rrmbench import crashes, fingerprint, loaded_code
-from rrmbench.components import AROUND, PLUGIN, Component, Parameter, Solver, alternatives, is_shipped, lacking
+from rrmbench import crashes, reducing
+from rrmbench.components import AROUND, PLUGIN, Component, Parameter, is_shipped
+from rrmbench.components import lacking as lacking  # which is asked of the needs of what is found here
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.former_names import renamed
 from rrmbench.keys import nested
@@ -62,12 +61,10 @@ def _call(component, /, *given, **values):
         raise RrmbenchError(f"{where}: its function would end the process: {crashes.text_of(error)}") from error
 
 
-NO_SQUARE = frozenset({"entropy", "polyhedral", "one_term"})  # traits of a problem that a square beside psi ends
-
 _components = {kind: {} for kind in COMPONENTS}
 _aliases = {kind: {} for kind in COMPONENTS}
 _owners = {}  # name -> the class of losses and regularizers that has it, of those that are not shipped
-_plugins = set()  # the resolved paths of the plug-in files that were imported
+plugin_paths = set()  # the resolved paths of the plug-in files that were imported, see `rrmbench.plugin_files`
 
 
 def _add(kind, function, keyword_only, aliases, **declared):
@@ -196,128 +193,27 @@ def load():
         entry.load()
 
 
-def load_plugin(path):
-    """Import a user's own file; the components that it registers are named like shipped ones.
-
-    Modules beside it can be imported, after those of the import path. Raises RrmbenchError where that fails.
-    """
-    path = Path(path).resolve()
-    if path in _plugins:
-        return
-    if not path.is_file():
-        raise RrmbenchError(f"{path}: no such plug-in file")
-    load()
-    name = PLUGIN + path.stem
-    if name in sys.modules:
-        raise RrmbenchError(f"{path}: a plug-in file called {path.name} is loaded already; rename one of the two")
-    if path.suffix != ".py":
-        raise RrmbenchError(f"{path}: a plug-in is a Python file, named like my_solver.py")
-    loaded_code.read_from_text(path.parent)
-    execute = _module(name, path)
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
-    before = loaded_code.bindings()
-    try:
-        with crashes.without_sudden_end():
-            imported = loaded_code.imported_by(execute, path)
-    except (RrmbenchError, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        place = crashes.place_of(error, [path])
-        text = f"{place}: {crashes.text_of(error)}" if place else crashes.text_of(error)
-        raise RrmbenchError(f"{path}: the plug-in cannot be imported: {text}") from error
-    _check_neighbours(path)
-    _check_the_package(path, before)
-    loaded_code.unforeseen.update(imported - set(fingerprint.sources_of(path)))
-    _plugins.add(path)
-
-
-def _module(name, path):
-    """Put a new module of a file in the place of any other of its name; return the function that executes it."""
-    spec = importlib.util.spec_from_file_location(name, path, loader=loaded_code.FromText(name, str(path)))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-
-    def execute():
-        with crashes.in_the_working_directory():
-            spec.loader.exec_module(module)
-
-    return execute
+def forget(module):
+    """Take the components that a module registered, by its name, out of the registry."""
+    for kind in COMPONENTS:
+        gone = {name for name, component in _components[kind].items() if component.build.__module__ == module}
+        for alias in [alias for alias, name in _aliases[kind].items() if name in gone]:
+            del _aliases[kind][alias]
+        for name in gone:
+            del _components[kind][name]
 
 
 @contextmanager
-def executed_anew(component):
-    """The component as a second execution of its file registers it, with nothing that its module remembers.
-
-    Afterwards the registry is as before.
-    """
-    module, path = component.build.__module__, component.source
-    loaded_code.check_loaded([Path(path)])
-    tables = [table[kind] for table in (_components, _aliases) for kind in COMPONENTS]
-    before, first = [dict(table) for table in tables], sys.modules[module]
-    for table in tables[: len(COMPONENTS)]:
-        for name in [name for name, known in table.items() if known.build.__module__ == module]:
-            del table[name]
+def restored():
+    """Leave the registry at the end as it was at the beginning."""
+    tables = [*_components.values(), *_aliases.values()]
+    before = [dict(table) for table in tables]
     try:
-        _module(module, path)()
-        yield _components[component.kind][component.name]
+        yield
     finally:
-        sys.modules[module] = first
         for table, known in zip(tables, before, strict=True):
             table.clear()
             table.update(known)
-
-
-def _check_neighbours(path):
-    """A module of the same name from elsewhere in place of the one beside a plug-in would compute something else."""
-    for name in fingerprint.imported_names(path):
-        loaded = getattr(sys.modules.get(name), "__file__", None)
-        for beside in (path.parent / f"{name}.py", path.parent / name / "__init__.py"):
-            if loaded and beside.is_file() and beside.resolve() != Path(loaded).resolve():
-                raise RrmbenchError(f"{path}: it imports '{name}', which is {loaded} and not {beside}; rename one")
-
-
-def _check_the_package(path, before):
-    """Results say which code made them, and kernels are kept by it: of a shipped function there is one."""
-    after = loaded_code.bindings()
-    replaced = [name for name, value in before.items() if value is not None and after.get(name) is not value]
-    if replaced:
-        raise RrmbenchError(f"{path}: it replaces {replaced[0]}, of which results would not tell; register another")
-
-
-def load_plugins_of(mapping):
-    """Import the plug-in files that the mapping of a component names, `inside:` included.
-
-    For mappings that the user wrote or trusts; those of results are data, which must not run code.
-    """
-    for component in nested(mapping):
-        if "path" in component:
-            load_plugin(str(component["path"]))
-
-
-def load_edited_plugins_of(mapping):
-    """As `load_plugins_of`, in a session: a plug-in file that was edited since it was imported is executed anew.
-
-    What the earlier one made stays as it is. Raises OtherCode where a module that the file imports was edited.
-    """
-    for component in nested(mapping):
-        if "path" in component:
-            path = Path(component["path"]).resolve()
-            if path in _plugins and path.is_file() and not loaded_code.is_as_imported(path):
-                _forget(path)
-            load_plugin(path)
-            loaded_code.check_loaded(fingerprint.sources_of(path))
-
-
-def _forget(path):
-    """Take a plug-in file, and the components that it registered, out of the registry."""
-    module = PLUGIN + path.stem
-    for kind in COMPONENTS:
-        gone = {name for name, known in _components[kind].items() if known.build.__module__ == module}
-        _components[kind] = {name: known for name, known in _components[kind].items() if name not in gone}
-        _aliases[kind] = {alias: name for alias, name in _aliases[kind].items() if name not in gone}
-    _plugins.discard(path)
-    del sys.modules[module]
 
 
 def names(kind):
@@ -370,7 +266,7 @@ def _mapping(given, where):
 def check_loaded(mapping, where):
     """Raise RrmbenchError where the plug-in file of a mapping, `path`, was not loaded by whoever may."""
     path = mapping.get("path")
-    if path is not None and Path(path).resolve() not in _plugins:
+    if path is not None and Path(path).resolve() not in plugin_paths:
         raise RrmbenchError(
             f"{where}: '{mapping.get('name')}' comes from the plug-in file {path}, which is not loaded; results are "
             "data and run no code, --trust loads the files that they name"
@@ -447,46 +343,9 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
         if component.name == "none":  # one method would have two names and two ids
             raise RrmbenchError(f"{where}: found none around {name}, allowed is {name} alone, which is the same")
         solver = reduce_solver(solver, inside, f"{where}.inside")
-    ended = NO_SQUARE if "square" in component.gives else frozenset()
-    if without := solver.needs - _kept(solver.needs, ended).keys():
-        names = ", ".join(sorted(without))
-        raise RrmbenchError(f"{where} {component.name}: it adds a square, which {solver.name} cannot have ({names})")
-    if why := component.unfit(solver):
-        raise RrmbenchError(f"{where} {component.name}: {why}")
-    if "smoothing" in component.gives and (exact := sorted(filter(_of_exact_losses, solver.needs))):
-        raise RrmbenchError(
-            f"{where} {component.name}: it smooths losses, {solver.name} needs them as they are ({', '.join(exact)})"
-        )
+    reducing.check(component, solver, where, _is_in_module_of_a_loss)
     reduced = _call(component, solver, **parameters)
-    if reduced is solver:  # which was given nothing
-        return solver
-    if not isinstance(reduced, Solver):  # a function, which the solver's theorems are not about
-        reduced = solver.inside(component.name, reduced)
-    needs = lacking(_kept(reduced.needs, ended).values(), component.gives)
-    # w and b of a problem with more strong convexity are no pair on the one without, and a square has no entropic step
-    lost = {"dual"} if "strongly_convex" in component.gives else set()
-    lost |= {"ground"} if "square" in component.gives else set()
-    if component.gives and "gap" in reduced.gives:  # of the problem that the reduction made
-        reduced, lost = replace(reduced, run=_without(reduced.run, "objectives")), lost | {"gap"}
-    if "warm_start" in component.needs and "gradient_norm" in reduced.gives:  # of one problem after another
-        reduced, lost = replace(reduced, run=_without(reduced.run, "gradient_norm")), lost | {"gradient_norm"}
-    deterministic = solver.deterministic and component.is_deterministic(parameters)
-    return replace(reduced, needs=needs, gives=reduced.gives - lost, deterministic=deterministic)
-
-
-def _kept(needs, ended):
-    """Need -> its alternatives that ask for no trait of `ended`; without the needs that have none."""
-    kept = {need: [all_of for all_of in alternatives(need) if ended.isdisjoint(all_of)] for need in needs}
-    return {need: " or ".join(map(" and ".join, all_of)) for need, all_of in kept.items() if all_of}
-
-
-def _of_exact_losses(need):
-    """Whether each alternative of a need is lost where losses are smoothed: the class names of losses are."""
-    return all(any(_is_of_exact_loss(name) for name in all_of) for all_of in alternatives(need))
-
-
-def _is_of_exact_loss(name):
-    return name in {"piecewise_linear", "labellings"} or (name[:1].isupper() and _is_in_module_of_a_loss(name))
+    return reducing.around(component, solver, reduced, component.is_deterministic(parameters))
 
 
 def _is_in_module_of_a_loss(class_name):
@@ -503,11 +362,3 @@ def _shipped_names():
         member for module in {build.__module__ for build in shipped} for member in vars(sys.modules[module]).items()
     )
     return frozenset(name for name, value in members if inspect.isclass(value))
-
-
-def _without(run, field):
-    def stripped(problem, start, rng):
-        for x in run(problem, start, rng):
-            yield x._replace(**{field: None})
-
-    return stripped

@@ -4,6 +4,7 @@ Everything here keeps its name and its meaning; docs/toolbox.md lists it by use.
 without a word.
 """
 
+from rrmbench.components import Solver
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.clipping import clipped_ratio
 from rrmbench.numerics.jit import kernel
@@ -27,7 +28,7 @@ from rrmbench.problem.constants import Constants, NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Rows
 from rrmbench.problem.problem import Problem
-from rrmbench.registry import Solver, dataset, loss, reduction, regularizer, solver
+from rrmbench.registry import dataset, loss, reduction, regularizer, solver
 from rrmbench.regularizers.norms import Norm, longest_within, scale_into
 from rrmbench.solvers.pdprox.step_sizes import StepSizes
 

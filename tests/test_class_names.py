@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from rrmbench import Problem, registry, solve
+from rrmbench import Problem, plugin_files, registry, solve
 from rrmbench.errors import RrmbenchError
 
 RNG = np.random.default_rng(0)
@@ -212,5 +212,5 @@ def test_a_plug_in_that_is_edited_in_a_session_is_executed_anew(tmp_path, regist
 @pytest.fixture
 def registry_as_before():
     yield
-    for path in [path for path in registry._plugins if path.stem == "my_edited_loss"]:
-        registry._forget(path)
+    for path in [path for path in registry.plugin_paths if path.stem == "my_edited_loss"]:
+        plugin_files._forget(path)

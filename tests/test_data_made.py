@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401, a fixture
 from scipy import sparse
 
-from rrmbench import registry
+from rrmbench import plugin_files, registry
 from rrmbench.data import arrays, generated, prepare
 from rrmbench.data.generators.simulated import simulated
 from rrmbench.errors import RrmbenchError
@@ -34,7 +34,7 @@ def plugin(folder, name, text):
 
 def loaded(folder, name, text, **keys):
     block = plugin(folder, name, text)
-    registry.load_plugin(block["path"])
+    plugin_files.load_plugin(block["path"])
     return prepare.load(block | keys, "any")
 
 
@@ -164,7 +164,7 @@ def targets(*, n=4):
     return np.eye(n), np.arange(2.0 * n).reshape(n, 2)
 """
     plugin(cache, "targets.py", text)
-    registry.load_plugin(cache / "targets.py")
+    plugin_files.load_plugin(cache / "targets.py")
     assert prepare.load({"name": "targets"}, "targets").y.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 

@@ -23,7 +23,7 @@ def plug_ins_of_this_test_alone(monkeypatch, tmp_path):
     registry.load()
     for kind in registry._components:
         monkeypatch.setitem(registry._components, kind, dict(registry._components[kind]))
-    monkeypatch.setattr(registry, "_plugins", set(registry._plugins))
+    monkeypatch.setattr(registry, "plugin_paths", set(registry.plugin_paths))
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
     for name, module in list(sys.modules.items()):

@@ -43,9 +43,9 @@ def python(script, cache, package=None, plugins=(), said=None):
         shutil.copy(known, cache)
     if package is not None:
         environment["PYTHONPATH"] = str(package)
-    load = "from rrmbench import fingerprint, folders, kernel_cache, registry\n"
+    load = "from rrmbench import fingerprint, folders, kernel_cache, plugin_files\n"
     load += f"kernel_cache.use({list(map(str, plugins))!r})\n"
-    load += "".join(f"registry.load_plugin({str(p)!r})\n" for p in plugins)
+    load += "".join(f"plugin_files.load_plugin({str(p)!r})\n" for p in plugins)
     done = subprocess.run(
         [sys.executable, "-c", "import rrmbench\n" + load + script],
         env=environment,
@@ -334,7 +334,7 @@ file = Path({str(plugin)!r})
 file.write_text(file.read_text().replace("3.0 * z", "5.0 * z"))
 kernel_cache.use([file])
 """
-    assert python(f"registry.load_plugin({str(plugin)!r})" + edit + USE_PLUGIN, cache)[1] == "1.5"
+    assert python(f"plugin_files.load_plugin({str(plugin)!r})" + edit + USE_PLUGIN, cache)[1] == "1.5"
     assert python(USE_PLUGIN, cache, plugins=[plugin])[1] == "2.5"
     plugin.write_text(PLUGIN)
     assert python(edit.replace("kernel_cache.use", "#") + USE_PLUGIN, cache, plugins=[plugin])[1] == "1.5"

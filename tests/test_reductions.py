@@ -10,6 +10,7 @@ import pytest
 from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
+from rrmbench.components import Solver
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
@@ -450,7 +451,7 @@ def test_what_a_reduction_returns_becomes_a_solver(of_my_own, returned):
         def reduced(problem, start, rng):
             return solve(problem.regularized(kappa), start, rng)
 
-        made = registry.Solver(reduced, "my own", solve.needs, solve.gives, passes_to_quarter=quarter)
+        made = Solver(reduced, "my own", solve.needs, solve.gives, passes_to_quarter=quarter)
         return {"function": reduced, "Solver": made, "the Solver itself": solve}[returned]
 
     plain = registry.build_solver("prox_sdca")

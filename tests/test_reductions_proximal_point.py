@@ -11,6 +11,7 @@ from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
 from rrmbench.bench.store import Experiment
+from rrmbench.components import Solver
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import NoTheorem, constants
 from rrmbench.problem.iterate import Iterate
@@ -35,7 +36,7 @@ class Stages:
             self.problems.append(problem)
             return solve(problem, start, rng)
 
-        self.solver = registry.Solver(run, solve.name, solve.needs, solve.gives)
+        self.solver = Solver(run, solve.name, solve.needs, solve.gives)
 
 
 @pytest.mark.parametrize("name", ["prox_sdca", "apcg", "svrg", "fista", "agm_ef"])
@@ -119,7 +120,7 @@ class Scripted:
 def test_sigma_follows_the_length_of_the_epochs(needs, lasts, strengths, expected):
     """Halved after a quick epoch, doubled around the same centre in a slow one."""
     script = Scripted(lasts)
-    solver = registry.Solver(script.solve, "scripted", frozenset(needs), frozenset({"gap"}))
+    solver = Solver(script.solve, "scripted", frozenset(needs), frozenset({"gap"}))
     p = lasso()
     reduced = registry.reduce_solver(solver, {"name": "proximal_point", "sigma": 1.0})
     with suppress(EOFError):
@@ -133,7 +134,7 @@ def test_sigma_follows_the_length_of_the_epochs(needs, lasts, strengths, expecte
 def test_sigma_is_doubled_up_to_the_smoothness_of_the_losses():
     """With more, no stage is easier: the losses' own curvature is less than that of the square."""
     script, p = Scripted([10**6] * 9), lasso()
-    solver = registry.Solver(script.solve, "scripted", frozenset({"rows"}), frozenset({"gap"}))
+    solver = Solver(script.solve, "scripted", frozenset({"rows"}), frozenset({"gap"}))
     with suppress(EOFError):
         for _ in registry.reduce_solver(solver, {"name": "proximal_point", "sigma": p.L / 5.0})(p, None, Rng(0)):
             pass
@@ -152,7 +153,7 @@ def test_an_epoch_is_looked_at_once_per_pass(name):
             seen.append((len(begun), x.passes))
             yield x
 
-    solver = registry.Solver(run, solve.name, solve.needs, solve.gives)
+    solver = Solver(run, solve.name, solve.needs, solve.gives)
     spec = {"name": "proximal_point", "sigma": 0.05, "decay": 0.5}
     x = next(x for x in registry.reduce_solver(solver, spec)(p, None, Rng(0)) if x.passes >= 80)
     looks = sum(passes >= 1.0 and passes == round(passes) for _, passes in seen)

@@ -9,6 +9,7 @@ import pytest
 from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
+from rrmbench.components import Solver
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
@@ -106,7 +107,7 @@ def test_the_centre_of_a_fixed_regularization_is_the_start():
         yield Iterate(problem.start(start))
 
     p = oracles.problem("squared", AWAY)
-    list(registry.reduce_solver(registry.Solver(spy, "spy"), {"name": "regularize", "sigma": 0.5})(p, None, Rng(0)))
+    list(registry.reduce_solver(Solver(spy, "spy"), {"name": "regularize", "sigma": 0.5})(p, None, Rng(0)))
     np.testing.assert_array_equal(seen[0].center, 0.1)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 
-from rrmbench import data, fingerprint, loaded_code, registry
+from rrmbench import data, fingerprint, loaded_code, plugin_files, registry
 from rrmbench.bench.store import SCHEMA_VERSION
 from rrmbench.data import spec as blocks
 from rrmbench.keys import nested, unplaced
@@ -119,7 +119,7 @@ class Identities:
 def load_plugins(spec):
     """Import the plug-in files that a spec names; only of a configuration, or of results that the user trusts."""
     for kind in KINDS:
-        registry.load_plugins_of(spec.get(kind))
+        plugin_files.load_plugins_of(spec.get(kind))
     data.load_plugin_of(spec.get("dataset"))
 
 

@@ -29,7 +29,7 @@ def survey(question, connection):
     question = ({name: spec}, plug-in files, their folder or None). Its last facts have `answers`:
     {name: (digest, stamps of its files)}, with the reason as text in place of the tuple where a run is not possible.
     """
-    from rrmbench import registry
+    from rrmbench import plugin_files
     from rrmbench.bench import identity, preload
     from rrmbench.bench.worker import end_with_parent
 
@@ -42,7 +42,7 @@ def survey(question, connection):
         try:
             _use_plugins(plugins, folder)
             for plugin in plugins:
-                registry.load_plugin(plugin)
+                plugin_files.load_plugin(plugin)
             answers = {name: _answer(spec, identity) for name, spec in specs.items()}
         except Exception as error:  # a plug-in may raise anything
             status, reason = "failed", printable(str(error) or type(error).__name__)

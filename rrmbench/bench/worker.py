@@ -20,7 +20,7 @@ from textwrap import shorten
 
 import numpy as np
 
-from rrmbench import crashes, fingerprint, loaded_code, registry
+from rrmbench import crashes, fingerprint, loaded_code, plugin_files, registry
 from rrmbench.bench import memory, yardstick
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.pinning import pin
@@ -59,7 +59,7 @@ def child(task, connection):
         pin(task.core)
         _check_code(task)
         for plugin in task.plugins:
-            registry.load_plugin(plugin)
+            plugin_files.load_plugin(plugin)
         end = _run(task, connection, held)
     except OtherCode as failure:
         end = "failed", str(failure), {"other_code": True}

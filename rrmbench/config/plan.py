@@ -7,7 +7,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
-from rrmbench import registry
+from rrmbench import plugin_files, registry
 from rrmbench.config import components, entries, schema
 from rrmbench.config.grids import count, expand
 from rrmbench.config.raw import DEFAULTS
@@ -72,7 +72,7 @@ def resolve(raw):
     registry.load()
     # all of them first: one may be named before the mapping that gives its file
     for file in (*raw.plugins, *raw.makers):
-        registry.load_plugin(file)
+        plugin_files.load_plugin(file)
     tree, places = raw.tree, raw.places
     tuner, room = Tuner(tree, places), _Room(places)
     plot = schema.check(schema.Plot, tree.get("plot", {}), ("plot",), places).model_dump(exclude_none=True)

@@ -20,11 +20,11 @@ def from_source(block, labels="binary"):
 
 def load_plugin_of(block):
     """Import the plug-in file that makes the data of a `dataset:` block, if any; for blocks that are trusted."""
-    from rrmbench import registry
+    from rrmbench import plugin_files
     from rrmbench.data import makers
 
     if isinstance(block, dict) and makers.is_plugin(block.get("path")):
-        registry.load_plugin(block["path"])
+        plugin_files.load_plugin(block["path"])
 
 
 def is_here(block):

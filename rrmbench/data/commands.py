@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from rrmbench import registry
+from rrmbench import plugin_files
 from rrmbench.data import catalogue, checksums, fetch, makers, origin, places, ratings, readers, spec, transform
 from rrmbench.errors import RrmbenchError, listed, printable, quoted, shortened
 from rrmbench.folders import write_text
@@ -62,7 +62,7 @@ def named(text, sets=()):
     """The `dataset:` block of a name or path and texts KEY=VALUE; imports a plug-in file, which the user named."""
     if makers.is_plugin(text):
         block = {"path": spec.existing(text, "dataset")}
-        registry.load_plugin(block["path"])
+        plugin_files.load_plugin(block["path"])
     else:
         block = spec.check(text)
     check_apart(sets)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rrmbench import fingerprint, loaded_code, registry
+from rrmbench import fingerprint, loaded_code, plugin_files, registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import datasets, losses, reductions, regularizers, solvers
 from rrmbench.extending.verdicts import Check
@@ -25,7 +25,7 @@ def checks(path):
     path = Path(path).resolve()
     registry.load()
     if not fingerprint.is_shipped(path):
-        registry.load_plugin(path)
+        plugin_files.load_plugin(path)
     found = [
         component
         for kind in COMPONENTS

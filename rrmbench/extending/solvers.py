@@ -9,7 +9,7 @@ from unittest import SkipTest
 
 import numpy as np
 
-from rrmbench import registry
+from rrmbench import plugin_files, registry
 from rrmbench.components import alternatives
 from rrmbench.errors import nearest, shown
 from rrmbench.extending import problems, variants
@@ -191,7 +191,7 @@ def _anew(component, problem):
     """The bits of the first iterates on a problem of the solver that an execution of its file makes for them."""
     with ExitStack() as stack:
         try:
-            new = stack.enter_context(registry.executed_anew(component))
+            new = stack.enter_context(plugin_files.executed_anew(component))
         except Exception as error:
             raise SkipTest(f"its file cannot be executed a second time: {error}") from None
         return [x.w.tobytes() for x in first_iterates(_plain(new), problem, 20)]

@@ -21,6 +21,7 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.former_names import with_former_names
+from rrmbench.plugin_files import load_edited_plugins_of
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.given import (
     NUMBER,
@@ -38,7 +39,7 @@ from rrmbench.problem.operators import CSR, Audited, Counted
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
-from rrmbench.registry import adopted, from_mapping, load_edited_plugins_of, needs_of
+from rrmbench.registry import adopted, from_mapping, needs_of
 
 DUAL_ROUNDING = 1e-13  # of an entry of v, relative to the magnitudes of its terms
 

@@ -4,10 +4,11 @@ from typing import Literal
 
 import numpy as np
 
+from rrmbench.components import Solver
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.prox_weights import by_direction, by_norms
 from rrmbench.parameters import Positive
-from rrmbench.registry import Solver, reduction
+from rrmbench.registry import reduction
 
 Weights = Literal["equal", "norms", "direction"]
 

@@ -2,8 +2,9 @@
 
 from functools import partial
 
+from rrmbench.components import Solver
 from rrmbench.errors import RrmbenchError
-from rrmbench.registry import Solver, reduction
+from rrmbench.registry import reduction
 
 # traits that duals have, where the problem has the others of them
 FIT = {"smooth", "strongly_convex", "conjugate_prox", "entropy"}

@@ -13,6 +13,7 @@ from rrmbench.numerics.sparse_rows import entries, sample_at
 from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
+from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import Exact
 
 
@@ -58,13 +59,11 @@ def apcg(problem, start, rng, *, sampling: Literal["uniform", "permutation"] = "
     """
     draw = rng.drawing(sampling)
     n, s, root = problem.n, problem.strong_convexity, convexity_root(problem)
-    b = problem.start_dual(start)
+    state = DualState(problem, Exact(problem.loss, problem.mu), start)
+    (w, b), checks, r = state.present(), state.checks, 1.0
     # Pairs (u_i, v_i), and (p_j, q_j) with r p + q = (v(x) + kappa center)/s: one cache line for both.
     uv = np.column_stack((np.zeros(n), b))
-    q, checks = (problem.shift() + problem.v(b) / s, 0.5) if b.any() else (problem.shift(), 0.0)
-    pq = np.column_stack((np.zeros(problem.shape), q))
-    r, w = 1.0, np.empty(problem.shape)
-    psi_prox(problem.regularizer, q, 1.0 / s, w)
+    pq = np.column_stack((np.zeros(problem.shape), state.u))
     yield Iterate(w, b, checks=checks)
     thirds = [n * k // 3 for k in range(4)]
     fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, n)
