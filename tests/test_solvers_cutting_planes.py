@@ -152,3 +152,18 @@ def test_the_solver_of_a_reference(loss, regularizer, solver):
     spec = reference.specs(parts, 1.0)[0]
     assert spec["solver"]["name"] == solver
     assert registry.build_solver(spec["solver"], spec["reduction"]) is not None
+
+
+def test_references_with_weak_norms_lower_the_square_after_every_stage():
+    """A stage takes the planes that it takes, whatever its square is; the default lowers it after short ones alone."""
+    rng = np.random.default_rng(2)
+    X, w = rng.standard_normal((120, 15)), rng.standard_normal(15)
+    y, regularizer = np.sign(X @ w + 2.0 * rng.standard_normal(120)), {"name": "l1", "strength": 1e-4}
+    p, widths = Problem(X, y, "f1", regularizer), []
+    parts = {"dataset": {"name": "synthetic_sparse"}, "loss": {"name": "f1"}, "regularizer": regularizer}
+    (spec,) = reference.specs(parts, 1.0)
+    for reduction in spec["reduction"], "auto":
+        iterates = registry.build_solver(spec["solver"], reduction)(p, None, Rng(0))
+        end = next(it for it in iterates if it.passes >= 300)
+        widths.append((p.primal(end.w) - p.certificate(end.b)[0]) / p.primal(p.start()))
+    assert widths[0] <= 1e-10 < 1e-5 < widths[1]

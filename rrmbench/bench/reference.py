@@ -11,6 +11,8 @@ WIDTH = 1e-9  # of a certified interval that needs no narrower one, relative to 
 LARGEST_PROGRAM = 10**7  # stored entries, for which HiGHS takes about 2 GB and a minute
 FOR_WORKING_SETS = {"rows", "smooth", "scalar and coordinate or scalar and BlockNorm or SquaredMulti and row_norms"}
 SETTINGS = {"apcg": {"sampling": "permutation"}}  # other than the defaults
+# Of cutting planes: as many planes are to be met with little sigma as with much, so that no stage asks for more passes.
+PLANES = {"name": "proximal_point", "decay": 0.3}
 
 
 def pinned(bounds, size):
@@ -59,7 +61,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
         run_spec
         | {
             "solver": solver,
-            "reduction": {"name": reduction},
+            "reduction": {"name": reduction} if isinstance(reduction, str) else reduction,
             "seed": 0,
             "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
             "trace": {"every": 1.0, "growth": 1.2},
@@ -69,7 +71,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
 
 
 def _method(has, shape):
-    """(the mapping of the solver, the name of the reduction) for problems with the traits `has`."""
+    """(the mapping of the solver, the reduction or its name) for problems with the traits `has`."""
     solver, reduction = "pdprox_restarted", "auto"
     is_for_newton = has & {"scalar", "MultinomialLogistic", "SquaredMulti"}  # products with H cost no evaluations
     if {"Zero", "smooth"} <= has and is_for_newton and has & {"strongly_convex", "free_bias"}:
@@ -83,7 +85,7 @@ def _method(has, shape):
         solver, reduction = "apcg_bias", "none"
     elif "entropic" in has and not has & {"smooth", "matrix"}:
         # one maximum over all samples; a matrix model is of a sum of many, which take too many planes
-        solver = "cutting_planes"
+        solver, reduction = "cutting_planes", "none" if "strongly_convex" in has else PLANES
     elif {"Zero", "smooth"} <= has and "conjugate_prox" not in has:
         solver, reduction = "lbfgs", "none"
     elif {"labellings", "Zero", "strongly_convex"} <= has:
