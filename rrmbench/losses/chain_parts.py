@@ -42,8 +42,7 @@ def parts_of(sequences, k, cost):
     def balanced(u):
         """The u of the Markov chains with the first chances and the transitions of u."""
         chances, joint = np.zeros((N, k)), np.zeros((pairs, k, k))
-        for found, places, values in ((chances, at, u[: at.size]), (joint, at_pair, u[at.size :])):
-            found.reshape(-1)[places] = values
+        chances.reshape(-1)[at], joint.reshape(-1)[at_pair] = u[: at.size], u[at.size :]
         chances.reshape(-1)[own] = np.maximum(1.0 - chances.sum(axis=1), 0.0)
         joint.reshape(pairs, square)[np.arange(pairs), own_pair] = np.maximum(1.0 - joint.sum(axis=(1, 2)), 0.0)
         total = joint.sum(axis=2, keepdims=True)
