@@ -13,6 +13,8 @@ LOWER = 1e-9  # of |P| at which the others begin: a start that is no rounding of
 def told(runs, quantities=COUNTS + CLOCKS):
     """Yield what is only known from plug-in files of some StoredRuns that are read over these quantities."""
     own = [run for run in runs if run.result.points and _files(run)]
+    if not own:
+        return
     if not {*COUNTS}.isdisjoint(quantities):
         yield from _counted([run for run in own if not _is_uncounted(run)])
     if not {*CLOCKS}.isdisjoint(quantities):

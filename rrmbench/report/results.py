@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -93,7 +94,7 @@ class StoredRun:
         """Whether there are trace points, and the quantity was counted or measured at none."""
         return self.result.points > 0 and not np.isfinite(self.column(name)).any()
 
-    @property
+    @cached_property
     def is_called_anew(self) -> bool:
         """Whether each trace point is a call of its own, as of a black box, whose clock begins with the call."""
         return self.lacks("passes") or self.result.info.get("restarts") is True

@@ -42,8 +42,9 @@ def notes(runs, tuned, views, empty, names, axes, about):
 
 def _unmeasured(runs, axes):
     """Say which methods of some have no value of what is drawn, a gap say."""
-    measured = {run.keys["solver"] for run in runs if run.result.points and not run.lacks(axes.y)}
-    without = {run.keys["solver"] for run in runs if run.lacks(axes.y)} - measured
+    lacking = {run for run in runs if run.lacks(axes.y)}
+    measured = {run.keys["solver"] for run in runs if run.result.points and run not in lacking}
+    without = {run.keys["solver"] for run in lacking} - measured
     if measured and without:
         yield f"not shown, as they have no {axes.y}: {', '.join(sorted(without))}"
 
