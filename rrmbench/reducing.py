@@ -18,8 +18,9 @@ def check(reduction, solver, where, is_of_loss):
         raise RrmbenchError(f"{where} {reduction.name}: it adds a square, which {solver.name} cannot have ({names})")
     if why := reduction.unfit(solver):
         raise RrmbenchError(f"{where} {reduction.name}: {why}")
-    exact = sorted(need for need in solver.needs if _is_of_exact_losses(need, is_of_loss))
-    if "smoothing" in reduction.gives and exact:
+    if "smoothing" not in reduction.gives:
+        return
+    if exact := sorted(need for need in solver.needs if _is_of_exact_losses(need, is_of_loss)):
         raise RrmbenchError(
             f"{where} {reduction.name}: it smooths losses, {solver.name} needs them as they are ({', '.join(exact)})"
         )

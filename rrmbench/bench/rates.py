@@ -82,7 +82,8 @@ class Rates:
         """Whether kernels are to be compiled; of a cache from before anything was learnt it is not known."""
         if kernels in self.compiled:
             return False
-        begun = any(key.startswith(f"{_kernel_folder().name} ") for key in self.compiled)
+        folder = f"{_kernel_folder().name} "
+        begun = any(key.startswith(folder) for key in self.compiled)
         return begun or self._nothing_compiled
 
     def _seconds(self, spec, entries, cold):
