@@ -72,19 +72,14 @@ def _mark(axis, values):
     """Put minor ticks at the values, all as one artist: matplotlib has five for each of its own, and moves them all."""
     name, rc = axis.axis_name, matplotlib.rcParams
     style = {"markersize": rc[f"{name}tick.minor.size"], "markeredgewidth": rc[f"{name}tick.minor.width"]}
-    style |= {
-        "color": rc[f"{name}tick.color"],
-        "linestyle": "none",
-        "clip_on": False,
-        "zorder": axis.get_zorder() + 0.1,
-    }  # over the grid
+    style |= {"color": rc[f"{name}tick.color"], "linestyle": "none"}
     zeros = np.zeros(len(values))
     if name == "x":
         marks = Line2D(values, zeros, marker=TICKDOWN, transform=axis.axes.get_xaxis_transform(), **style)
     else:
         marks = Line2D(zeros, values, marker=TICKLEFT, transform=axis.axes.get_yaxis_transform(), **style)
     marks.set_in_layout(False)  # labels lie farther out
-    axis.axes.add_artist(marks)
+    axis.figure.add_artist(marks)  # the lines of the axes are curves
 
 
 def linear_labels(values):
