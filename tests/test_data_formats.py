@@ -472,6 +472,20 @@ def test_a_first_line_without_a_number_that_may_be_a_row_is_asked_about(folder, 
     assert len(readers.read("csv", folder / "row.csv", options={"label": -1, "header": True})[0].labels) == 2
 
 
+@pytest.mark.parametrize("labels", [["yes", "no", "yes"], ["1", "-1", "1"]])
+def test_a_first_line_of_numbers_and_a_label_that_no_row_has_is_asked_about(folder, labels):
+    """As 2020, 2021, y: read as a row, it would be one more sample of a class of its own."""
+    rows = "".join(f"{i},2,{label}\n" for i, label in enumerate(labels))
+    path = folder / "years.csv"
+    path.write_text(f"2020,2021,y\n{rows}")
+    asked = r"years\.csv:1: found 'y' in a first line that may be a row or names: say header: true or false"
+    with pytest.raises(RrmbenchError, match=asked):
+        readers.read("csv", path, options={"label": -1})
+    assert readers.read("csv", path, options={"label": -1, "header": True})[0].columns == ("2020", "2021")
+    path.write_text(rows)
+    assert readers.read("csv", path, options={"label": -1})[0].X.shape == (3, 2)
+
+
 def test_a_column_may_be_called_like_a_missing_value(folder):
     (folder / "glass.csv").write_text("RI,Na,Mg,Type\n1.5,13,4,1\n")
     assert readers.read("csv", folder / "glass.csv", options={"label": "Type"})[0].columns == ("RI", "Na", "Mg")

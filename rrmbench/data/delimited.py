@@ -18,7 +18,8 @@ def read(path, label=None, header=None):
     """Read a CSV file whose columns are numbers but for the labels, which may be texts.
 
     label : the column of labels: a name or a number, see `columns.label_column`
-    header : whether the first line has names; None: if none of its cells is a number
+    header : whether the first line has names; None: if none of its cells is a number; it has to be said where
+        the first label is a text that no other row has, as where names are years
 
     Raises RrmbenchError 'FILE:LINE: found 'CELL': ...' at the first bad cell, also for missing values.
     """
@@ -45,6 +46,8 @@ def read(path, label=None, header=None):
             text.detach()
     if not lines:
         raise RrmbenchError(f"{path}: no data row in the file")
+    if header is None and names is None and len(lines) > 1 and _is_like_a_name(labels):
+        raise _unclear(path, lines[0], labels[0])
     if width < 2:
         raise RrmbenchError(f"{path}: one column only, and X needs one beside the labels")
     X = np.array(values).reshape(len(lines), width - 1)
@@ -67,16 +70,25 @@ def _begin(path, text, header):
     if header is None and len(numbers) > 1 and numbers == list(map(str, range(len(numbers)))):
         raise RrmbenchError(f"{path}:{line}: found 0, 1, ..., as unnamed columns are called: say header: true or false")
     if header is None and not numbers and (cell := columns.no_name_in(cells)):
-        found = shown(cell.strip().encode())
-        raise RrmbenchError(
-            f"{path}:{line}: found '{found}' in a first line that may be a row or names: say header: true or false"
-        )
+        raise _unclear(path, line, cell)
     is_header = not numbers if header is None else header
     if not is_header:
         return None, chain([(line, cells)], rows)
     names = [cell.strip() for cell in cells]
     columns.check_names(names, f"{path}:{line}")
     return names, rows
+
+
+def _is_like_a_name(labels):
+    """Whether the label of the first row is a text that no other row has."""
+    return not columns.is_number(labels[0]) and labels[0] not in labels[1:]
+
+
+def _unclear(path, line, cell):
+    found = shown(cell.strip().encode())
+    return RrmbenchError(
+        f"{path}:{line}: found '{found}' in a first line that may be a row or names: say header: true or false"
+    )
 
 
 def _add(path, line, cells, width, place, values, labels):
