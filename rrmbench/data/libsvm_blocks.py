@@ -38,15 +38,14 @@ def read(path):
 
 def _blocks(stream):
     """The text of a stream in pieces that end with a line."""
-    rest = b""
+    line = []  # the pieces of one that goes on, joined once: it may be as long as the file
     while chunk := stream.read(BLOCK):
         end = chunk.rfind(b"\n") + 1
         if end:
-            yield rest + chunk[:end]
-            rest = chunk[end:]
-        else:
-            rest += chunk
-    if rest:
+            yield b"".join([*line, chunk[:end]])
+            line = []
+        line.append(chunk[end:])
+    if rest := b"".join(line):
         yield rest
 
 
