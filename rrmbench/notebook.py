@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from html import escape
 from inspect import signature
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rrmbench import plugin_files, registry
+from rrmbench.bench.guarded import Guarded
 from rrmbench.bench.rules import Row, Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.components import Component
@@ -217,22 +219,36 @@ def _ending(solver: Component, asked: StopRule) -> StopRule:
 
 def _shown(trace: Iterable[Row], name: str, stop: StopRule, progress: bool | None) -> Iterator[Row]:
     """The rows of a trace, with a bar that is drawn between them, while the clock stands."""
-    bar, started = None, time.monotonic()
     if progress is None:
         progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    try:
+    with closing(Guarded(_Bar(name, stop) if progress else None)) as bar:
         for row in trace:
-            if bar is None and progress and time.monotonic() - started > PATIENCE:
-                bar = _bar()
-                task = bar.add_task(name, total=stop.passes if stop.passes < np.inf else None)
-                bar.start()
-            if bar is not None:
-                done = 0.0 if np.isnan(row["passes"]) else row["passes"]
-                bar.update(task, completed=done, description=f"{name}: gap {row['gap']:.1e}", refresh=True)
+            bar.row(row)
             yield row
-    finally:
-        if bar is not None:
-            bar.stop()
+
+
+class _Bar:
+    """A bar of passes, which is there after `PATIENCE` seconds."""
+
+    def __init__(self, name: str, stop: StopRule) -> None:
+        self.name, self.total = name, stop.passes if stop.passes < np.inf else None
+        self.started = time.monotonic()
+        self.bar: Any = None
+
+    def row(self, row: Row) -> None:
+        """The trace has a new row."""
+        if self.bar is None and time.monotonic() - self.started > PATIENCE:
+            self.bar = _bar()
+            self.task = self.bar.add_task(self.name, total=self.total)
+            self.bar.start()
+        if self.bar is not None:
+            done = 0.0 if np.isnan(row["passes"]) else row["passes"]
+            self.bar.update(self.task, completed=done, description=f"{self.name}: gap {row['gap']:.1e}", refresh=True)
+
+    def close(self) -> None:
+        """The run is over."""
+        if self.bar is not None:
+            self.bar.stop()
 
 
 def _bar() -> Any:

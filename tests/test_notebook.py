@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 import rrmbench
 from rrmbench import notebook, registry
 from rrmbench.bench.rules import StopRule
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, RrmbenchWarning
 
 L2 = {"name": "l2", "strength": 1e-3}
 
@@ -318,6 +318,17 @@ def test_a_bar_shows_after_a_while_only_and_never_where_nobody_looks(monkeypatch
     assert list(notebook._shown(rows, "s", stop, True)) == rows
     assert [name for name, _ in made] == ["add_task", "start", *["update"] * 3, "stop"]
     assert made[-2][1]["completed"] == 2.0 and made[0][1]["total"] == 2.0
+
+
+def test_a_bar_that_cannot_be_drawn_ends_no_run(monkeypatch):
+    def broken():
+        raise OSError("no device")
+
+    monkeypatch.setattr(notebook, "_bar", broken)
+    monkeypatch.setattr(notebook, "PATIENCE", -1.0)
+    rows = [{"passes": float(p), "gap": 1.0} for p in range(3)]
+    with pytest.warns(RrmbenchWarning, match="cannot be shown any longer .*no device"):
+        assert list(notebook._shown(rows, "s", StopRule(passes=2.0), True)) == rows
 
 
 @pytest.mark.parametrize(
