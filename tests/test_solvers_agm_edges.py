@@ -3,12 +3,16 @@
 Whether a method goes with a problem is known before the run.
 """
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from rrmbench import Problem, registry, solve
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.chains import m3n
+from rrmbench.numerics.random import Rng
+from rrmbench.numerics.whole_arrays import toward
 from rrmbench.problem.domain import within
 from rrmbench.problem.traits import build_regularizer, traits
 from rrmbench.solvers.pdprox.step_sizes import squared_norm
@@ -152,3 +156,27 @@ def test_a_method_that_moves_nothing_from_an_optimal_start_has_ended():
     y = np.where(np.arange(8) % 2 == 0, -1.0, 1.0)
     found = solve(Problem(rows(d=4), y, "max_row", L2), "excessive_gap", reduction="none", passes=10)
     assert (found.status, found.reason, found.gap) == ("done", "ended", 0.0)
+
+
+@pytest.mark.parametrize("method", ["agm_ef", "agm_ef_1", "excessive_gap"])
+def test_averages_of_points_of_a_box_are_in_the_box(method):
+    rng = np.random.default_rng(5)
+    for scale in 1.0, 1e3, 1e6:  # optimal at corners
+        X = rng.normal(size=(12, 5))
+        y = scale * X @ rng.normal(size=5)
+        p = Problem(X, y, "absolute", {"name": "box", "lower": -0.3, "upper": 0.8})
+        reduction = "none" if method == "excessive_gap" else "adapt_smooth"
+        solve = registry.build_solver(method, reduction)
+        for x in islice(solve(p, None, Rng(0)), 60):
+            assert ((x.w >= -0.3) & (x.w <= 0.8)).all()
+
+
+def test_averages_stay_between_and_keep_nan():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 100_000))
+    y[::2] = x[::2] * (1.0 + rng.integers(-3, 4, 50_000) * 2.0**-52)
+    for theta in 0.0, 0.3, 0.9, 0.999, 1.0 - 2.0**-53, 1.0:
+        u = toward(x, y, theta)
+        assert ((u >= np.minimum(x, y)) & (u <= np.maximum(x, y))).all()
+        np.testing.assert_allclose(u, x + theta * (y - x), rtol=1e-14, atol=1e-14)
+    assert np.isnan(toward(np.array([np.nan, 1.0]), np.array([1.0, np.nan]), 0.5)).all()

@@ -126,7 +126,10 @@ def is_finite(x):
 
 
 def toward(x, y, theta):
-    """x + theta (y - x), a new array; in one go, as temporary arrays cost as much as a part of a product with X."""
+    """x + theta (y - x) for 0 <= theta <= 1, a new array, whose entries are between those of x and of y.
+
+    In one go, as temporary arrays cost as much as a part of a product with X.
+    """
     out = np.empty(x.shape)
     _toward(x.reshape(-1), y.reshape(-1), theta, out.reshape(-1))
     return out
@@ -135,4 +138,10 @@ def toward(x, y, theta):
 @kernel
 def _toward(x, y, theta, out):
     for i in range(x.shape[0]):
-        out[i] = x[i] + theta * (y[i] - x[i])
+        low, high = (x[i], y[i]) if x[i] <= y[i] else (y[i], x[i])
+        between = x[i] + theta * (y[i] - x[i])
+        if between < low:  # by rounding, which would leave a domain; no min and max, so that NaN stays
+            between = low
+        elif between > high:
+            between = high
+        out[i] = between
