@@ -378,7 +378,7 @@ def test_results_that_cannot_be_read_again_are_told_and_end_with_1(lab, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(Experiment, "write", damaged)
         ran = lab.run(lab.config())
-    assert ran.code == 1 and "1 results of these runs are not there, or cannot be read" in ran.err
+    assert ran.code == 1 and "1 result of these runs is not there, or cannot be read" in ran.err
     assert lab.run(lab.config()).code == 0
 
 
@@ -390,7 +390,7 @@ def test_a_results_folder_that_is_removed_meanwhile_is_told_and_can_be_read(lab)
         "    yield rrmbench.Iterate(problem.start(start))\n"
     )
     ran = lab.run(lab.config(solver=["agd", solver]), "-j", 1)
-    assert ran.code == 1 and "1 results of these runs are not there" in ran.err
+    assert ran.code == 1 and "1 result of these runs is not there" in ran.err
     assert lab.cli("show", lab.out).code == 0
     assert {result.spec["solver"]["name"] for result in lab.results()} == {"removing"}
 

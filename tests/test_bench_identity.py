@@ -186,7 +186,7 @@ def test_comments_and_docstrings_of_a_plugin_change_nothing(lab):
     config = lab.config(loss={"path": "mine.py", "name": "mine"}, stop={"passes": 2})
     assert lab.command("run", config, "-o", lab.out).code == 0
     plugin.write_text('"""A text."""\n# a comment\n' + plugin.read_text().replace("def value", "\n\n    def value"))
-    assert "1 of 1 runs were done before" in lab.command("run", config, "-o", lab.out).out
+    assert "1 of 1 run was done before" in lab.command("run", config, "-o", lab.out).out
 
 
 @pytest.mark.exhaustive
@@ -312,7 +312,7 @@ def test_after_an_edit_is_taken_back_readers_show_the_results_of_before(lab):
         (lab.folder / "late7.py").write_text(LATE.format(number=7, imports="pass", factor=factor))
         ran = lab.run(config)
         found.append(lab.results()[0].w[0])
-    assert "1 of 1 runs were done before" in ran.out
+    assert "1 of 1 run was done before" in ran.out
     assert found == [0.1, 0.2, 0.1]
 
 
@@ -341,10 +341,10 @@ def test_a_copy_of_the_data_is_no_other_run_and_other_data_of_its_name_are_told_
         (lab.folder / folder / "toy.txt").write_text(rows())
     lab.run(lab.config(dataset="one/toy.txt"))
     config = lab.config(dataset=["one/toy.txt", "two/toy.txt"])
-    assert "1 of 1 runs were done before" in lab.run(config).out
+    assert "1 of 1 run was done before" in lab.run(config).out
     assert "toy.txt" not in lab.cli("show", lab.out).out
     (lab.folder / "two" / "toy.txt").write_text(rows(seed=1))
-    assert "1 of 2 runs were done before" in lab.run(config).out
+    assert "1 of 2 runs was done before" in lab.run(config).out
     shown = lab.cli("show", lab.out).out.splitlines()
     assert [line for line in shown if line in ("path=one/toy.txt", "path=two/toy.txt")] == [
         "path=one/toy.txt",

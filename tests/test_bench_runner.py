@@ -72,7 +72,7 @@ def test_a_changed_configuration_adds_what_is_missing(lab):
     lab.run(lab.config(solver="prox_sdca", seed=[0, 1]))
     before = lab.files()
     ran = lab.run(lab.config(solver="prox_sdca", seed=[1, 2], plot={"x": "work"}))
-    assert "1 of 2 runs were done before" in ran.out
+    assert "1 of 2 runs was done before" in ran.out
     after = lab.files()
     assert len(after) == 3
     assert {name: after[name] for name in before} == before
@@ -124,8 +124,8 @@ def test_runs_that_timed_out_are_told_apart_from_those_that_were_done(lab):
     Experiment(lab.out / "toy").write(replace(late, status="timeout", w=None, b=None))
     ran = lab.run(config)
     assert ran.code == 1
-    assert "1 of 2 runs were done before and were kept (--fresh runs them again)" in ran.out
-    assert "1 timed out before and were kept (--retry timeout runs them again)" in ran.out
+    assert "1 of 2 runs was done before and was kept (--fresh runs it again)" in ran.out
+    assert "1 timed out before and was kept (--retry timeout runs it again)" in ran.out
     assert lab.run(config, "--retry", "timeout").code == 0
     assert "2 of 2 runs were done before" in (again := lab.run(config)).out and "timed out" not in again.out
 
@@ -195,18 +195,18 @@ def test_an_edited_loss_is_run_again_an_edited_docstring_or_plot_is_not(lab, cop
     edit(package / "report" / "plots" / "style.py", '"""', '"""How curves look. ')
     with open(package / "report" / "naming.py", "a") as file:
         file.write("\nUNUSED = 1\n")
-    assert "1 of 1 runs were done before" in run().out
+    assert "1 of 1 run was done before" in run().out
     assert lab.files() == before
     edit(package / "losses" / "squared.py", "0.5 * (z - y) * (z - y)", "(z - y) * (z - y) * 0.5")
     ran = run()
-    assert "1 results belong to older code" in ran.out
+    assert "1 result belongs to older code" in ran.out
     after = lab.files()
     assert len(after) == 2
     assert {name: after[name] for name in before} == before
     (result,) = lab.results()
     assert f"{result.run}.npz" not in before
     edit(package / "losses" / "hinge.py", "return", "return 1.0 *")
-    assert "1 of 1 runs were done before" in run().out
+    assert "1 of 1 run was done before" in run().out
 
 
 # the same bits

@@ -214,7 +214,7 @@ def test_a_run_with_a_flipped_byte_is_run_again_and_until_then_counts_as_failed(
     assert f"{before[0].run},failed" in table and f"{before[1].run},done" in table
     assert lab.cli("plot", lab.out, "--format", "svg").code == 0
     ran = lab.run(config)
-    assert ran.code == 0 and "1 of 2 runs were done before" in " ".join(ran.out.split())
+    assert ran.code == 0 and "1 of 2 runs was done before" in " ".join(ran.out.split())
     again = lab.results()
     assert [result.status for result in again] == ["done", "done"]
     assert np.array_equal(again[0].trace["primal"], before[0].trace["primal"])

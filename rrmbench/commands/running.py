@@ -109,26 +109,43 @@ class _Summaries:
 
 
 def _timed_out(report):
-    return f"{report.timed_out} timed out before and were kept (--retry timeout runs them again)"
+    verb, them = ("was", "it") if report.timed_out == 1 else ("were", "them")
+    return f"{report.timed_out} timed out before and {verb} kept (--retry timeout runs {them} again)"
 
 
 def _lost(report):
+    count = len(report.lost)
+    what = "1 result of these runs is" if count == 1 else f"{count} results of these runs are"
+    first = "It is" if count == 1 else "The first is"
     return (
-        f"{len(report.lost)} results of these runs are not there, or cannot be read: was {report.directory} changed "
-        f"meanwhile? The first is runs/{report.lost[0]}.npz"
+        f"{what} not there, or cannot be read: was {report.directory} changed meanwhile? "
+        f"{first} runs/{report.lost[0]}.npz"
     )
 
 
 def _closing(report):
     done = report.kept - report.timed_out
     if done:
-        yield f"{done} of {len(report.statuses)} runs were done before and were kept (--fresh runs them again)"
+        total = len(report.statuses)
+        runs, verb, them = "run" if total == 1 else "runs", *(("was", "it") if done == 1 else ("were", "them"))
+        yield f"{done} of {total} {runs} {verb} done before and {verb} kept (--fresh runs {them} again)"
     if report.timed_out:
         yield _timed_out(report)
     if report.older:
-        yield f"{report.older} results belong to older code; they are kept, and run again"
+        what, they = (
+            ("1 result belongs", "it is") if report.older == 1 else (f"{report.older} results belong", "they are")
+        )
+        yield f"{what} to older code; {they} kept, and run again"
     if report.replaced:
-        yield f"{report.replaced} results of before are asked for no longer; they are kept, and not shown"
+        what, they = (
+            ("1 result of before is", "it is")
+            if report.replaced == 1
+            else (
+                f"{report.replaced} results of before are",
+                "they are",
+            )
+        )
+        yield f"{what} asked for no longer; {they} kept, and not shown (rrmbench clean --unasked lists what may go)"
     reasons = dict.fromkeys(reason for _, reason in report.skipped)
     for reason in reasons:
         count = sum(reason == other for _, other in report.skipped)
