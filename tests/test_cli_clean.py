@@ -83,6 +83,28 @@ def test_what_goes_after_an_edit_was_taken_back_is_what_the_edit_made(lab, toy):
     assert lab.cli("show", lab.out).out == shown
 
 
+def test_results_that_nobody_asks_for_any_longer_go_but_no_extra_runs(lab):
+    keys = {"reference": {"seconds": 5}, "stop": {"passes": 3}}
+    assert lab.run(lab.config(solver=["fista", "gd", "rda"], **keys)).code == 0
+    folder, less = lab.out / "toy", lab.config(solver="fista", **keys)
+    ids = Experiment(folder).run_ids()
+    assert len(ids) == 4  # one is extra
+    assert lab.cli("clean", lab.out, "--unasked").out.startswith("0 would go")
+    assert Experiment(folder).run_ids() == ids
+    ran = lab.run(less)
+    assert "2 results of before are asked for no longer; they are kept, and not shown (rrmbench clean" in ran.out
+    shown = lab.cli("show", lab.out).out
+    assert lab.cli("clean", lab.out).out.startswith("0 would go")
+    ran = lab.cli("clean", lab.out, "--unasked", "--apply")
+    left = Experiment(folder).run_ids()
+    assert 2 <= len(left) <= 3  # a reference may rest on one that is asked for no longer
+    assert f"{4 - len(left)} removed" in ran.out
+    assert ran.out.count("asked for no longer, but a reference rests on it") == len(left) - 2
+    assert lab.cli("show", lab.out).out == shown
+    assert lab.cli("verify", lab.out).code == 0
+    assert "1 of 1 run was done before and was kept (--fresh runs it again)" in lab.run(less).out
+
+
 def test_leftovers_of_a_writer_that_was_killed(lab, toy):
     runs = toy.directory / "runs"
     (runs / f".{'a' * 16}-00000000.npz.123-0123abcd.tmp").write_bytes(bytes(2048))
@@ -190,6 +212,7 @@ def test_what_clean_needs_to_know(lab):
     for options, message in (
         ((), "name a folder of results, or --caches"),
         (("--caches", "--older"), "--older is for"),
+        (("--caches", "--unasked"), "--unasked is for"),
     ):
         ran = lab.cli("clean", *options)
         assert (ran.code, ran.out) == (2, "")

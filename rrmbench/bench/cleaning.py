@@ -1,4 +1,4 @@
-"""What may go: leftovers of interrupted writers, results of other code than those that are shown, caches of other code.
+"""What may go: leftovers of interrupted writers, results that no reader shows, caches of other code.
 
 Candidates have names that this package gives, are no links, and lie where it writes them. Nothing of an experiment that
 is being written, and of the caches nothing that was used within a day, since processes of other versions may need it.
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rrmbench import fingerprint
+from rrmbench.bench import reference
 from rrmbench.bench.store import Experiment, Result, UnreadableFile, experiments, shown
 from rrmbench.data import cache, prepare
 from rrmbench.errors import RrmbenchError
@@ -48,8 +49,11 @@ class Left:
     why: str
 
 
-def of_results(folder: Path, older: bool) -> Iterator[Candidate | Left]:
+def of_results(folder: Path, older: bool, unasked: bool) -> Iterator[Candidate | Left]:
     """Yield what may go of the experiments in a folder; with `older`, results in whose place readers show others.
+
+    With `unasked`, results that the configuration, as it was last run, does not ask for; extra runs of its problems
+    stay.
 
     Raises RrmbenchError where there is no experiment, and for links inside.
     """
@@ -62,11 +66,11 @@ def of_results(folder: Path, older: bool) -> Iterator[Candidate | Left]:
             for path in sorted(inside.glob(".*.tmp")) if _is_folder(inside) else ():
                 if TEMPORARY.fullmatch(path.name) and _is_file(path):
                     yield Candidate(path, "left by an interrupted writer", bytes_in(path), place)
-        if older:
-            yield from _superseded(experiment)
+        if older or unasked:
+            yield from _not_shown(experiment, older, unasked)
 
 
-def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
+def _not_shown(experiment: Experiment, older: bool, unasked: bool) -> Iterator[Candidate | Left]:
     try:
         asked = {entry["spec_id"]: entry["run"] for entry in experiment.manifest()["runs"]}
     except UnreadableFile as error:
@@ -80,18 +84,23 @@ def _superseded(experiment: Experiment) -> Iterator[Candidate | Left]:
         except UnreadableFile as error:
             yield Left(experiment.directory / "runs" / f"{run}.npz", f"cannot be read: {error}")
     needed = _referred(experiment, {result.problem for results in by_spec.values() for result in results})
+    problems = {result.problem for spec_id in asked.keys() & by_spec.keys() for result in by_spec[spec_id]}
     for spec_id, results in by_spec.items():
-        kept = shown(asked.get(spec_id), results)
-        for result in results:
+        is_extra = reference.is_extra(results[0].spec) and results[0].problem in problems
+        if unasked and spec_id not in asked and not is_extra:
+            why, kept, rest = "asked for no longer", None, results
+        else:
+            kept = shown(asked.get(spec_id), results)
+            why, rest = "of other code", [result for result in results if older and result.run != kept.run]
+        for result in rest:
             path = experiment.directory / "runs" / f"{result.run}.npz"
-            if result.run == kept.run:
-                continue
             if result.run in needed:
-                yield Left(path, "of other code, but a reference rests on it")
-            elif kept.status != "done" and result.status == "done":
-                yield Left(path, f"of other code, but {kept.run}, which is shown, is {kept.status}")
+                yield Left(path, f"{why}, but a reference rests on it")
+            elif kept and kept.status != "done" and result.status == "done":
+                yield Left(path, f"{why}, but {kept.run}, which is shown, is {kept.status}")
             else:
-                yield Candidate(path, f"of other code, {kept.run} is shown", bytes_in(path), experiment.directory)
+                why_here = f"{why}, {kept.run} is shown" if kept else why
+                yield Candidate(path, why_here, bytes_in(path), experiment.directory)
 
 
 def _referred(experiment: Experiment, problems: set[str]) -> set[str | None]:

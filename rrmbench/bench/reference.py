@@ -10,6 +10,8 @@ from rrmbench.registry import lacking
 WIDTH = 1e-9  # of a certified interval that needs no narrower one, relative to |P| at the start or at the optimum
 LARGEST_PROGRAM = 10**7  # stored entries, for which HiGHS takes about 2 GB and a minute
 FOR_WORKING_SETS = {"rows", "smooth", "scalar and coordinate or scalar and BlockNorm or SquaredMulti and row_norms"}
+GAP = WIDTH / 10.0  # relative, which ends an extra run
+TRACE = {"every": 1.0, "growth": 1.2}  # of extra runs
 SETTINGS = {"apcg": {"sampling": "permutation"}}  # other than the defaults
 # Of cutting planes: as many planes are to be met with little sigma as with much, so that no stage asks for more passes.
 PLANES = {"name": "proximal_point", "decay": 0.3}
@@ -63,11 +65,20 @@ def specs(run_spec, seconds, shape=None, entries=0):
             "solver": solver,
             "reduction": {"name": reduction} if isinstance(reduction, str) else reduction,
             "seed": 0,
-            "stop": {"relative_gap": WIDTH / 10.0, "seconds": seconds},
-            "trace": {"every": 1.0, "growth": 1.2},
+            "stop": {"relative_gap": GAP, "seconds": seconds},
+            "trace": TRACE,
         }
         for solver, reduction in methods
     ]
+
+
+def is_extra(spec):
+    """Whether a run has the stopping rules and the trace points of extra runs."""
+    return (
+        spec["stop"].keys() == {"relative_gap", "seconds"}
+        and spec["stop"]["relative_gap"] == GAP
+        and (spec["trace"] == TRACE)
+    )
 
 
 def _method(has, shape):

@@ -29,12 +29,15 @@ def clean(
         bool, typer.Option("--caches", help="kernels and prepared data of other code, unused for a day")
     ] = False,
     older: Annotated[bool, typer.Option("--older", help="results of other code than those that are shown")] = False,
+    unasked: Annotated[
+        bool, typer.Option("--unasked", help="results that the configuration, as it was last run, does not ask for")
+    ] = False,
     apply: Annotated[bool, typer.Option("--apply", help="remove what is listed")] = False,
 ):
     """List what may go and its size; remove it with --apply."""
     from rrmbench.commands.clean import clean as tidy
 
-    sys.exit(tidy(results, caches, older, apply, console()))
+    sys.exit(tidy(results, caches, older, unasked, apply, console()))
 
 
 @app.command(rich_help_panel=UPKEEP)

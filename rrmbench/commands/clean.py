@@ -5,15 +5,16 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.report.sizes import megabytes
 
 
-def clean(results, caches, older, apply, console):
+def clean(results, caches, older, unasked, apply, console):
     """List what may go, remove it where `apply` says so; return 1 if something could not be removed."""
     from rrmbench.bench import cleaning
 
     if results is None and not caches:
         raise RrmbenchError("clean: name a folder of results, or --caches, or both")
-    if older and results is None:
-        raise RrmbenchError("clean: --older is for a folder of results; name it")
-    found = list(cleaning.of_results(results, older)) if results is not None else []
+    for option in ["--older"] * older + ["--unasked"] * unasked:
+        if results is None:
+            raise RrmbenchError(f"clean: {option} is for a folder of results; name it")
+    found = list(cleaning.of_results(results, older, unasked)) if results is not None else []
     found += list(cleaning.of_caches()) if caches else []
     candidates = [one for one in found if isinstance(one, cleaning.Candidate)]
     _list([one for one in found if isinstance(one, cleaning.Left)], "left alone", console)
