@@ -103,8 +103,8 @@ def _acquire(file, directory):
 def _describe_holder(file):
     file.truncate(0)
     now = time.strftime("%Y-%m-%d %H:%M:%S")
-    file.write(f"process {os.getpid()} on {socket.gethostname()} since {now}\n")
-    file.flush()
+    text = f"process {os.getpid()} on {socket.gethostname()} since {now}\n"
+    os.write(file.fileno(), text.encode(errors="replace"))  # nothing that a full disk could refuse at the end once more
 
 
 @contextmanager

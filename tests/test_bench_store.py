@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,7 @@ from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 from rrmbench.data import checksums
 from rrmbench.errors import RrmbenchError, printable
-from rrmbench.files import replacing
+from rrmbench.files import locked, replacing
 
 floats = st.floats(allow_nan=True, allow_infinity=True, width=64)
 names = st.sampled_from(["passes", "primal", "gap", "test_error"])
@@ -350,3 +351,14 @@ def test_files_of_this_moment_are_read_again(tmp_path, monkeypatch):
 )
 def test_readable_json_is_json(content):
     assert json.loads(stored_files._readable(content)) == content
+
+
+def test_a_disk_that_is_full_as_a_folder_is_locked_is_one_message_that_names_it(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.raises(RrmbenchError, match="toy: cannot write here: File too large"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        try:
+            with locked(tmp_path / "toy"):
+                pass
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
