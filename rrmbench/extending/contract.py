@@ -1,5 +1,6 @@
 """The checks of all components that a file registers."""
 
+from functools import partial
 from pathlib import Path
 
 from rrmbench import fingerprint, loaded_code, plugin_files, registry
@@ -40,8 +41,17 @@ def checks(path):
 
 def checks_of(component):
     """The Checks of one component."""
-    of, files = f"{component.kind} {component.name}", _own_files(component)
-    return [Check(of, name, run, files) for name, run in CHECKS_OF[component.kind](component)]
+    of, files, found = f"{component.kind} {component.name}", _own_files(component), []
+    try:
+        for name, run in CHECKS_OF[component.kind](component):
+            found.append(Check(of, name, run, files))
+    except (Exception, SystemExit) as error:  # of the component, which is built to know which checks it has
+        found.append(Check(of, "which checks it has", partial(_raise, error), files))
+    return found
+
+
+def _raise(error):
+    raise error
 
 
 def _own_files(component):

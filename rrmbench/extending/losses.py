@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from rrmbench.extending import points, scalar_losses, variants
+from rrmbench.extending import points, programs, scalar_losses, variants
 from rrmbench.extending.problems import DATA, L2, NET
 from rrmbench.extending.runs import solved
 from rrmbench.extending.verdicts import Broken, Doubt, located
@@ -38,6 +38,8 @@ def named_checks(component):
         yield "compiled as in Python", lambda: compiled(component)
     for name, check in OVER_SAMPLES.items():
         yield name, lambda check=check: over_samples(component, check)
+    if any(hasattr(loss, "parts") for _, loss in _built(component)):
+        yield "programs", lambda: over_samples(component, programs.parts_give_the_conjugate)
     if kind != "whole":
         yield "solvers reach a certified gap", lambda: reaches_a_gap(component)
 

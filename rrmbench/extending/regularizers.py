@@ -3,7 +3,7 @@
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.extending import points, variants
+from rrmbench.extending import points, programs, variants
 from rrmbench.extending import whole_regularizers as statements
 from rrmbench.extending.problems import DATA
 from rrmbench.extending.runs import solved
@@ -21,6 +21,8 @@ def named_checks(component):
     yield "its form", lambda: form(component)
     for name, check in CHECKS.items():
         yield name, lambda check=check: each_model(component, check)
+    if any(hasattr(whole.psi, method) for _, whole in _built(component) for method in programs.OF_REGULARIZERS):
+        yield "programs", lambda: each_model(component, _programs)
     yield "compiled as in Python", lambda: each_model(component, _compiled)
     yield "solvers reach a certified gap", lambda: reaches_a_gap(component)
 
@@ -110,6 +112,12 @@ def _scaling(psi, models, duals):
     for v in duals:
         statements.scaling_is_no_smaller_than_needed(psi, v)
         statements.dual_balls_are_where_the_conjugate_is_zero(psi, v)
+
+
+def _programs(psi, models, duals):
+    for v in duals:
+        programs.growing_balls_give_the_conjugate(psi, v)
+        programs.pieces_give_the_conjugate(psi, v)
 
 
 def _each(statement):
