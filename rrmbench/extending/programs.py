@@ -36,17 +36,26 @@ def pieces_give_the_conjugate(psi, v):
 
 
 def parts_give_the_conjugate(p, mu, z, rng):
-    """The program of `parts`, if the loss has them, gives n times the mean of phi*, at dual points and elsewhere."""
-    if not hasattr(p.loss, "parts"):
+    """The program of `parts` of a loss of linear pieces gives n times the mean of phi*, at dual points and elsewhere.
+
+    Where u have to balance, b may be of no distribution though its phi* is finite, which is a bound there: it is asked
+    for at exact dual points alone.
+    """
+    if not hasattr(p.loss, "parts") or p.loss.conjugate_convexity > 0.0:
         return
     parts, b = p.loss.parts(p.y, math.prod(p.output_shape[1:])), p.losses.dual_point(mu, z)
     count, columns = parts.costs.size, parts.columns.toarray()
+    balance = np.zeros((0, count)) if parts.balance is None else parts.balance.toarray()
     A = np.zeros((int(np.max(parts.groups, initial=0)) + 1, count))
     A[parts.groups, np.arange(count)] = 1.0
     limits, ends = np.full(A.shape[0], parts.limit), np.tile([0.0, 1.0], (count, 1))
     within = (columns @ rng.random(count)).reshape(b.shape)  # but for the limits
-    for point in b, 0.5 * b, within, b + rng.standard_normal(b.shape):
-        found = _least(parts.costs, columns, point.reshape(-1), A, limits, ends)
+    points = [b, 0.5 * b, within, b + rng.standard_normal(b.shape)]
+    if parts.balance is not None:
+        points = [b] if mu == 0.0 else []
+    for point in points:
+        right = np.append(point.reshape(-1), np.zeros(len(balance)))
+        found = _least(parts.costs, np.vstack([columns, balance]), right, A, limits, ends)
         _compare("parts", point, found, p.n * p.losses.mean_conjugate(0.0, point))
 
 
