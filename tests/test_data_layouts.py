@@ -342,7 +342,7 @@ def test_a_2d_y_of_another_shape_in_the_cache_is_noticed(folder):
         ("1,2 1:1\n1,2,3 2:1\n", {}, "needs 2 in every row, as in the first one; row 2 has 3"),
         ("1 1:1\n1,2 2:1\n", {}, "needs two in every row at least; row 1 has 1"),
         ("1 1:1\n2 2:1\n", {"positive": 2}, "needs all labels, found 'positive: 2'"),
-        ("1 1:1\n1 2:1\n", {}, "needs two classes at least, found 1"),
+        ("1 1:1\n1 2:1\n", {}, "needs two classes at least, found 1 alone"),
         ("1 1:1\n2 2:1\n", {"flip": 0.5}, "'flip' flips two labels"),
         ("1,-1 1:1\n-1,1 2:1\n", {"flip": 0.5}, "'flip' flips two labels"),
         ("1 1:1\n2 2:1\n", {"test": "tasks.svm"}, "found the label 5, in training only 1, 2"),

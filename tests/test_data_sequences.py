@@ -45,7 +45,7 @@ def test_a_sequence_is_the_rows_of_one_qid_in_the_order_of_the_file(folder):
         ("1 qid:1234567 1:1\n2 qid:2 1:1\n1 qid:1234567 1:1\n", "row 3 has the qid 1234567 of earlier rows"),
         ("1 qid:1 1:1\n2 1:1\n", r"words.txt:2: the row has no qid, by which the loss tells the sequences"),
         ("1 1:1\n2 1:1\n", r"words.txt:1: the row has no qid, by which the loss tells the sequences"),
-        ("7 qid:1 1:1\n7 qid:1 1:1\n7 qid:2 1:1\n", "needs two classes at least, found 7"),
+        ("7 qid:1 1:1\n7 qid:1 1:1\n7 qid:2 1:1\n", "needs two classes at least, found 7 alone"),
         ("1,2 qid:1 1:1\n2 qid:1 1:1\n", "needs one class per row, found lists of labels"),
     ],
 )

@@ -61,7 +61,7 @@ def test_the_objective_is_that_of_the_mapped_labels():
         (np.where(SIGN > 0, "spam", "ham"), "squared", "needed are numbers"),
         (SIGN.astype(complex), "squared", "needed are numbers"),
         (SIGN[:59], "squared", "y has 59 entries, X has 60 rows"),
-        (np.ones(60), "max_of_hinge", "needs two classes at least, found 1"),
+        (np.ones(60), "max_of_hinge", "needs two classes at least, found 1 alone"),
         (SIGN[:, None] * np.ones(3), "max_of_hinge", r"found the shape \(60, 3\)"),
         (5.0, "squared", r"found the shape \(\)"),
         (2**53 + np.arange(60) % 2, "hinge", "found the label 9007199254740992; .* smaller than 2\\^53"),

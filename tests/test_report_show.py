@@ -102,7 +102,7 @@ def test_methods_have_medians_quartiles_and_a_winner_and_the_rest_is_told(lab, f
 
 
 def test_the_winner_is_bold_and_has_a_sign_of_its_own_also_in_ascii(folder):
-    for encoding, sign in ("utf-8", "»"), ("ascii", ">"):
+    for encoding, sign in ("utf-8", "»"), ("ascii", "!"):
         file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         Console(file=file, force_terminal=True, color_system="standard", width=120).print(summary(folder))
         file.seek(0)

@@ -117,7 +117,7 @@ def _classes(labels, positive, where, names):
         raise RrmbenchError(f"{where}: a multiclass loss needs one class per row, found {found}")
     values, found = _distinct(labels, where), values_found(labels, names)
     if len(values) < 2:
-        raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {found}")
+        raise RrmbenchError(f"{where}: a multiclass loss needs two classes at least, found {found} alone")
     if not (values == np.round(values)).all():  # a regression's, each of which would be a class of its own
         raise RrmbenchError(f"{where}: labels of classes are whole numbers or texts, found {found}")
 

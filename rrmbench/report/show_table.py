@@ -9,7 +9,7 @@ _NAME = 20  # characters of a method's name, beyond which it is folded before a 
 _LEAST_NAME = 6
 _BETWEEN = 2  # characters from column to column
 _UNITS = "s", "ms"
-_WINNER = "»", ">"  # and what stands for it where the terminal has ASCII only
+_WINNER = "»", "!"  # and what stands for it where the terminal has ASCII only; not ">", which says greater
 _AT_MOST = "≤", "<"
 
 
