@@ -1,5 +1,6 @@
 """Solvers that break a promise, each in one place, and what the checks say of them. None has a kernel of its own."""
 
+import threading
 from itertools import count, islice
 from typing import Literal
 
@@ -258,6 +259,22 @@ def test_duals_that_are_nan_are_no_change_of_the_start():
         return nan_duals(problem, start, rng)
 
     assert verdict("solver", "mine", ALONE).state == "ok"
+
+
+def test_a_thread_that_works_while_the_clock_stands_is_a_note():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        for x in descent(problem, start, rng):
+            seen = threading.Event()
+            threading.Thread(target=seen.wait).start()
+            try:
+                yield x
+            finally:
+                seen.set()
+
+    found = verdict("solver", "mine", ITERATE)
+    assert found.state == "note"
+    assert "while a thread of its own runs" in found.text
 
 
 def test_a_value_that_fails_in_the_run_is_wrong_and_one_that_is_refused_a_note():

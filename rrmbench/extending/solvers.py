@@ -1,6 +1,7 @@
 """The checks of a solver: what its iterates are, what it counts, what it leaves alone, and where it goes."""
 
 import math
+import threading
 import warnings
 from contextlib import ExitStack
 from dataclasses import replace
@@ -91,9 +92,15 @@ def iterates(solve, problem):
     trace, rows = measured(solve, problem, PASSES, every=0.0)
     if trace.status == "diverged":
         raise Broken(trace.reason, "a step that is too long, or a division by 0")
-    for x in first_iterates(solve, problem, len(rows)):
+    before, begun = set(threading.enumerate()), set()
+    for x in islice(solve(problem, None, Rng(0)), len(rows)):
+        begun |= set(threading.enumerate()) - before
         if x.b is not None and not np.isfinite(x.b).all():
             raise Broken(f"b is not finite after {x.passes:g} passes, though w is", "b = None where there is none")
+    if begun:
+        warnings.warn(
+            Doubt("it yields while a thread of its own runs: no clock sees what that does meanwhile"), stacklevel=2
+        )
     if trace.reason == "ended" and rows[-1]["gap"] > 1e-12:
         raise Broken(
             f"it stopped by itself after {rows[-1]['passes']:g} passes", "a solver goes on for ever: while True"
