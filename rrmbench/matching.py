@@ -19,6 +19,9 @@ def key_value(option, text, allowed):
     if keys[0] not in allowed:
         hint = f"{nearest(keys[0], allowed)} (allowed: {', '.join(allowed)})"
         raise RrmbenchError(f"{place}: unknown key {shown(keys[0])}{hint}")
+    if not value.strip():  # as of a variable of the shell that is empty; a rule of `stop` would go silently
+        hint = "; 'null' takes back what the file sets" if option == "--set" else ""
+        raise RrmbenchError(f"{place}: found no value, allowed is KEY=VALUE{hint}")
     if len(keys) > MAX_DEPTH:
         raise RrmbenchError(f"{place}: nested deeper than {MAX_DEPTH} levels")
     return keys, parse(value, place).value

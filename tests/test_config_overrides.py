@@ -110,6 +110,7 @@ def test_only_that_matches_nothing(plan, only, expected):
         ),
         ("stpo.passes=3", "--set stpo.passes=3: unknown key 'stpo'; did you mean 'stop'?"),
         ("stop", "--set stop: found 'stop', allowed is KEY=VALUE"),
+        ("stop.passes=", "--set stop.passes=: found no value, allowed is KEY=VALUE; 'null' takes back"),
         ("=3", "--set =3: found '=3', allowed is KEY=VALUE"),
         ("loss=hing", "--set loss=hing: loss: unknown loss 'hing'; did you mean 'hinge'?"),
         ("regularizer.strength=-1", "--set regularizer.strength=-1: regularizer.strength: found -1"),
