@@ -66,7 +66,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
             "reduction": {"name": reduction} if isinstance(reduction, str) else reduction,
             "seed": 0,
             "stop": {"relative_gap": GAP, "seconds": seconds},
-            "trace": TRACE,
+            "trace": dict(TRACE),
         }
         for solver, reduction in methods
     ]
@@ -77,7 +77,7 @@ def is_extra(spec):
     return (
         spec["stop"].keys() == {"relative_gap", "seconds"}
         and spec["stop"]["relative_gap"] == GAP
-        and (spec["trace"] == TRACE)
+        and spec["trace"] == TRACE
     )
 
 

@@ -123,6 +123,10 @@ def _lost(report):
     )
 
 
+def _they(count):
+    return "it is" if count == 1 else "they are"
+
+
 def _closing(report):
     done = report.kept - report.timed_out
     if done:
@@ -132,20 +136,12 @@ def _closing(report):
     if report.timed_out:
         yield _timed_out(report)
     if report.older:
-        what, they = (
-            ("1 result belongs", "it is") if report.older == 1 else (f"{report.older} results belong", "they are")
-        )
-        yield f"{what} to older code; {they} kept, and run again"
+        what = "1 result belongs" if report.older == 1 else f"{report.older} results belong"
+        yield f"{what} to older code; {_they(report.older)} kept, and run again"
     if report.replaced:
-        what, they = (
-            ("1 result of before is", "it is")
-            if report.replaced == 1
-            else (
-                f"{report.replaced} results of before are",
-                "they are",
-            )
-        )
-        yield f"{what} asked for no longer; {they} kept, and not shown (rrmbench clean --unasked lists what may go)"
+        what = "1 result of before is" if report.replaced == 1 else f"{report.replaced} results of before are"
+        kept = f"{_they(report.replaced)} kept, and not shown (rrmbench clean --unasked lists what may go)"
+        yield f"{what} asked for no longer; {kept}"
     reasons = dict.fromkeys(reason for _, reason in report.skipped)
     for reason in reasons:
         count = sum(reason == other for _, other in report.skipped)

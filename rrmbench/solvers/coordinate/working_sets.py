@@ -213,8 +213,8 @@ class State:
         as a new matrix takes passes, but for DEAR, follow each other, while each halves the greatest potential.
         """
         halves, self._greatest_before = 2.0 * self.greatest <= self._greatest_before, self.greatest
-        price = self.chosen.price_of_renewal(h) / (2 * self.chosen.entries)
-        keeps = halves and not is_bound and self._kept + DEAR < price
+        may_keep, a_pass = halves and not is_bound, 2 * self.chosen.entries
+        keeps = may_keep and self._kept + DEAR < self.chosen.price_of_renewal(h) / a_pass
         self._kept = self._kept + 1 if keeps else 0
         return keeps
 
