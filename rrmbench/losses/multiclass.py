@@ -24,6 +24,8 @@ from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 
+STEPS = 100  # of Newton's method at most: 4 to 28 were seen
+LAST_STEP = 1e-8  # of the logarithms of probabilities
 RADIUS = math.sqrt(2.0)  # of b, for every number of classes
 
 
@@ -51,13 +53,21 @@ def squares_of(b, y):
     return total
 
 
+@register_jitable(forceinline=True)
+def sum_of_others(b, y):
+    """The sum of b_j over j != y."""
+    total = 0.0
+    for j in range(y):
+        total = plus(total, b[j])
+    for j in range(y + 1, b.shape[0]):
+        total = plus(total, b[j])
+    return total
+
+
 @register_jitable
 def close_row(b, y):
     """Set b_y to minus the sum of the others, scaled down first where rounding has brought it above 1."""
-    total = 0.0
-    for j in range(b.shape[0]):
-        if j != y:
-            total += b[j]
+    total = sum_of_others(b, y)
     if total > 1.0:
         for j in range(b.shape[0]):
             b[j] /= total
@@ -246,23 +256,89 @@ class SoftMaxOfHinge(NamedTuple):
 
 
 @register_jitable
-def shared_probability(h, m, eta, p):
-    """Write the p_j with log p_j + m p_j = h_j - eta to p (k,); return their sum and minus its slope in eta."""
-    total, slope = 0.0, 0.0
-    for j in range(h.shape[0]):
-        p[j] = entropic_root(1.0, m, h[j] - eta)
-        total += p[j]
-        slope += p[j] / (1.0 + m * p[j])
-    return total, slope
+def write_shares(h, m, p):
+    """Write the p_j with log p_j + m p_j = h_j - eta, eta so that their sum is 1, to p (k,); m > 0.
+
+    Newton's method on all t_j = -log p_j and eta at once, in eta on the logarithm of the sum. t - m e^-t is concave, so
+    that a tangent leads to a t_j that is at most the root for its eta: a sum of p below 1 bounds the eta that is sought
+    from above, one of the lower bounds p_j (1 - residual_j) above 1 bounds it from below. A step beyond a bound goes
+    half the way to it. Steps converge quadratically, so that those of 1e-8 are the last.
+    """
+    k, top = h.shape[0], -math.inf
+    t, ahead, gain = np.empty(k), np.empty(k), np.empty(k)
+    for j in range(k):
+        top = max(top, h[j])
+    most = math.log(k)
+    low, high = top - m, top - m / k + most  # where the greatest p_j is 1, and where it is 1/k
+    eta = high
+    for j in range(k):
+        t[j] = max(eta - h[j], most)
+    for _ in range(STEPS):
+        total, lower, linear, slope, moved = 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(k):
+            p[j] = exp_of_minus(t[j])
+            gain[j] = 1.0 / (1.0 + m * p[j])
+            residual = eta - h[j] - t[j] + m * p[j]
+            ahead[j] = t[j] + residual * gain[j]
+            total = plus(total, p[j])
+            lower = plus(lower, p[j] * max(1.0 - residual, 0.0))
+            linear = plus(linear, p[j] * (1.0 - residual * gain[j]))
+            slope = plus(slope, p[j] * gain[j])
+        if total < 1.0:
+            high = min(high, eta)
+        if lower > 1.0:
+            low = max(low, eta)
+        new = eta + (math.log(linear) * linear if linear > 0.0 else linear - 1.0) / slope
+        if new > high:
+            new = 0.5 * (eta + high)
+        elif new < low:
+            new = 0.5 * (eta + low)
+        for j in range(k):
+            before = t[j]
+            t[j] = max(ahead[j] + (new - eta) * gain[j], max(new - h[j], 0.0))
+            moved = plus(moved, (t[j] - before) * (t[j] - before))
+        eta = new
+        if moved <= LAST_STEP * LAST_STEP:
+            break
+    for j in range(k):
+        p[j] = exp_of_minus(t[j])
 
 
 @register_jitable(forceinline=True)
-def sum_of_exponentials(z, own, largest):
-    """sum_j e^(z_j - own - largest), for z_j - own <= largest, also as rounded."""
-    total = 0.0
+def write_distances(z, e):
+    """Write max_l z_l - z_j >= 0 to e (k,); return the maximum."""
+    top = -math.inf
     for j in range(z.shape[0]):
-        total = plus(total, exp_of_minus(largest - (z[j] - own)))
-    return total
+        top = max(top, z[j])
+    for j in range(z.shape[0]):
+        e[j] = top - z[j]
+    return top
+
+
+@register_jitable(forceinline=True)
+def exponentiate(e):
+    """Write e^-e_j to e (m,), of entries >= 0; of several rows in one loop, which computes several at once."""
+    for j in range(e.shape[0]):
+        e[j] = exp_of_minus(e[j])
+
+
+@register_jitable(forceinline=True)
+def log_sum(e, below, c):
+    """log sum_j e^(z_j - z_c) of e_j = e^(z_j - max z) and below = max z - z_c, exact where the others are small."""
+    own = math.expm1(-below) if below > 0.0 else 0.0
+    return below + math.log1p(sum_of_others(e, c) + own)
+
+
+@register_jitable(forceinline=True)
+def share_out(b, c):
+    """Write b_j / sum_l b_l - [j = c] to b (k,) >= 0, with the sum 0."""
+    total = 0.0
+    for j in range(b.shape[0]):
+        total = plus(total, b[j])
+    scale = 1.0 / total
+    for j in range(b.shape[0]):
+        b[j] *= scale
+    close_row(b, c)
 
 
 class MultinomialLogistic(NamedTuple):
@@ -281,11 +357,25 @@ class MultinomialLogistic(NamedTuple):
         return 1.0
 
     def value_row(self, z, y):
-        c, largest = int(y), 0.0
-        for j in range(z.shape[0]):
-            largest = max(largest, z[j] - z[c])
-        others = sum_of_exponentials(z[:c], z[c], largest) + sum_of_exponentials(z[c + 1 :], z[c], largest)
-        return largest + math.log1p(others + math.expm1(-largest))  # exact digits where all others are small
+        e = np.empty(z.shape[0])
+        top = write_distances(z, e)
+        exponentiate(e)
+        return log_sum(e, top - z[int(y)], int(y))
+
+    def value_rows(self, z, y, values):
+        e = np.empty(z.shape)
+        for i in range(z.shape[0]):
+            values[i] = write_distances(z[i], e[i]) - z[i, int(y[i])]
+        exponentiate(e.reshape(-1))
+        for i in range(z.shape[0]):
+            values[i] = log_sum(e[i], values[i], int(y[i]))
+
+    def dual_point_rows(self, z, y, b):
+        for i in range(z.shape[0]):
+            write_distances(z[i], b[i])
+        exponentiate(b.reshape(-1))
+        for i in range(z.shape[0]):
+            share_out(b[i], int(y[i]))
 
     def conjugate_row(self, b, y):
         c = int(y)
@@ -305,45 +395,28 @@ class MultinomialLogistic(NamedTuple):
         return balanced_classes(b, y)
 
     def dual_point_row(self, z, y, mu, q, b):
-        """log sum_j p_j falls in eta with slopes between -1 and -1/(1 + m): Newton's method in a bracket."""
-        c, k, m = int(y), z.shape[0], mu + q
-        top = -math.inf
-        for j in range(k):
-            top = max(top, z[j])
-        if m == 0.0:
-            total = 0.0
-            for j in range(k):
-                b[j] = exp_of_minus(top - z[j])
-            for j in range(k):
-                total += b[j]
-            for j in range(k):
-                b[j] /= total
-            close_row(b, c)
-            return
-        h = z.copy()
-        h[c] += m
-        top = max(top, h[c])
-        low, high = top - m, top - m / k + math.log(k)  # where the greatest p_j is 1, and where it is 1/k
-        eta = low
-        for _ in range(100):
-            total, slope = shared_probability(h, m, eta, b)
-            if total >= 1.0:
-                low = eta
-            if total <= 1.0:
-                high = eta
-            new = eta + math.log(total) * total / slope if slope > 0.0 else 0.5 * (low + high)
-            if not low <= new <= high:
-                new = 0.5 * (low + high)
-            if abs(total - 1.0) <= 4e-16 * k or new == eta:
-                break
-            eta = new
-        for j in range(k):
-            b[j] /= total
-        close_row(b, c)
+        c, m = int(y), mu + q
+        if m > 0.0:
+            h = z.copy()
+            h[c] += m
+            write_shares(h, m, b)
+        else:
+            write_distances(z, b)
+            exponentiate(b)
+        share_out(b, c)
 
     def slope_row(self, b, y, mu, o, out):
         """The slope of b along o: s o - s (s.o)/sum_j s_j for s_j = p_j/(1 + mu p_j), p = b + e_y."""
-        c, total, mean = int(y), 0.0, 0.0
+        c = int(y)
+        if mu == 0.0:  # s = p, of the sum 1
+            mean = o[c]
+            for j in range(b.shape[0]):
+                mean = plus(mean, b[j] * o[j])
+            for j in range(b.shape[0]):
+                out[j] = b[j] * (o[j] - mean)
+            out[c] += o[c] - mean
+            return
+        total, mean = 0.0, 0.0
         for j in range(b.shape[0]):
             p = b[j] + 1.0 if j == c else b[j]
             out[j] = p / (1.0 + mu * p)

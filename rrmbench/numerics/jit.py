@@ -41,6 +41,16 @@ def _expose(name, implementation, **options):
         overload_method(tuple_type, name, jit_options=_CALLED_BY_PYTHON_AND_KERNELS | options)(implementation)
 
 
+def _values(self, z, y, values):
+    for i in range(z.shape[0]):
+        values[i] = self.value_row(z[i], y[i])
+
+
+def _dual_points(self, z, y, b):
+    for i in range(z.shape[0]):
+        self.dual_point_row(z[i], y[i], 0.0, 0.0, b[i])
+
+
 # numba allows one signature per method name over all tuples; a regularizer's `value` and `conjugate` take one
 # argument less than a loss's, so kernels know them as psi and psi_conjugate. Left to itself, LLVM does not inline the
 # value of the logistic loss into loops over samples, which then compute one at a time, six times as long.
@@ -48,10 +58,12 @@ _expose("value", lambda self, z, y: self.instance_class.value, forceinline=True)
 _expose("conjugate", lambda self, b, y: self.instance_class.conjugate)
 _expose("dual_point", lambda self, z, y, mu: self.instance_class.dual_point)
 _expose("value_row", lambda self, z, y: self.instance_class.value_row)
+_expose("value_rows", lambda self, z, y, values: getattr(self.instance_class, "value_rows", _values))
 _expose("conjugate_row", lambda self, b, y: self.instance_class.conjugate_row)
 _expose("penalty_row", lambda self, b, y: self.instance_class.penalty_row)
 _expose("dual_point_row", lambda self, z, y, mu, q, b: self.instance_class.dual_point_row)
-_expose("slope_row", lambda self, b, y, mu, o, out: self.instance_class.slope_row)
+_expose("dual_point_rows", lambda self, z, y, b: getattr(self.instance_class, "dual_point_rows", _dual_points))
+_expose("slope_row", lambda self, b, y, mu, o, out: self.instance_class.slope_row, forceinline=True)
 _expose("psi", lambda self, w: self.instance_class.value)
 _expose("psi_conjugate", lambda self, v: self.instance_class.conjugate)
 _expose("prox", lambda self, w, t: self.instance_class.prox)

@@ -6,6 +6,8 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel, plus
 
+BLOCK = 64  # samples whose rows of outputs stay in the cache
+
 
 @kernel
 def mean_loss(loss, mu, z, y):
@@ -44,15 +46,21 @@ def loss_dual(loss, mu, z, y, b):
 @kernel
 def mean_loss_rows(loss, mu, z, y):
     """As `mean_loss`, for a loss on rows z_i of length k."""
-    total, b = 0.0, np.empty(z.shape[1])
+    total = 0.0
+    if mu == 0.0:
+        values = np.empty(BLOCK)
+        for first in range(0, z.shape[0], BLOCK):
+            of_block = z[first : first + BLOCK]
+            loss.value_rows(of_block, y[first : first + BLOCK], values)
+            for i in range(of_block.shape[0]):
+                total = plus(total, values[i])
+        return total / z.shape[0]
+    b = np.empty(z.shape[1])
     for i in range(z.shape[0]):
-        if mu > 0.0:
-            loss.dual_point_row(z[i], y[i], mu, 0.0, b)
-            total -= loss.conjugate_row(b, y[i]) + 0.5 * mu * loss.penalty_row(b, y[i])
-            for j in range(b.shape[0]):
-                total += b[j] * z[i, j]
-        else:
-            total += loss.value_row(z[i], y[i])
+        loss.dual_point_row(z[i], y[i], mu, 0.0, b)
+        total -= loss.conjugate_row(b, y[i]) + 0.5 * mu * loss.penalty_row(b, y[i])
+        for j in range(b.shape[0]):
+            total += b[j] * z[i, j]
     return total / z.shape[0]
 
 
@@ -68,6 +76,11 @@ def mean_conjugate_rows(loss, mu, b, y):
 @kernel
 def loss_dual_rows(loss, mu, q, z, y, b):
     """As `loss_dual`, for a loss on rows of length k, with (q/2) ||b_i||^2 subtracted too."""
+    if mu == 0.0 and q == 0.0:
+        for first in range(0, z.shape[0], BLOCK):
+            block = slice(first, first + BLOCK)
+            loss.dual_point_rows(z[block], y[block], b[block])
+        return
     for i in range(z.shape[0]):
         loss.dual_point_row(z[i], y[i], mu, q, b[i])
 

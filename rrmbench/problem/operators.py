@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, shown
+from rrmbench.numerics import matrix_products
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.sparse_rows import entries
 
@@ -183,15 +184,24 @@ class CSR:
 
     def forward(self, w):
         """z = X w."""
+        if self.array is None and _has_columns(w):
+            return matrix_products.times(self.rows, w)
         return (self._matrix if self.array is None else self.array) @ w
 
     def adjoint(self, b):
         """X^T b."""
+        if self.array is None and _has_columns(b):
+            return matrix_products.transposed_times(self.rows, b, self.shape[1])
         return (self._transposed if self.array is None else self.array.T) @ b
 
     def magnitudes(self, b):
         """|X|^T |b|, the magnitudes of the terms of X^T b, which rounding is relative to."""
         return abs(self._matrix).T @ np.abs(b)
+
+
+def _has_columns(w):
+    """Whether w is a matrix of several columns."""
+    return w.ndim > 1 and w.shape[1] > 1
 
 
 class Flattened:

@@ -185,14 +185,16 @@ class DirectionalCurvature:
 
     def slopes(self, outputs):
         """The slopes of the derivatives b along outputs (n, k); (n, k)."""
-        problem, bent = self.problem, np.zeros(self.b.shape)
-        longest = float(np.max(np.abs(outputs), initial=0.0))
-        if longest > 0.0 and hasattr(problem.loss, "slope_row"):
+        problem = self.problem
+        if hasattr(problem.loss, "slope_row"):
+            bent = np.empty(self.b.shape)
             whole_arrays.slopes_along(problem.loss, problem.mu, self.b, problem.y, outputs, bent)
-        elif longest > 0.0:
-            h = self.width / longest
-            bent = (problem.loss_dual(self.z + h * outputs) - problem.loss_dual(self.z - h * outputs)) / (2.0 * h)
-        return bent
+            return bent
+        longest = float(np.max(np.abs(outputs), initial=0.0))
+        if longest == 0.0:
+            return np.zeros(self.b.shape)
+        h = self.width / longest
+        return (problem.loss_dual(self.z + h * outputs) - problem.loss_dual(self.z - h * outputs)) / (2.0 * h)
 
     def diagonals(self):
         """The diagonal of the D of each sample (n, k)."""

@@ -121,7 +121,7 @@ def _preconditioner(problem, z, b, rng, at):
 def _inverses(problem, part, weights, at):
     """Return the inverses (k, d, d) of (1/m) sum_i weights_ji x_i x_i^T + s I over the m samples of a part."""
     X, d, k = problem.X, problem.shape[0], len(weights)
-    if (weights == weights[0]).all():
+    if np.abs(weights - weights[0]).max() <= ROUNDING * weights.max():  # as at the start
         weights = weights[0]
     G, before, share = np.zeros((*weights.shape[:-1], d, d)), X.passes, part.X.nnz / max(X.nnz, 1)
     view = part.counted()
