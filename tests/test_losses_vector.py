@@ -6,10 +6,12 @@ import cvxpy as cp
 import numpy as np
 import oracles
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.special import wrightomega
 
 from rrmbench import registry
+from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss
@@ -133,6 +135,50 @@ def test_the_slopes_of_dual_points_are_those_of_differences():
             loss.slope_row(maximizer(loss, z, y, mu), y, mu, o, slope)
             differences = (maximizer(loss, z + h * o, y, mu) - maximizer(loss, z - h * o, y, mu)) / (2 * h)
             np.testing.assert_allclose(slope, differences, atol=1e-8)
+
+
+@each_loss
+def test_several_rows_at_once_are_each_row_alone(name):
+    rng = np.random.default_rng(0)
+    loss, _ = loss_and_label(name, rng)
+    z = np.array([10.0 ** rng.uniform(-2, 3) * rng.standard_normal(K) for _ in range(2 * whole_arrays.BLOCK + 3)])
+    y = np.array([loss_and_label(name, rng)[1] for _ in z])
+    b = np.empty(z.shape)
+    whole_arrays.loss_dual_rows(loss, 0.0, 0.0, z, y, b)
+    np.testing.assert_allclose(b, [maximizer(loss, *one) for one in zip(z, y, strict=True)], rtol=1e-13, atol=1e-15)
+    alone = np.mean([loss.value_row(*one) for one in zip(z, y, strict=True)])
+    assert whole_arrays.mean_loss_rows(loss, 0.0, z, y) == pytest.approx(alone, rel=1e-13)
+
+
+@given(
+    k=st.integers(2, 40),
+    m=st.floats(-6.0, 8.0).map(lambda x: 10.0**x),
+    scale=st.sampled_from([0.0, 0.3, 10.0, 1e3]),
+    share=st.sampled_from([0.05, 0.3, 5.0]),
+    seed=seeds,
+)
+@example(k=26, m=100.0, scale=0.3, share=0.05, seed=0)
+def test_the_step_of_the_multinomial_loss_solves_its_equations(k, m, scale, share, seed):
+    # log p_j + m p_j = h_j - eta with sum 1: eta by bisection, each p_j by Wright's function
+    rng = np.random.default_rng(seed)
+    c, b = int(rng.integers(k)), np.empty(k)
+    h = scale * rng.standard_normal(k) + m * rng.dirichlet(np.full(k, share))
+    z = h.copy()
+    z[c] -= m
+    oracles.loss_of("multinomial_logistic").dual_point_row(z, float(c), 0.0, m, b)
+    p = b.copy()
+    p[c] += 1.0
+    assert p.min() >= 0.0 and abs(b.sum()) <= 1e-15
+    low, high = h.max() - m - 1.0, h.max() + np.log(k) + 1.0
+    for _ in range(200):
+        eta = 0.5 * (low + high)
+        low, high = (eta, high) if roots(h - eta, m).sum() > 1.0 else (low, eta)
+    np.testing.assert_allclose(p, roots(h - eta, m), atol=1e-13 + 1e-15 * np.abs(h).max() / (1.0 + m))
+
+
+def roots(x, m):
+    """The p with log p + m p = x, to rounding: omega(x + log m)/m for Wright's function omega."""
+    return np.array([wrightomega(one + np.log(m)).real for one in x]) / m
 
 
 @each_loss

@@ -287,3 +287,55 @@ def test_a_conjugate_that_is_finite_in_a_bounded_domain_makes_certificates():
     assert t < 1.0 and conjugate > 0.0 and np.array_equal(scaled, t * b)
     assert dual == pytest.approx(-p.mean_conjugate(t * b) - conjugate)
     assert dual <= found.trace["primal"].iloc[-1]
+
+
+class Multinomial(NamedTuple):
+    """The multinomial logistic loss in a plug-in's words, with methods on several rows that may be wrong."""
+
+    of_values: float = 1.0
+    of_duals: float = 1.0
+    conjugate_convexity: float = 2.0
+    lipschitz: float = 2.0**0.5
+    outputs = "vector"
+
+    def spread(self, k):
+        return 1.0
+
+    def value_row(self, z, y):
+        return np.log(np.sum(np.exp(z))) - z[int(y)]
+
+    def conjugate_row(self, b, y):
+        total = 0.0
+        for j in range(b.shape[0]):
+            p = b[j] + (1.0 if j == int(y) else 0.0)
+            if p < 0.0:
+                return np.inf
+            total += p * np.log(p) if p > 0.0 else 0.0
+        return total
+
+    def penalty_row(self, b, y):
+        return np.sum(b * b)
+
+    def dual_point_row(self, z, y, mu, q, b):
+        b[:] = np.exp(z) / np.sum(np.exp(z))
+        b[int(y)] -= 1.0
+
+    def value_rows(self, z, y, values):
+        for i in range(z.shape[0]):
+            values[i] = self.of_values * self.value_row(z[i], y[i])
+
+    def dual_point_rows(self, z, y, b):
+        for i in range(z.shape[0]):
+            self.dual_point_row(z[i], y[i], 0.0, 0.0, b[i])
+            b[i, 0] *= self.of_duals
+
+
+@pytest.mark.parametrize("factors", [(1.0, 1.0), (0.5, 1.0), (1.0, 0.5)])
+def test_methods_on_several_rows_are_those_on_one(factors):
+    problem = Problem(X, np.arange(len(Y)) % 3.0, Multinomial(*factors), RIDGE)
+    found = held_to_pairs(problem, "mine", "l2")
+    assert found.unchecked is None
+    if factors == (1.0, 1.0):
+        assert found.broken is None
+    else:
+        assert found.broken.startswith("the loss 'mine' gives other numbers for several samples at once")

@@ -20,6 +20,9 @@ the NamedTuple, or a pair (NamedTuple, mu) for a smoothed loss. The class attrib
     dual_point_row(z, y, mu, q, b)    writes to b the argmax of  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
     slope_row(b, y, mu, o, out)       writes to out the slope of that b, for q = 0, as z moves along o; without it
                                       Newton's method takes differences, which cost evaluations
+    value_rows(z, y, values)          phi of several samples, z (m, k), and
+    dual_point_rows(z, y, b)          their b for mu = q = 0: what is faster for several at once than one by one; may be
+                                      left out
     spread(k)                         for k outputs, ||A||^2 of the map A from z to where mu penalizes; 1 for ||b||^2
     dual_radius                       the greatest ||b||; where it is left out, its bound lipschitz sqrt(spread(k))
     balanced(b, y)                    of all samples: b (n, k) scaled down within the domain until its columns sum to

@@ -25,6 +25,7 @@ FROZEN = (
     "gives other numbers where it is compiled than in Python: kernels keep the globals that methods refer to as they "
     "were at the first call; make fields of them"
 )
+UNEQUAL = "gives other numbers for several samples at once than for each alone: see `value_rows` and `dual_point_rows`"
 UNBALANCED = "has a method `balanced` whose dual variables do not sum to 0, so that no gap with a bias means anything"
 
 
@@ -47,6 +48,7 @@ def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
     """
     rng = np.random.default_rng(0)
     asked = (
+        (problem.loss, _is_unequal_in_rows, f"the loss '{loss}'", UNEQUAL),
         (problem.loss, _is_frozen_loss, f"the loss '{loss}'", FROZEN),
         (problem.regularizer, _is_frozen_regularizer, f"the regularizer '{regularizer}'", FROZEN),
         (problem.loss, _is_broken_loss, f"the loss '{loss}'", FAULT),
@@ -97,6 +99,20 @@ def _is_frozen_loss(problem: Problem, rng: np.random.Generator) -> bool:
     return False
 
 
+def _is_unequal_in_rows(problem: Problem, rng: np.random.Generator) -> bool:
+    """Whether the methods on several rows of outputs, where there are any, differ from those on one."""
+    loss, y = problem.loss, problem.y[:FEW]
+    if not (hasattr(loss, "value_rows") or hasattr(loss, "dual_point_rows")):
+        return False
+    z = rng.normal(size=(len(y), *problem.output_shape[1:]))
+    b, alone = np.empty(z.shape), np.empty(z.shape)
+    whole_arrays.loss_dual_rows(loss, 0.0, 0.0, z, y, b)
+    for i in range(len(y)):
+        loss.dual_point_row(z[i], y[i], 0.0, 0.0, alone[i])
+    value = np.mean([loss.value_row(z[i], y[i]) for i in range(len(y))])
+    return _differ(whole_arrays.mean_loss_rows(loss, 0.0, z, y), lambda: value) or not np.allclose(b, alone)
+
+
 def _is_frozen_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
     psi, over = problem.regularizer, problem.regularization
     if not over.coordinate_separable:  # its methods are not compiled
@@ -139,8 +155,9 @@ def _is_unbalanced(problem: Problem, rng: np.random.Generator) -> bool:
     bias[-1] = 1.0
     largest = np.abs(problem.X.forward(bias)).max()  # of the last column
     for scale in SCALES:
-        b = problem.losses.balanced(problem.loss_dual(_outputs(problem, scale, rng)))
-        if np.abs(problem.v(b)[-1]).max() > TOLERANCE * largest * np.abs(b).sum() / problem.n:
+        b = problem.loss_dual(_outputs(problem, scale, rng))
+        rounding = TOLERANCE * largest * np.abs(b).sum() / problem.n  # also of what is left where nearly all is taken
+        if np.abs(problem.v(problem.losses.balanced(b))[-1]).max() > rounding:
             return True
     return False
 

@@ -1,0 +1,49 @@
+"""Products of sparse matrices with several columns: those of dense arrays, whatever the numbers of columns."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from rrmbench.numerics.matrix_products import times, transposed_times
+from rrmbench.problem.operators import CSR
+
+
+@given(
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    k=st.integers(1, 40),
+    density=st.sampled_from([0.0, 0.3, 1.0]),
+    seed=st.integers(0, 10**6),
+)
+def test_products_are_those_of_dense_arrays(shape, k, density, seed):
+    rng = np.random.default_rng(seed)
+    n, d = shape
+    dense = rng.normal(size=shape) * (rng.random(shape) < density)
+    rows = CSR.of(csr_array(dense), k).rows
+    W, B = rng.normal(size=(d, k)), rng.normal(size=(n, k))
+    found, transposed = times(rows, W), transposed_times(rows, B, d)
+    np.testing.assert_allclose(found, dense @ W, rtol=0, atol=1e-14 * (1 + np.abs(dense) @ np.abs(W)).max())
+    np.testing.assert_allclose(transposed, dense.T @ B, rtol=0, atol=1e-14 * (1 + np.abs(dense.T) @ np.abs(B)).max())
+    for product in found, transposed:
+        assert product.flags.carray
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_any_array_of_numbers_may_be_multiplied(k):
+    """Read-only ones, integers, views: kernels read memory as it is, so these are copied."""
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(6, 5)) * (rng.random((6, 5)) < 0.4)
+    rows = CSR.of(csr_array(dense), k).rows
+    whole = rng.integers(-9, 9, size=(5, k))
+    read_only = whole.astype(float)
+    read_only.flags.writeable = False
+    for W in whole, read_only, np.asfortranarray(whole.astype(float)), np.repeat(whole, 2, axis=1)[:, ::2]:
+        np.testing.assert_allclose(times(rows, W), dense @ whole, rtol=1e-13)
+
+
+def test_numbers_that_are_not_finite_stay_so():
+    X = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]]))
+    W = np.array([[np.inf, 1.0, np.nan], [1.0, -np.inf, 0.0]])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(times(CSR.of(X, 3).rows, W), X @ W)
