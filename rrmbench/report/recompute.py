@@ -93,7 +93,7 @@ def minimizes_bias(spec):
 def primal(prepared, spec, w, beta=None):
     """(P(w), the sum of the magnitudes of its terms); of a minimized bias with `beta`, or else with the best one."""
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
-    z = X.forward(w)
+    z = _product(X.forward, w, X)
     shifts = [0.0]
     if minimizes_bias(spec):
         shifts = (minimizers(loss, mu, z, prepared.y) or [math.nan]) if beta is None else [beta]
@@ -103,12 +103,19 @@ def primal(prepared, spec, w, beta=None):
     return math.fsum(terms), math.fsum(map(abs, terms))
 
 
+def _product(multiply, w, X):
+    """X w or X^T w, of several outputs one by one: the library's products of vectors, not the kernels of runs."""
+    if w.ndim > 1 and len(X.shape) == 2:
+        return np.stack([multiply(column) for column in np.ascontiguousarray(w.T)], axis=1)
+    return multiply(w)
+
+
 def unsure_of_outputs(prepared, spec, w):
     """(1/n) sum_i |phi'(z_i)| (|X| |w|)_i, in whose rounding P(w) may lie where the terms of z = X w cancel."""
     X, (loss, mu), _ = _parts(prepared, spec)
     if getattr(loss, "outputs", "scalar") == "whole":
         return 0.0
-    z, sizes = X.forward(w), _operator(prepared, loss, np.abs).forward(np.abs(w))
+    z, sizes = (_product(of.forward, at, X) for of, at in ((X, w), (_operator(prepared, loss, np.abs), np.abs(w))))
     if minimizes_bias(spec):
         z = z + (minimizers(loss, mu, z, prepared.y) or [0.0])[0]
     slopes = [_slope(loss, mu, u, t) for u, t in zip(_each(z), _each(prepared.y), strict=True)]
@@ -134,7 +141,7 @@ def dual(prepared, spec, b):
     X, (loss, mu), (regularizer, l2) = _parts(prepared, spec)
     n = X.shape[0]
     terms = [-term for term in _conjugate_terms(loss, mu, b, prepared.y, n)]
-    v, size = X.adjoint(b) / -n, 0.0
+    v, size = _product(X.adjoint, b, X) / -n, 0.0
     body = _body(v, spec)
     if body is not v and not np.all(np.abs(v[-1]) <= _rounding(prepared, loss, b)[-1] + LEAST):
         return -math.inf, math.inf
@@ -165,7 +172,7 @@ def _unsure(regularizer, found, body, rounding):
 def _rounding(prepared, loss, b):
     """What the entries of v may be off by: 1e-12 of the sums of the magnitudes of their terms."""
     X = _operator(prepared, loss, np.abs)
-    return TOLERANCE * np.abs(X.adjoint(np.abs(b))) / X.shape[0]
+    return TOLERANCE * np.abs(_product(X.adjoint, np.abs(b), X)) / X.shape[0]
 
 
 def _psi_terms(regularizer, w, method="value"):
