@@ -265,7 +265,8 @@ def write_shares(h, m, p):
     half the way to it. Steps converge quadratically, so that those of 1e-8 are the last.
     """
     k, top = h.shape[0], -math.inf
-    t, ahead, gain = np.empty(k), np.empty(k), np.empty(k)
+    work = np.empty((3, k))
+    t, ahead, gain = work[0], work[1], work[2]
     for j in range(k):
         top = max(top, h[j])
     most = math.log(k)

@@ -1,59 +1,31 @@
-"""Products of a sparse matrix X (n, d) with matrices of several columns, as models of several outputs need them.
+"""Rows of a sparse matrix X (n, d) times matrices of several columns, as models of several outputs need them.
 
-The columns are taken 16 at a time, in four vectors of four that stay in registers while a row of X is read. The loops
-of C libraries, here those of scipy, read and write the memory for each entry of X, which takes two to three times as
-long. Matrices whose columns do not fill the last vector are copied with zeros.
+The columns are taken 16 at a time, in four vectors of four that stay in registers while a row of X is read; the last
+ones in as many as they fill. Loops over the columns for each entry of X, as compilers and the C libraries have them,
+read and write the memory each time and take two to four times as long.
 """
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 from rrmbench.numerics.jit import kernel
 
-LANES = 4  # numbers in a vector
-VECTORS = 4  # of a row that are in registers, beside the entry of X and the term
-VECTOR, INDEX = ir.VectorType(ir.DoubleType(), LANES), ir.IntType(64)
+INDEX = ir.IntType(64)
+MOST = 16  # columns, whose vectors are in registers beside the entry of X and a term
 
 
-def times(rows, W):
-    """X W (n, k) for W (d, k)."""
-    Z = np.empty((rows.indptr.size - 1, _filled(W.shape[1])))
-    _times(rows.indptr, rows.indices, rows.data, _padded(W), Z)
-    return np.ascontiguousarray(Z[:, : W.shape[1]])
+class _Columns:
+    """The columns j, ..., j + c - 1 of row i of a matrix, in vectors of four, two and one."""
 
-
-def transposed_times(rows, B, d):
-    """X^T B (d, k) for B (n, k)."""
-    G = np.zeros((d, _filled(B.shape[1])))
-    _add_transposed_times(rows.indptr, rows.indices, rows.data, _padded(B), G)
-    return np.ascontiguousarray(G[:, : B.shape[1]])
-
-
-def _filled(k):
-    return -(-k // LANES) * LANES
-
-
-def _padded(W):
-    """W, or a copy with columns of zeros that fill vectors; kernels are compiled for arrays of one kind."""
-    if W.shape[1] % LANES == 0 and W.flags.carray and W.dtype == np.float64:
-        return W
-    padded = np.zeros((W.shape[0], _filled(W.shape[1])))
-    padded[:, : W.shape[1]] = W
-    return padded
-
-
-class _Row:
-    """The vectors of row i of a matrix, from its column j on."""
-
-    def __init__(self, builder, matrix, i, j, vectors):
-        self.builder, at = builder, builder.add(builder.mul(i, builder.extract_value(matrix.shape, 1)), j)
-        self.places = [
-            builder.bitcast(builder.gep(matrix.data, [builder.add(at, INDEX(LANES * v))]), VECTOR.as_pointer())
-            for v in range(vectors)
-        ]
+    def __init__(self, builder, matrix, i, j, c):
+        self.builder, self.places = builder, []
+        at = builder.add(builder.mul(i, builder.extract_value(matrix.shape, 1)), j)
+        for first, lanes in widths(c):
+            place = builder.gep(matrix.data, [builder.add(at, INDEX(first))])
+            self.places.append(builder.bitcast(place, _vector(lanes).as_pointer()))
 
     def read(self):
         return [self.builder.load(place, align=8) for place in self.places]
@@ -63,96 +35,132 @@ class _Row:
             self.builder.store(value, place, align=8)
 
 
-def _on_entries(make):
-    """An intrinsic f(vectors, indices, data, begin, end, W, Z, i, j) with a loop over the entries of row i of X.
+def widths(c):
+    """(first, lanes) of the vectors that c numbers fill: 4, 4, ..., 2, 1."""
+    lanes = [4] * (c // 4) + [2] * (c % 4 // 2) + [1] * (c % 2)
+    return [(sum(lanes[:v]), lanes[v]) for v in range(len(lanes))]
 
-    make : (builder, row, W, Z) -> (step, end); row(matrix, i or None) is a `_Row` from column j on, step(x, i) makes
-        the code for the entry x in column i of X, end() that which comes behind the loop
+
+def _vector(lanes):
+    return ir.VectorType(ir.DoubleType(), lanes)
+
+
+def _filled(builder, x, lanes):
+    """The vector of so many x."""
+    first = builder.insert_element(_vector(lanes)(ir.Undefined), x, ir.IntType(32)(0))
+    places = ir.VectorType(ir.IntType(32), lanes)([0] * lanes)
+    return builder.shuffle_vector(first, _vector(lanes)(ir.Undefined), places)
+
+
+def _on_entries(make):
+    """An intrinsic f(indices, data, begin, end, many, one, i): loops over begin <= e < end, for 16 columns at a time.
+
+    many, one : arrays of as many columns; for the entry data[e] a row of `many`, the number indices[e], and row i of
+        `one` meet
+    make : (builder, the `_Columns` of `one`) -> (step, finish): step(xs, columns) makes the code for an entry, xs the
+        vectors of it, `columns` those of `many`; finish() that which comes behind the loop
     """
 
-    def typed(typingctx, vectors, indices, data, begin, end, W, Z, i, j):
-        signature = types.void(vectors, indices, data, begin, end, W, Z, i, j)
+    def typed(typingctx, indices, data, begin, end, many, one, i):
+        given = (indices, data, begin, end, many, one, i)
 
         def codegen(context, builder, signature, args):
-            def array(k):
-                return context.make_array(signature.args[k])(context, builder, args[k])
+            places, entries, of_many, of_one = (
+                context.make_array(given[k])(context, builder, args[k]) for k in (0, 1, 4, 5)
+            )
+            first, last, own = (context.cast(builder, args[k], given[k], types.int64) for k in (2, 3, 6))
 
-            def number(k):
-                return context.cast(builder, args[k], signature.args[k], types.int64)
+            def chunk(j, c):
+                step, finish = make(builder, columns := _Columns(builder, of_one, own, j, c))
+                lanes = {place.type.pointee.count for place in columns.places}
+                with cgutils.for_range_slice(builder, first, last, INDEX(1), INDEX) as (e, _):
+                    x = builder.load(builder.gep(entries.data, [e]))
+                    xs = {m: _filled(builder, x, m) for m in lanes}
+                    at = builder.zext(builder.load(builder.gep(places.data, [e])), INDEX)
+                    step(xs, _Columns(builder, of_many, at, j, c))
+                finish()
 
-            own, column, lanes = number(7), number(8), ir.VectorType(ir.IntType(32), LANES)
-
-            def row(matrix, i=own):
-                return _Row(builder, matrix, i, column, vectors.literal_value)
-
-            step, finish = make(builder, row, array(5), array(6))
-            with cgutils.for_range_slice(builder, number(3), number(4), INDEX(1), INDEX) as (k, _):
-                x, at = (builder.load(builder.gep(array(of).data, [k])) for of in (2, 1))
-                one = builder.insert_element(VECTOR(ir.Undefined), x, ir.IntType(32)(0))
-                step(builder.shuffle_vector(one, VECTOR(ir.Undefined), lanes([0] * LANES)), builder.zext(at, INDEX))
-            finish()
+            size = builder.extract_value(of_one.shape, 1)
+            with cgutils.for_range_slice(builder, INDEX(0), size, INDEX(MOST), INDEX) as (j, _):
+                left = builder.sub(size, j)
+                is_last = builder.icmp_signed("<", left, INDEX(MOST))
+                done = builder.append_basic_block("done")
+                switch = builder.switch(builder.select(is_last, left, INDEX(MOST)), done)
+                for c in range(1, MOST + 1):
+                    block = builder.append_basic_block(f"columns{c}")
+                    switch.add_case(INDEX(c), block)
+                    builder.position_at_end(block)
+                    chunk(j, c)
+                    builder.branch(done)
+                builder.position_at_end(done)
             return context.get_dummy_value()
 
-        return signature, codegen
+        return types.void(*given), codegen
 
-    return intrinsic(prefer_literal=True)(typed)
+    return intrinsic(typed)
 
 
-def _sum(builder, row, W, Z):
-    """Row i of Z is the sum of x times the rows of W."""
-    goal = row(Z)
-    sums = [cgutils.alloca_once_value(builder, VECTOR([0.0] * LANES)) for _ in goal.places]
+def _sum_code(builder, goal):
+    sums = [cgutils.alloca_once_value(builder, place.type.pointee(None)) for place in goal.places]
 
-    def step(x, i):
-        for total, w in zip(sums, row(W, i).read(), strict=True):
-            builder.store(builder.fadd(builder.load(total), builder.fmul(x, w)), total)
+    def step(xs, columns):
+        for total, w in zip(sums, columns.read(), strict=True):
+            builder.store(builder.fadd(builder.load(total), builder.fmul(xs[w.type.count], w)), total)
 
     return step, lambda: goal.write([builder.load(total) for total in sums])
 
 
-def _spread(builder, row, B, G):
-    """Add x times row i of B to the rows of G."""
-    given = row(B).read()
+def _add_code(builder, given):
+    values = given.read()
 
-    def step(x, i):
-        goal = row(G, i)
-        goal.write([builder.fadd(g, builder.fmul(x, b)) for g, b in zip(goal.read(), given, strict=True)])
+    def step(xs, columns):
+        terms = [builder.fmul(xs[b.type.count], b) for b in values]
+        columns.write([builder.fadd(g, term) for g, term in zip(columns.read(), terms, strict=True)])
 
     return step, lambda: None
 
 
-_sum_row, _spread_row = _on_entries(_sum), _on_entries(_spread)
+_sum_rows, _add_to_rows = _on_entries(_sum_code), _on_entries(_add_code)
+
+
+@register_jitable
+def sum_rows(indices, data, begin, end, W, Z, i):
+    """Write the sum of data[e] W[indices[e]] over begin <= e < end to Z[i]; W (d, k) and Z (., k) are arrays by rows."""
+    _sum_rows(indices, data, begin, end, W, Z, i)
+
+
+@register_jitable
+def add_to_rows(indices, data, begin, end, B, i, G):
+    """Add data[e] B[i] to G[indices[e]] for begin <= e < end; B (., k) and G (d, k) are arrays by rows."""
+    _add_to_rows(indices, data, begin, end, G, B, i)
+
+
+def times(rows, W):
+    """X W (n, k) for W (d, k)."""
+    Z = np.empty((rows.indptr.size - 1, W.shape[1]))
+    _times(rows.indptr, rows.indices, rows.data, _of_one_kind(W), Z)
+    return Z
+
+
+def transposed_times(rows, B, d):
+    """X^T B (d, k) for B (n, k)."""
+    G = np.zeros((d, B.shape[1]))
+    _add_transposed_times(rows.indptr, rows.indices, rows.data, _of_one_kind(B), G)
+    return G
+
+
+def _of_one_kind(W):
+    """W, or a copy: kernels are compiled for writable arrays of float64 by rows, and read no others."""
+    return W if W.flags.carray and W.dtype == np.float64 else np.array(W, dtype=np.float64, order="C")
 
 
 @kernel
 def _times(indptr, indices, data, W, Z):
-    """Write X W to Z; their numbers of columns are a multiple of LANES."""
     for i in range(Z.shape[0]):
-        begin, end = indptr[i], indptr[i + 1]
-        for j in range(0, Z.shape[1], LANES * VECTORS):
-            left = (Z.shape[1] - j) // LANES
-            if left >= 4:
-                _sum_row(4, indices, data, begin, end, W, Z, i, j)
-            elif left == 3:
-                _sum_row(3, indices, data, begin, end, W, Z, i, j)
-            elif left == 2:
-                _sum_row(2, indices, data, begin, end, W, Z, i, j)
-            else:
-                _sum_row(1, indices, data, begin, end, W, Z, i, j)
+        sum_rows(indices, data, indptr[i], indptr[i + 1], W, Z, i)
 
 
 @kernel
 def _add_transposed_times(indptr, indices, data, B, G):
-    """Add X^T B to G; their numbers of columns are a multiple of LANES."""
     for i in range(B.shape[0]):
-        begin, end = indptr[i], indptr[i + 1]
-        for j in range(0, B.shape[1], LANES * VECTORS):
-            left = (B.shape[1] - j) // LANES
-            if left >= 4:
-                _spread_row(4, indices, data, begin, end, B, G, i, j)
-            elif left == 3:
-                _spread_row(3, indices, data, begin, end, B, G, i, j)
-            elif left == 2:
-                _spread_row(2, indices, data, begin, end, B, G, i, j)
-            else:
-                _spread_row(1, indices, data, begin, end, B, G, i, j)
+        add_to_rows(indices, data, indptr[i], indptr[i + 1], B, i, G)

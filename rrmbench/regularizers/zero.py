@@ -11,6 +11,7 @@ class Zero(NamedTuple):
     """psi = 0,  psi*(v) = 0 at v = 0 and +inf elsewhere."""
 
     strength: float = 0.0
+    is_zero = True
     soft_threshold = True
     homogeneous = True
     isotropic = True

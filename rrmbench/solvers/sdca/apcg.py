@@ -5,9 +5,10 @@ from math import log
 from typing import Literal
 
 import numpy as np
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.matrix_products import add_to_rows, sum_rows
 from rrmbench.numerics.prefetch import prefetch, prefetch_rows
 from rrmbench.numerics.sparse_rows import entries, sample_at
 from rrmbench.numerics.whole_arrays import psi_prox
@@ -159,20 +160,17 @@ def vector_apcg_steps(rows, y, option, regularizer, s, root, rho, order, r, uv, 
     This is the step of `option`, the exact one of Prox-SDCA, at z_i and w(y), with root ||x_i||^2 for ||x_i||^2.
     """
     scale, outputs = 1.0 / (s * y.shape[0]), uv.shape[2]
-    p, z, new = np.empty(outputs), np.empty(outputs), np.empty(outputs)
+    both = pq.reshape(pq.shape[0], 2 * outputs)
+    p, z, new, change = np.empty((1, outputs)), np.empty(outputs), np.empty(outputs), np.empty((1, 2 * outputs))
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
         i = sample_at(order, k)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
         r *= rho
         for c in entries(0, outputs):
-            p[c] = 0.0
             z[c] = uv[i, 1, c] - r * uv[i, 0, c]
-        for e in entries(begin, end):
-            j, x = rows.indices[e], rows.data[e]
-            for c in entries(0, outputs):
-                p[c] += x * regularizer.prox(r * pq[j, 0, c] + pq[j, 1, c], 1.0 / s)
-        option.step_row(p, z, y[i], root * rows.sqnorms[i] * scale, new)
+        pair_outputs(regularizer, 1.0 / s, rows, begin, end, r, both, p, change)
+        option.step_row(p[0], z, y[i], root * rows.sqnorms[i] * scale, new)
         moved = False
         for c in entries(0, outputs):
             h = new[c] - z[c]
@@ -180,15 +178,37 @@ def vector_apcg_steps(rows, y, option, regularizer, s, root, rho, order, r, uv, 
             du, dv = halves(root, r, h)
             uv[i, 0, c] += du
             uv[i, 1, c] += dv
-            p[c], z[c] = scale * du, scale * dv
+            change[0, c], change[0, outputs + c] = -scale * du, -scale * dv
         if moved:
-            for e in entries(begin, end):
-                j, x = rows.indices[e], rows.data[e]
-                for c in entries(0, outputs):
-                    pq[j, 0, c] -= x * p[c]
-                    pq[j, 1, c] -= x * z[c]
+            add_to_rows(rows.indices, rows.data, begin, end, change, 0, both)
         if r < 1e-100:
             rescale(r, uv)
             rescale(r, pq)
             r = 1.0
     return r
+
+
+def pair_outputs(regularizer, t, rows, begin, end, r, both, p, sums):
+    """Write the sum of x_j prox_t(r p_j + q_j) over the entries of a row to p (1, k); for kernels only.
+
+    both : (d, 2 k) the rows p_j and q_j, one behind the other
+    sums : (1, 2 k), overwritten
+    """
+    raise NotImplementedError
+
+
+@overload(pair_outputs)
+def _pair_outputs(regularizer, t, rows, begin, end, r, both, p, sums):
+    def of_rows(regularizer, t, rows, begin, end, r, both, p, sums):
+        sum_rows(rows.indices, rows.data, begin, end, both, sums, 0)
+        for c in entries(0, p.shape[1]):
+            p[0, c] = r * sums[0, c] + sums[0, p.shape[1] + c]
+
+    def of_proximal_points(regularizer, t, rows, begin, end, r, both, p, sums):
+        p[:] = 0.0
+        for e in entries(begin, end):
+            j, x = rows.indices[e], rows.data[e]
+            for c in entries(0, p.shape[1]):
+                p[0, c] += x * regularizer.prox(r * both[j, c] + both[j, p.shape[1] + c], t)
+
+    return of_rows if getattr(regularizer.instance_class, "is_zero", False) else of_proximal_points

@@ -16,11 +16,12 @@ from its value at t = b. Options III to V move towards u = phi'(p), the derivati
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
+from numba.extending import overload, register_jitable
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.golden_section import GOLDEN_SECTION
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.matrix_products import add_to_rows, sum_rows
 from rrmbench.numerics.prefetch import prefetch_rows
 from rrmbench.numerics.sparse_rows import axpy, entries, sample_at
 
@@ -212,28 +213,40 @@ def scalar_steps(rows, y, option, regularizer, s, order, b, u):
 def vector_steps(rows, y, option, regularizer, s, order, b, u):
     """As `sdca_steps` for k outputs per sample: u is (d, k), b (n, k) and order (m,). [Acc-SDCA, section 5.7]"""
     scale, outputs = 1.0 / (s * y.shape[0]), b.shape[1]
-    p, new = np.empty(outputs), np.empty(outputs)
+    p, new = np.empty((1, outputs)), np.empty(outputs)
     for k in range(order.shape[0]):
         prefetch_rows(rows, y, order, k)
         i = sample_at(order, k)
         begin, end = rows.indptr[i], rows.indptr[i + 1]
-        for c in entries(0, outputs):
-            p[c] = 0.0
-        for e in entries(begin, end):
-            j, x = rows.indices[e], rows.data[e]
-            for c in entries(0, outputs):
-                p[c] += x * regularizer.prox(u[j, c], 1.0 / s)
-        option.step_row(p, b[i], y[i], rows.sqnorms[i] * scale, new)
+        row_outputs(regularizer, 1.0 / s, rows, begin, end, u, p)
+        option.step_row(p[0], b[i], y[i], rows.sqnorms[i] * scale, new)
         moved = False
         for c in entries(0, outputs):
-            p[c] = b[i, c] - new[c]
-            moved = moved or p[c] != 0.0
-            b[i, c] = new[c]
+            h = b[i, c] - new[c]
+            moved = moved or h != 0.0
+            p[0, c], b[i, c] = scale * h, new[c]
         if moved:
-            for e in entries(begin, end):
-                j, x = rows.indices[e], rows.data[e]
-                for c in entries(0, outputs):
-                    u[j, c] += scale * x * p[c]
+            add_to_rows(rows.indices, rows.data, begin, end, p, 0, u)
+
+
+def row_outputs(regularizer, t, rows, begin, end, u, p):
+    """Write the sum of x_j prox_t(u_j) over the entries of a row to p (1, k), u being (d, k); for kernels only."""
+    raise NotImplementedError
+
+
+@overload(row_outputs)
+def _row_outputs(regularizer, t, rows, begin, end, u, p):
+    def of_rows(regularizer, t, rows, begin, end, u, p):
+        sum_rows(rows.indices, rows.data, begin, end, u, p, 0)
+
+    def of_proximal_points(regularizer, t, rows, begin, end, u, p):
+        p[:] = 0.0
+        for e in entries(begin, end):
+            j, x = rows.indices[e], rows.data[e]
+            for c in entries(0, p.shape[1]):
+                p[0, c] += x * regularizer.prox(u[j, c], t)
+
+    return of_rows if getattr(regularizer.instance_class, "is_zero", False) else of_proximal_points
 
 
 @kernel
