@@ -22,7 +22,7 @@ def test_products_are_those_of_dense_arrays(shape, k, density, seed):
     dense = rng.normal(size=shape) * (rng.random(shape) < density)
     rows = CSR.of(csr_array(dense), k).rows
     W, B = rng.normal(size=(d, k)), rng.normal(size=(n, k))
-    found, transposed = times(rows, W), transposed_times(rows, B, d)
+    found, transposed = times(rows, d, W), transposed_times(rows, d, B)
     np.testing.assert_allclose(found, dense @ W, rtol=0, atol=1e-14 * (1 + np.abs(dense) @ np.abs(W)).max())
     np.testing.assert_allclose(transposed, dense.T @ B, rtol=0, atol=1e-14 * (1 + np.abs(dense.T) @ np.abs(B)).max())
     for product in found, transposed:
@@ -39,11 +39,19 @@ def test_any_array_of_numbers_may_be_multiplied(k):
     read_only = whole.astype(float)
     read_only.flags.writeable = False
     for W in whole, read_only, np.asfortranarray(whole.astype(float)), np.repeat(whole, 2, axis=1)[:, ::2]:
-        np.testing.assert_allclose(times(rows, W), dense @ whole, rtol=1e-13)
+        np.testing.assert_allclose(times(rows, 5, W), dense @ whole, rtol=1e-13)
+
+
+def test_matrices_of_another_number_of_rows_are_refused():
+    """Kernels would read beyond their ends."""
+    rows = CSR.of(csr_array(np.eye(3, 5)), 2).rows
+    for product in times, transposed_times:
+        with pytest.raises(ValueError, match=r"found a matrix of the shape \(4, 2\), needed are [35] rows"):
+            product(rows, 5, np.ones((4, 2)))
 
 
 def test_numbers_that_are_not_finite_stay_so():
     X = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]]))
     W = np.array([[np.inf, 1.0, np.nan], [1.0, -np.inf, 0.0]])
     with np.errstate(invalid="ignore"):
-        np.testing.assert_array_equal(times(CSR.of(X, 3).rows, W), X @ W)
+        np.testing.assert_array_equal(times(CSR.of(X, 3).rows, 2, W), X @ W)

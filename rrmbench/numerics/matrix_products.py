@@ -55,14 +55,16 @@ def _filled(builder, x, lanes):
 def _on_entries(make):
     """An intrinsic f(indices, data, begin, end, many, one, i): loops over begin <= e < end, for 16 columns at a time.
 
-    many, one : arrays of as many columns; for the entry data[e] a row of `many`, the number indices[e], and row i of
-        `one` meet
+    many, one : arrays of float64 by rows, of as many columns; others are not compiled. For the entry data[e] a row of
+        `many`, that of the number indices[e], and row i of `one` meet
     make : (builder, the `_Columns` of `one`) -> (step, finish): step(xs, columns) makes the code for an entry, xs the
         vectors of it, `columns` those of `many`; finish() that which comes behind the loop
     """
 
     def typed(typingctx, indices, data, begin, end, many, one, i):
         given = (indices, data, begin, end, many, one, i)
+        if any(array.layout != "C" or array.dtype != types.float64 for array in (many, one)):
+            return None
 
         def codegen(context, builder, signature, args):
             places, entries, of_many, of_one = (
@@ -125,32 +127,36 @@ _sum_rows, _add_to_rows = _on_entries(_sum_code), _on_entries(_add_code)
 
 @register_jitable
 def sum_rows(indices, data, begin, end, W, Z, i):
-    """Write the sum of data[e] W[indices[e]] over begin <= e < end to Z[i]; W (d, k) and Z (., k) are arrays by rows."""
+    """Write the sum of data[e] W[indices[e]] over begin <= e < end to Z[i]; W is (d, k), Z (., k)."""
     _sum_rows(indices, data, begin, end, W, Z, i)
 
 
 @register_jitable
 def add_to_rows(indices, data, begin, end, B, i, G):
-    """Add data[e] B[i] to G[indices[e]] for begin <= e < end; B (., k) and G (d, k) are arrays by rows."""
+    """Add data[e] B[i] to G[indices[e]] for begin <= e < end; B is (., k), G (d, k)."""
     _add_to_rows(indices, data, begin, end, G, B, i)
 
 
-def times(rows, W):
-    """X W (n, k) for W (d, k)."""
+def times(rows, d, W):
+    """X W (n, k) for W (d, k); ValueError for another number of rows, as of a product of numpy."""
+    W = _of_one_kind(W, d)
     Z = np.empty((rows.indptr.size - 1, W.shape[1]))
-    _times(rows.indptr, rows.indices, rows.data, _of_one_kind(W), Z)
+    _times(rows.indptr, rows.indices, rows.data, W, Z)
     return Z
 
 
-def transposed_times(rows, B, d):
-    """X^T B (d, k) for B (n, k)."""
+def transposed_times(rows, d, B):
+    """X^T B (d, k) for B (n, k); ValueError for another number of rows."""
+    B = _of_one_kind(B, rows.indptr.size - 1)
     G = np.zeros((d, B.shape[1]))
-    _add_transposed_times(rows.indptr, rows.indices, rows.data, _of_one_kind(B), G)
+    _add_transposed_times(rows.indptr, rows.indices, rows.data, B, G)
     return G
 
 
-def _of_one_kind(W):
-    """W, or a copy: kernels are compiled for writable arrays of float64 by rows, and read no others."""
+def _of_one_kind(W, m):
+    """W (m, k), or a copy: kernels are compiled for writable arrays of float64 by rows, and read no others."""
+    if W.shape[0] != m:
+        raise ValueError(f"found a matrix of the shape {W.shape}, needed are {m} rows")
     return W if W.flags.carray and W.dtype == np.float64 else np.array(W, dtype=np.float64, order="C")
 
 

@@ -185,13 +185,13 @@ class CSR:
     def forward(self, w):
         """z = X w."""
         if self.array is None and _has_columns(w):
-            return matrix_products.times(self.rows, w)
+            return matrix_products.times(self.rows, self.shape[1], w)
         return (self._matrix if self.array is None else self.array) @ w
 
     def adjoint(self, b):
         """X^T b."""
         if self.array is None and _has_columns(b):
-            return matrix_products.transposed_times(self.rows, b, self.shape[1])
+            return matrix_products.transposed_times(self.rows, self.shape[1], b)
         return (self._transposed if self.array is None else self.array.T) @ b
 
     def magnitudes(self, b):
