@@ -27,6 +27,7 @@ from sklearn.svm import LinearSVC
 from rrmbench import registry
 from rrmbench.losses.f1 import F1
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -51,6 +52,7 @@ SETTINGS = [
     ("pdprox_preconditioned", "hinge", 1.0),
 ]
 EPOCHS = 5
+COLUMNS = 4, 10
 
 
 def synthetic(n, d, per_row, skew):
@@ -110,13 +112,16 @@ def slope(fit):
     return (seconds(1 + EPOCHS) - seconds(1)) / EPOCHS
 
 
-def product_seconds(X):
-    """The CPU seconds of X w and X^T b together."""
-    w, b, transposed = np.ones(X.shape[1]), np.ones(X.shape[0]), X.T
+def product_seconds(X, columns=None, ours=False):
+    """The CPU seconds of X w and X^T b together, or of those with so many columns, by scipy or by our operator."""
+    w, b = (np.ones(m if columns is None else (m, columns)) for m in X.shape[::-1])
+    operator, transposed = CSR.of(X, columns), X.T
     begin = time.thread_time()
     for _ in range(EPOCHS):
-        X @ w
-        transposed @ b
+        if ours:
+            operator.forward(w), operator.adjoint(b)
+        else:
+            X @ w, transposed @ b
     return (time.thread_time() - begin) / EPOCHS
 
 
@@ -134,6 +139,8 @@ def peers(X, y):
         LogisticRegression(solver="saga", C=1.0, max_iter=passes, **given).fit(X, y)
 
     yield "scipy X w + X^T b", lambda: product_seconds(X)
+    for columns in COLUMNS:
+        yield f"scipy X W + X^T B, {columns} columns", lambda columns=columns: product_seconds(X, columns)
     yield "liblinear hinge", lambda: slope(svm)
     yield "liblinear logistic (dual)", lambda: slope(logistic)
     yield "scikit-learn saga logistic", lambda: slope(saga)
@@ -143,6 +150,16 @@ def contestants(X, y):
     """Pairs of a label and a function that measures one epoch in seconds, ours after the peers."""
     yield from peers(X, y)
     n = X.shape[0]
+    for columns in COLUMNS:
+        yield f"X W + X^T B, {columns} columns", lambda columns=columns: product_seconds(X, columns, ours=True)
+        classes = (np.arange(n) * 0.618) % 1.0 * columns // 1.0
+        for loss in "max_of_hinge", "multinomial_logistic":
+            problem = Problem(X, classes, loss, {"name": "l2", "strength": 1.0 / n})
+            solve = registry.build_solver("prox_sdca")
+            yield (
+                f"prox_sdca {loss} l2, {columns} classes",
+                lambda problem=problem, solve=solve: epoch(problem, solve, 1.0),
+            )
     for regularizer in (
         {"name": "l2", "strength": 1.0 / n},
         {"name": "elastic_net", "l1": 1e-5, "l2": 1.0 / n},
