@@ -158,27 +158,35 @@ def test_several_rows_at_once_are_each_row_alone(name):
     seed=seeds,
 )
 @example(k=26, m=100.0, scale=0.3, share=0.05, seed=0)
-def test_the_step_of_the_multinomial_loss_solves_its_equations(k, m, scale, share, seed):
-    # log p_j + m p_j = h_j - eta with sum 1: eta by bisection, each p_j by Wright's function
+def test_steps_of_losses_with_entropies_solve_their_equations(k, m, scale, share, seed):
+    """log p_j + m_j p_j = h_j - eta with sum 1: eta by bisection, each p_j by Wright's function."""
     rng = np.random.default_rng(seed)
-    c, b = int(rng.integers(k)), np.empty(k)
-    h = scale * rng.standard_normal(k) + m * rng.dirichlet(np.full(k, share))
-    z = h.copy()
-    z[c] -= m
-    oracles.loss_of("multinomial_logistic").dual_point_row(z, float(c), 0.0, m, b)
-    p = b.copy()
-    p[c] += 1.0
-    assert p.min() >= 0.0 and abs(b.sum()) <= 1e-15
-    low, high = h.max() - m - 1.0, h.max() + np.log(k) + 1.0
-    for _ in range(200):
-        eta = 0.5 * (low + high)
-        low, high = (eta, high) if roots(h - eta, m).sum() > 1.0 else (low, eta)
-    np.testing.assert_allclose(p, roots(h - eta, m), atol=1e-13 + 1e-15 * np.abs(h).max() / (1.0 + m))
+    c, gamma = int(rng.integers(k)), 10.0 ** rng.uniform(-4, 0)
+    z = scale * rng.standard_normal(k) + m * rng.dirichlet(np.full(k, share))
+    own = np.arange(k) == c
+    for loss, h, ms in (
+        (oracles.loss_of("multinomial_logistic"), z + m * own, np.full(k, m)),
+        (
+            build_loss({"name": "soft_max_of_hinge", "gamma": gamma})[0],
+            np.where(own, m + gamma * np.log(2.0), 1.0 + z - z[c]) / gamma,
+            np.full(k, m / gamma),
+        ),
+    ):
+        b = np.empty(k)
+        loss.dual_point_row(z, float(c), 0.0, m, b)
+        p = b + own
+        assert p.min() >= 0.0 and abs(b.sum()) <= 1e-15
+        low, high = (h - ms).max() - 1.0, h.max() + np.log(k) + 1.0
+        for _ in range(200):
+            eta = 0.5 * (low + high)
+            low, high = (eta, high) if roots(h - eta, ms).sum() > 1.0 else (low, eta)
+        rounding = 1e-15 * np.abs(h).max() / (1.0 + ms.min())
+        np.testing.assert_allclose(p, roots(h - eta, ms), atol=1e-13 + rounding)
 
 
 def roots(x, m):
-    """The p with log p + m p = x, to rounding: omega(x + log m)/m for Wright's function omega."""
-    return np.array([wrightomega(one + np.log(m)).real for one in x]) / m
+    """The p (k,) with log p_j + m_j p_j = x_j, to rounding: omega(x + log m)/m for Wright's function omega."""
+    return wrightomega(x + np.log(m)).real / m
 
 
 @each_loss

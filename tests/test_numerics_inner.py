@@ -14,7 +14,7 @@ from scipy.special import wrightomega
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.box_hyperplane import weighted_projection
 from rrmbench.numerics.elastic_net_ball import ball_point
-from rrmbench.numerics.entropy import capped_softmax, entropic_projection, entropic_root, wright_omega
+from rrmbench.numerics.entropy import capped_softmax, entropic_projection, wright_omega
 
 INF = math.inf
 
@@ -176,17 +176,6 @@ def test_entropic_projection_by_cvxpy(gamma):
 @given(x=st.floats(-60.0, 60.0))
 def test_wright_omega(x):
     assert wright_omega(x) == pytest.approx(float(wrightomega(x)), rel=1e-14)
-
-
-@given(
-    gamma=st.floats(-9.0, 3.0).map(lambda e: 10.0**e),
-    m=st.one_of(st.just(0.0), st.floats(-9.0, 9.0).map(lambda e: 10.0**e)),
-    t=st.floats(-50.0, 50.0),
-)
-def test_entropic_root(gamma, m, t):
-    h = gamma * t + m * math.exp(t)
-    scale = abs(gamma * t) + m * math.exp(t) + gamma
-    assert abs(math.log(entropic_root(gamma, m, h)) - t) <= 1e-14 * scale / (gamma + m * math.exp(t)) + 1e-13
 
 
 # the elastic-net ball

@@ -14,7 +14,6 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
-from rrmbench.numerics.entropy import entropic_root
 from rrmbench.numerics.exponentials import exp_of_minus
 from rrmbench.numerics.jit import plus
 from rrmbench.numerics.output_rows import squares
@@ -26,6 +25,7 @@ from rrmbench.registry import loss
 
 STEPS = 100  # of Newton's method at most: 4 to 28 were seen
 LAST_STEP = 1e-8  # of the logarithms of probabilities
+ROUNDING = 1e-15  # of the greatest h_j, by which equations for them may be off
 RADIUS = math.sqrt(2.0)  # of b, for every number of classes
 
 
@@ -169,23 +169,6 @@ class MaxOfHinge(NamedTuple):
         return Parts(np.full(u.size, -1.0), columns, i, 1.0)
 
 
-@register_jitable
-def excess(rho, z, c, gamma, mu, q, b):
-    """Fill b (k,) for r = 1 - sum b = e^rho by the stationarity of `dual_point_row`.
-
-    Return sum b + r - 1 and its slope in rho.
-    """
-    r = math.exp(rho)
-    shift = 1.0 - z[c] + gamma * (rho - math.log(2.0)) - q * (1.0 - r)
-    total, slope = r - 1.0, r
-    for j in range(z.shape[0]):
-        if j != c:
-            b[j] = entropic_root(gamma, mu + q, z[j] + shift)
-            total += b[j]
-            slope += b[j] / (gamma + (mu + q) * b[j]) * (gamma + q * r)
-    return total, slope
-
-
 class SoftMaxOfHinge(NamedTuple):
     """phi(z) = gamma log(1 + sum_j exp((c_j + a_j)/gamma)), c_j = 1 for j != y, c_y = a_y = 0 [Acc-SDCA, (14)].
 
@@ -231,55 +214,42 @@ class SoftMaxOfHinge(NamedTuple):
         return balanced_classes(b, y)
 
     def dual_point_row(self, z, y, mu, q, b):
-        """The 1 - s = e^rho of the maximizer is the root of an increasing function: Newton's method in a bracket."""
-        c, others = int(y), z.shape[0] - 1.0
-        top = -math.inf
+        """gamma log b_j + (mu + q) b_j = c_j + a_j - eta for j != y and gamma log r + q r = q + gamma log 2 - eta for
+        r = 1 - s, eta so that r and the b_j sum to 1: `write_shares`, with r in the place of b_y.
+        """
+        c, h, m = int(y), np.empty(z.shape[0]), np.full(z.shape[0], (mu + q) / self.gamma)
         for j in range(z.shape[0]):
-            if j != c:
-                top = max(top, z[j] - z[c])
-        # at low every b_j is at most 1/(2 (k - 1)); e^low may underflow where mu + q is large
-        low = math.log(1.0 / others) + (0.5 * (mu + q) / others - 1.0 - top) / self.gamma
-        low, high, rho = min(low, -1.0), 0.0, -1.0
-        for _ in range(200):
-            f, slope = excess(rho, z, c, self.gamma, mu, q, b)
-            if f > 0.0:
-                high = rho
-            else:
-                low = rho
-            new = rho - f / slope
-            if not low <= new <= high:
-                new = 0.5 * (low + high)
-            if abs(new - rho) <= 1e-15 * max(1.0, abs(rho)):
-                break
-            rho = new
-        close_row(b, c)
+            h[j] = (1.0 + z[j] - z[c]) / self.gamma
+        h[c], m[c] = q / self.gamma + math.log(2.0), q / self.gamma
+        write_shares(h, m, b)
+        share_out(b, c)
 
 
 @register_jitable
 def write_shares(h, m, p):
-    """Write the p_j with log p_j + m p_j = h_j - eta, eta so that their sum is 1, to p (k,); m > 0.
+    """Write the p_j with log p_j + m_j p_j = h_j - eta, eta so that their sum is 1, to p (k,); h and m >= 0 are (k,).
 
     Newton's method on all t_j = -log p_j and eta at once, in eta on the logarithm of the sum. t - m e^-t is concave, so
     that a tangent leads to a t_j that is at most the root for its eta: a sum of p below 1 bounds the eta that is sought
     from above, one of the lower bounds p_j (1 - residual_j) above 1 bounds it from below. A step beyond a bound goes
-    half the way to it. Steps converge quadratically, so that those of 1e-8 are the last.
+    half the way to it. Steps converge quadratically, so that those of 1e-8 are the last, or those that are rounding.
     """
-    k, top = h.shape[0], -math.inf
-    work = np.empty((3, k))
-    t, ahead, gain = work[0], work[1], work[2]
+    k = h.shape[0]
+    most, low, high, largest = math.log(k), -math.inf, -math.inf, 0.0
     for j in range(k):
-        top = max(top, h[j])
-    most = math.log(k)
-    low, high = top - m, top - m / k + most  # where the greatest p_j is 1, and where it is 1/k
-    eta = high
+        low = max(low, h[j] - m[j])  # where the greatest p_j is 1
+        high = max(high, h[j] - m[j] / k + most)  # and where it is 1/k
+        largest = max(largest, abs(h[j]))
+    work, eta, rounding = np.empty((3, k)), high, ROUNDING * largest
+    t, ahead, gain = work[0], work[1], work[2]
     for j in range(k):
         t[j] = max(eta - h[j], most)
     for _ in range(STEPS):
         total, lower, linear, slope, moved = 0.0, 0.0, 0.0, 0.0, 0.0
         for j in range(k):
             p[j] = exp_of_minus(t[j])
-            gain[j] = 1.0 / (1.0 + m * p[j])
-            residual = eta - h[j] - t[j] + m * p[j]
+            gain[j] = 1.0 / (1.0 + m[j] * p[j])
+            residual = eta - h[j] - t[j] + m[j] * p[j]
             ahead[j] = t[j] + residual * gain[j]
             total = plus(total, p[j])
             lower = plus(lower, p[j] * max(1.0 - residual, 0.0))
@@ -297,7 +267,8 @@ def write_shares(h, m, p):
         for j in range(k):
             before = t[j]
             t[j] = max(ahead[j] + (new - eta) * gain[j], max(new - h[j], 0.0))
-            moved = plus(moved, (t[j] - before) * (t[j] - before))
+            beyond = max(abs(t[j] - before) - rounding * gain[j], 0.0)
+            moved = plus(moved, beyond * beyond)
         eta = new
         if moved <= LAST_STEP * LAST_STEP:
             break
@@ -400,7 +371,7 @@ class MultinomialLogistic(NamedTuple):
         if m > 0.0:
             h = z.copy()
             h[c] += m
-            write_shares(h, m, b)
+            write_shares(h, np.full(z.shape[0], m), b)
         else:
             write_distances(z, b)
             exponentiate(b)

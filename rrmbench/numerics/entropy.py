@@ -93,14 +93,6 @@ def wright_omega(x):
     return v
 
 
-@register_jitable
-def entropic_root(gamma, m, h):
-    """The b > 0 with gamma log b + m b = h, for gamma > 0 and m >= 0; e^700 where it is greater and m = 0."""
-    if m == 0.0:
-        return math.exp(min(h / gamma, 700.0))  # beyond it Python raises OverflowError
-    return gamma / m * wright_omega(h / gamma - math.log(gamma / m))
-
-
 def entropic_projection(x, gamma, cap):
     """argmin gamma sum w log w + ||w - x||^2 / 2 over the capped simplex; a new array of x's shape.
 
