@@ -123,6 +123,28 @@ def test_a_fork_server_that_stops_or_dies_costs_no_run(lab, number, monkeypatch)
     assert forkserver._forkserver._forkserver_pid != stopped[0]
 
 
+def test_time_in_which_the_command_stood_still_is_no_time_of_a_run(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(children.time, "monotonic", lambda: now[0])
+
+    class Stopped:
+        """A pipe whose reader is stopped for an hour before each message."""
+
+        messages = [("start", {}), ("row", {"passes": 0.0}), ("end", "done", "passes", {})]  # noqa: RUF012
+
+        def poll(self, seconds):
+            now[0] += 3600.0
+            return True
+
+        def recv(self):
+            return self.messages.pop(0)
+
+    outcome = children.Outcome("killed", "")
+    children.Children()._listen(Stopped(), outcome, 60.0, 60.0, lambda row: None, ())
+    assert (outcome.status, len(outcome.rows)) == ("done", 1)
+    assert outcome.wall_seconds == -2 * 3600.0  # to which the time from its start to its end is added
+
+
 def test_a_first_child_whose_parent_has_given_it_up_ends_without_a_word():
     code = "from multiprocessing import Pipe; from rrmbench.bench import children; a, b = Pipe(); a.close()"
     ran = subprocess.run(

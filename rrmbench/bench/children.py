@@ -19,6 +19,7 @@ PATIENCE = 30.0  # seconds in which the fork server must have made a child
 IMPORTING = 300.0  # seconds in which a new one must have imported everything
 TRIES = 5  # to make a child, each with a new fork server
 TICK = 0.05  # seconds between looks at the interrupt flag
+AWAY = 1.0  # seconds between looks from which on this process stood still, as after Ctrl-Z or before a full pipe
 IMPORT_PATH = ("PYTHONSAFEPATH", "PYTHONPATH")
 CALLERS_PATH = "RRMBENCH_CALLERS_PATH"
 LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMBA_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
@@ -28,7 +29,7 @@ LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMBA_NUM", "NUM
 class Outcome:
     """How a child ended: status and reason as in the store, the rows that it sent, and its last facts.
 
-    wall_seconds : from before its start to its end, what was off the clock included
+    wall_seconds : from before its start to its end, with what was off the clock, without what this process stood still
     """
 
     status: str
@@ -94,7 +95,7 @@ class Children:
                         outcome.reason = f"its process could not be started ({type(error).__name__}: {error}{hint})"
                         return outcome
                     self._watch(process, ours, outcome, limit, on_row, flags)
-                    outcome.wall_seconds = time.monotonic() - began
+                    outcome.wall_seconds += time.monotonic() - began
                     return outcome
 
     def _watch(self, process, ours, outcome, limit, on_row, flags):
@@ -143,12 +144,20 @@ class Children:
         return process
 
     def _listen(self, connection, outcome, deadline, limit, on_row, flags):
-        """Take messages until the end of the run, of its pipe, of its time, or an interrupt."""
+        """Take messages until the end of the run, of its pipe, of its time, or an interrupt.
+
+        While this process stands still it reads nothing, and what a child did meanwhile is not held against its limit.
+        """
+        looked = time.monotonic()
         while True:
+            before, looked = looked, time.monotonic()
+            if (away := looked - before) > AWAY:
+                deadline += away
+                outcome.wall_seconds -= away
             if any(flag.is_set() for flag in flags):
                 outcome.status, outcome.reason = "interrupted", "interrupted by a signal"
                 return
-            if time.monotonic() > deadline:
+            if looked > deadline:
                 outcome.status, outcome.reason = "timeout", f"killed after the limit of {limit:g} s"
                 outcome.reason += _stage(outcome)
                 return
