@@ -15,20 +15,22 @@ class RrmbenchWarning(UserWarning):
 
 
 def nearest(name, allowed, aliases=None):
-    """Return "; did you mean 'x'?" for the allowed name closest to `name` and other than it, or "".
+    """Return "; did you mean 'x'?" for the allowed name closest to `name` and other than it, or ""; case is no matter.
 
     aliases : other texts that `name` may be close to -> the allowed names that they stand for
     """
-    meant = {str(a): str(a) for a in allowed} | (aliases or {})
-    texts = {text: other for text, other in meant.items() if other != str(name)}
-    if longer := [text for text in texts if text.startswith(f"{name}_")]:  # of a name, its first words
+    meant, said = {str(a): str(a) for a in allowed} | (aliases or {}), str(name).lower()
+    texts = {text.lower(): other for text, other in meant.items() if other != str(name)}
+    if said in texts:
+        return f"; did you mean '{texts[said]}'?"
+    if longer := [text for text in texts if text.startswith(f"{said}_")]:  # of a name, its first words
         return f"; did you mean '{texts[min(longer, key=len)]}'?"
-    if swapped := [text for text in texts if sorted(text) == sorted(str(name))]:
+    if swapped := [text for text in texts if sorted(text) == sorted(said)]:
         return f"; did you mean '{texts[swapped[0]]}'?"
-    if len(str(name)) < SHORTEST:  # two letters in common make no misspelling: gif is no pgf
-        texts = {text: other for text, other in texts.items() if text[:1] == str(name)[:1]}
-    alike = 0.5 if len(str(name)) > SHORT else 0.65  # half of a short word says nothing
-    close = difflib.get_close_matches(str(name), texts, n=1, cutoff=alike)
+    if len(said) < SHORTEST:  # two letters in common make no misspelling: gif is no pgf
+        texts = {text: other for text, other in texts.items() if text[:1] == said[:1]}
+    alike = 0.5 if len(said) > SHORT else 0.65  # half of a short word says nothing
+    close = difflib.get_close_matches(said, texts, n=1, cutoff=alike)
     return f"; did you mean '{texts[close[0]]}'?" if close else ""
 
 

@@ -151,7 +151,16 @@ def test_a_wheel_has_the_configurations_and_the_registry(tmp_path):
 
 @pytest.mark.parametrize(
     "name, meant",
-    [("gif", None), ("jpg", None), ("pfd", "pdf"), ("pmg", "png"), ("svgz", "svg"), ("gpf", "pgf"), ("pdf_", "pdf")],
+    [
+        ("gif", None),
+        ("jpg", None),
+        ("pfd", "pdf"),
+        ("pmg", "png"),
+        ("svgz", "svg"),
+        ("gpf", "pgf"),
+        ("pdf_", "pdf"),
+        ("PNG", "png"),
+    ],
 )
 def test_two_letters_in_common_make_no_misspelling(name, meant):
     assert nearest(name, ("png", "pdf", "svg", "pgf")) == (f"; did you mean '{meant}'?" if meant else "")

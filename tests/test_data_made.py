@@ -220,6 +220,7 @@ def wide(*, d=2):
 
 def test_a_function_without_a_seed_or_that_fails_is_refused(cache):
     head = "@rrmbench.dataset\ndef "
+    mute = "class Mute(Exception):\n    def __str__(self):\n        return 1 / 0\n\n"
     for name, body, message in (
         ("unseeded", "rng = np.random.default_rng()\n    return rng.normal(size=(3, 2)), [1, 2, 3]", "the second time"),
         ("counting", "COUNT.append(1)\n    return np.full((2, 2), len(COUNT)), [1, 2]", "the second time"),
@@ -227,9 +228,22 @@ def test_a_function_without_a_seed_or_that_fails_is_refused(cache):
         ("ending_data", "import os\n    os._exit(0)", r"its function failed: SystemExit: os._exit\(0\)"),
         ("odd", "raise BaseException('no')", "its function failed: BaseException: no"),
         ("wrong", "return 1 / 0", "its function failed: ZeroDivisionError"),
+        ("mute", "raise Mute", "its function failed: Mute: its message cannot be had, ZeroDivisionError"),
     ):
         with pytest.raises(RrmbenchError, match=f"data set '{name}': .*{message}"):
-            loaded(cache, f"{name}.py", f"COUNT = []\n{head}{name}():\n    {body}\n")
+            loaded(cache, f"{name}.py", f"COUNT = []\n{mute}{head}{name}():\n    {body}\n")
+
+
+def test_a_function_that_leaves_the_working_directory_moves_no_results(lab, monkeypatch):
+    monkeypatch.chdir(lab.folder)
+    (lab.folder / "moving.py").write_text(
+        f"import os\nimport numpy as np\nimport rrmbench\nMARK = '{lab.mark}'  # of which there are no data yet\n"
+        "@rrmbench.dataset\ndef moving():\n"
+        "    os.chdir(os.sep)\n    return np.eye(4), [1.0, -1.0, 1.0, -1.0]\n"
+    )
+    config = lab.config(dataset={"path": "moving.py", "name": "moving"})
+    assert lab.cli("run", config, "-o", "here").code == 0
+    assert (lab.folder / "here" / "toy" / "manifest.json").is_file()
 
 
 def test_code_of_a_function_that_no_digest_would_tell_of_is_refused(cache):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from lab import TOY, make_lab  # noqa: F401, a fixture
+from scipy.sparse import coo_array, csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import rrmbench
@@ -377,11 +378,24 @@ def test_auto_is_advised_where_it_helps():
             rrmbench.solve(problem, "direct", reduction=reduction)
 
 
+def test_whole_numbers_that_no_float_holds_are_refused():
+    X, y = np.eye(4), np.array([0, 1, 1, 0])
+    huge = np.where(X > 0, np.array(10**400, dtype=object), 0)
+    with pytest.raises(rrmbench.RrmbenchError, match=r"^X: found a whole number above"):
+        rrmbench.Problem(huge, y, "logistic", L2)
+    with pytest.raises(rrmbench.RrmbenchError, match=r"^w: found"):
+        rrmbench.Problem(X, y, "logistic", L2).primal([10**400, 0, 0, 0])
+
+
 def test_masked_entries_are_no_data():
     X, y = np.eye(4), np.array([0, 1, 1, 0])
     for masked in ([[True, *[False] * 3], *[[False] * 4] * 3], np.eye(4) > 0):
         with pytest.raises(rrmbench.RrmbenchError, match=r"^X: found masked"):
             rrmbench.Problem(np.ma.array(X, mask=masked), y, "logistic", L2)
+    for sparse in csr_array(X), coo_array(X):
+        sparse.data = np.ma.array(sparse.data, mask=[1, 0, 0, 0])
+        with pytest.raises(rrmbench.RrmbenchError, match=r"^X: found masked"):
+            rrmbench.Problem(sparse, y, "logistic", L2)
     with pytest.raises(rrmbench.RrmbenchError, match=r"^y: found masked"):
         rrmbench.Problem(X, np.ma.array(y, mask=[1, 0, 0, 0]), "logistic", L2)
     whole = rrmbench.Problem(np.ma.array(X), np.ma.array(y), "logistic", L2)

@@ -91,13 +91,17 @@ class Generated:
         imported, code = set(sys.modules), fingerprint.stamps(self._code())
         loaded_code.check_loaded(code)
         try:
-            with contextlib.redirect_stdout(sys.stderr), crashes.without_sudden_end():
+            with (
+                contextlib.redirect_stdout(sys.stderr),
+                crashes.in_the_working_directory(),
+                crashes.without_sudden_end(),
+            ):
                 made = self.component.build(**values)
         except RrmbenchError as error:
             raise RrmbenchError(f"{self.where}: {error}") from error
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            raise RrmbenchError(f"{self.where}: its function failed: {type(error).__name__}: {error}") from error
+            raise RrmbenchError(f"{self.where}: its function failed: {crashes.text_of(error)}") from error
         loaded_code.check_imports(imported, code)
         arrays.write(path, arrays.checked(made, self.where))

@@ -41,7 +41,7 @@ def numbers(name: str, array: object) -> np.ndarray:
     try:
         found = np.asarray(array)
         made = found.astype(np.float64, copy=False) if found.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         made = None
     if made is None:
         raise RrmbenchError(f"{name}: found {shown(array)}, needed is an array of numbers")

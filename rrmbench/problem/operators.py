@@ -51,7 +51,10 @@ def _numbers(X, names):
         if not isinstance(value, Real):
             where = f"X[{i}, {j}]" if names is None else f"column '{names[j]}', row {i}"
             raise RrmbenchError(f"X: found {shown(str(value))} in {where}, needed are numbers")
-    return X.astype(np.float64)
+    try:
+        return X.astype(np.float64)
+    except OverflowError:
+        raise RrmbenchError("X: found a whole number above 1.8e308, needed are numbers of float64") from None
 
 
 def check_mask(values, where, needed="numbers"):
@@ -64,11 +67,12 @@ def check_mask(values, where, needed="numbers"):
 def in_rows(X, where):
     """A copy of a sparse matrix of scipy as csr_array of float64, each entry once.
 
-    Raises RrmbenchError where its arrays of indices contradict each other or its shape: scipy reads and writes beyond
-    the ends of arrays then.
+    Raises RrmbenchError where values are masked, and where its arrays of indices contradict each other or its shape:
+    scipy reads and writes beyond the ends of arrays then.
     """
     from scipy.sparse import csr_array
 
+    check_mask(getattr(X, "data", None), where)
     _check_indices(X, where)
     made = csr_array(X.astype(np.float64), copy=True)  # before entries of one place are summed, which small types wrap
     if X.format not in (*COMPRESSED, "coo"):  # lists of rows, say

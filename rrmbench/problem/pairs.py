@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rrmbench import crashes
 from rrmbench.components import is_shipped
 from rrmbench.numerics import whole_arrays
 from rrmbench.problem.problem import Problem
@@ -64,7 +65,7 @@ def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
                 if is_broken(problem, rng):
                     return Held(f"{name} {fault}", unchecked)
         except Exception as error:  # of points that no run may come to
-            unchecked = unchecked or f"{name} raised {type(error).__name__}: {error}"
+            unchecked = unchecked or f"{name} raised {crashes.text_of(error)}"
     return Held(None, unchecked)
 
 

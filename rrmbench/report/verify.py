@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from rrmbench import data, registry
+from rrmbench import crashes, data, registry
 from rrmbench.bench import identity
 from rrmbench.bench.bounds import NOTHING, Bounds, best_of, bounds, size_of
 from rrmbench.bench.metrics import metrics_of, model_of
@@ -134,7 +134,7 @@ class _Checked:
         except OSError as error:  # of this machine: a full disk, say
             return Verdict(label, "unverified", why=f"{type(error).__name__}: {error}")
         except Exception as error:  # whatever forged shapes and parameters make the mathematics raise
-            return Verdict(label, "WRONG", why=f"cannot be recomputed ({type(error).__name__}: {error})")
+            return Verdict(label, "WRONG", why=f"cannot be recomputed ({crashes.text_of(error)})")
         if result.status == "failed":  # for a contradiction, which is then not the reference's
             self.failed.setdefault(result.problem, []).append((label, *bounds(result.trace), size))
         else:
