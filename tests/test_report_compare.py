@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.report.compare import Side, compare
 from rrmbench.report.compare.ratios import FEW, basis, ratio
 from rrmbench.report.levels import Levels
@@ -136,6 +137,15 @@ def test_runs_without_counterpart_and_other_data_are_told(tmp_path):
     assert [name for name in found.pairing.alone["A"] if "svrg" in name and "seed 0" in name]
     assert len(found.pairing.other_data) == 1 and "changed" in found.pairing.other_data[0]
     assert "their data are not the same in A and B: changed" in "\n".join(found.sentences)
+
+
+def test_a_folder_in_which_no_run_has_ended_is_told(tmp_path):
+    experiment(tmp_path / "a", 1.0, seeds=1, strengths=(1e-3,))
+    stored.experiment(tmp_path / "b", [])
+    with pytest.raises(RrmbenchError, match=r"^nothing to compare: no run of B has ended yet$"):
+        compare(Side(tmp_path / "a"), Side(tmp_path / "b"))
+    with pytest.raises(RrmbenchError, match="no run of A and of B has ended yet"):
+        compare(Side(tmp_path / "b"), Side(tmp_path / "b"))
 
 
 def test_timing_is_judged(tmp_path):

@@ -200,6 +200,8 @@ def _joined(pairs):
 def _nothing(ours, theirs, other_data):
     if other_data:
         return f"nothing to compare: the data of {listed(other_data)} are not the same in A and B"
+    if empty := [side for side, one in (("A", ours), ("B", theirs)) if not one]:
+        return f"nothing to compare: no run of {' and of '.join(empty)} has ended yet"
     names = [
         f"{side} has {listed(dict.fromkeys(method.name for problem in one.values() for method in problem.methods))}"
         f" on {listed(dict.fromkeys(naming.problem(problem.keys) for problem in one.values()), 3)}"
