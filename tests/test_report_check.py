@@ -194,6 +194,19 @@ def test_other_stopping_rules_are_not_compared(tmp_path, baseline):
     assert verdicts(tmp_path / "now", baseline) == ["ok"]
 
 
+@pytest.mark.parametrize(("rate", "verdict"), [(0.7, "unclear"), (1.4, "unclear"), (0.5, "regression")])
+def test_passes_on_other_data_are_told(tmp_path, baseline, rate, verdict):
+    run = stored.result(stored.spec(), stored.trace(rate=rate, passes=40))
+    run.data = "1" * 64  # a file that was edited in its place
+    (row,) = check(now(tmp_path, run), baseline).rows
+    assert row.verdict == verdict and row.detail.startswith("other data than in the baseline")
+    older = json.loads(baseline.read_text())
+    for record in older["experiments"]["e"].values():
+        del record["data"]
+    baseline.write_text(json.dumps(older))
+    assert "other data" not in check(tmp_path / "now", baseline).rows[0].detail
+
+
 def test_a_new_baseline_names_the_runs_that_will_be_regressions(lab):
     runs = [stored.result(stored.spec(seed=seed), status=status) for seed, status in ((0, "done"), (1, "failed"))]
     stored.experiment(lab.out / "e", runs)

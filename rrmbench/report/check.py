@@ -2,9 +2,9 @@
 
 Passes are counted, so the verdict does not depend on the machine; seconds are compared only on request, as ratios: see
 `check_seconds`. The baseline is a sorted JSON file, {experiment: {run: {"status": ..., "passes": {"1e-2": ..., ...},
-"stop": {...}}}}, with runs named by what they compute and not by where their files are. Beside "passes" there are
-"seconds" where they are wanted, and in "at_most" the passes to gaps that only a bound of evaluation met, which
-tell when it looked (`Levels.are_late`).
+"stop": {...}, "data": checksum}}}, with runs named by what they compute and not by where their files are. Beside
+"passes" there are "seconds" where they are wanted, and in "at_most" the passes to gaps that only a bound of evaluation
+met, which tell when it looked (`Levels.are_late`).
 """
 
 import json
@@ -24,6 +24,7 @@ from rrmbench.report.results import LEVELS, points_to, readable, runs_of
 
 TOLERANCE = 1.1  # a change of up to a tenth is no change
 _BY_EVALUATION = "reached only by a bound of evaluation"
+_OTHER_DATA = "other data than in the baseline"
 _COLOURS = {"regression": "red", "missing": "red", "faster": "green", "unclear": "yellow", "new": "cyan", "ok": ""}
 
 
@@ -76,7 +77,8 @@ def check(path, baseline, seconds=None):
     baseline did (where passes are counted), does not reach a gap that the baseline reached, ended worse, or was
     told to stop elsewhere: the last point has a bound that those before have not. A run of the baseline without a
     result is missing, which fails too. Of a gap that only a bound of evaluation meets, it is known that the run needs
-    more passes by its own bounds, and not how many: unclear, but where that alone is a regression. Unclear, faster and
+    more passes by its own bounds, and not how many: unclear, but where that alone is a regression; so is what is no
+    regression on other data. Unclear, faster and
     new runs are reported and never fail. Raises RrmbenchError for a missing or damaged baseline, or one without the
     seconds that are asked for.
     """
@@ -131,7 +133,7 @@ def _record(run, seconds=False):
     for level, at, late in zip(LEVELS, points, CERTIFIED_GAPS.are_late(run, points), strict=True):
         if at is not None:
             (at_most if late else passes)[naming.short(level)] = _number(counted[at])
-    record = {"status": run.status, "passes": passes, "at_most": at_most, "stop": _stop(run)}
+    record = {"status": run.status, "passes": passes, "at_most": at_most, "stop": _stop(run), "data": run.result.data}
     return record | ({"seconds": check_seconds.ratios(run)} if seconds else {})
 
 
@@ -158,8 +160,9 @@ def _verdict(experiment, key, run, before, seconds):
     if seconds is not None:
         slower, quicker = check_seconds.changes(run, before.get("seconds", {}), seconds)
         worse, better = worse + slower, better + quicker
-    verdict = "regression" if worse else "faster" if better else "unclear" if unclear else "ok"
-    return Row(experiment, key, verdict, "; ".join(worse or better + unclear))
+    others = [_OTHER_DATA] if before.get("data", run.result.data) != run.result.data else []
+    verdict = "regression" if worse else "unclear" if others else "faster" if better else "unclear" if unclear else "ok"
+    return Row(experiment, key, verdict, "; ".join(others + (worse or better + unclear)))
 
 
 def _rules(stop):
