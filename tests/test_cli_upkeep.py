@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lab import make_lab  # noqa: F401
+from numba import config
 
 import rrmbench
 from rrmbench import folders
@@ -59,11 +60,13 @@ def test_what_is_wrong_is_an_error_with_its_remedy(lab, monkeypatch, without_pro
     (lab.folder / "file").write_text("")
     monkeypatch.setenv("RRMBENCH_CACHE", str(lab.folder / "file"))
     monkeypatch.setattr(os, "getloadavg", lambda: (1000.0, 0.0, 0.0))
+    monkeypatch.setattr(config, "OPT", 0)
     findings = by_name(lab, code=1)
     assert findings["cache"]["verdict"] == "error"
     assert "cannot be written to" in findings["cache"]["found"]
     assert "set RRMBENCH_CACHE" in findings["cache"]["advice"]
     assert findings["load"]["verdict"] == "warning"
+    assert (findings["numba settings"]["verdict"], findings["numba settings"]["found"]) == ("warning", "OPT=0")
     ran = lab.cli("doctor")
     assert ran.code == 1
     assert f"ERROR   cache: {lab.folder}/file" in ran.out

@@ -70,6 +70,15 @@ def copied(folder):
 # the cache
 
 
+def test_code_that_was_made_with_other_settings_of_numba_is_not_taken(tmp_path, monkeypatch):
+    """What numba compiled without optimization would be as slow in every later run."""
+    script = "import numpy\nfrom rrmbench.numerics.whole_arrays import is_finite as f\nf(numpy.zeros(1))\n"
+    script += "print(*(sum(counts.values()) for counts in (f.stats.cache_hits, f.stats.cache_misses)))"
+    for setting, is_known in ("0", False), ("3", False), ("0", True), ("3", True):
+        monkeypatch.setenv("NUMBA_OPT", setting)
+        assert python(script, tmp_path / "cache") == (["1", "0"] if is_known else ["0", "1"])
+
+
 @pytest.mark.exhaustive
 def test_cache_is_hit_by_a_second_process_and_missed_after_an_edit(tmp_path):
     package, cache = copied(tmp_path), tmp_path / "cache"

@@ -13,12 +13,14 @@ import stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
+from numba import config
 from test_solvers_peers import make_clock, traced  # noqa: F401
 
 from rrmbench import Iterate, components, solve
 from rrmbench.bench import timing, yardstick
 from rrmbench.bench import trace as trace_module
 from rrmbench.bench.children import Outcome
+from rrmbench.bench.environment import environment
 from rrmbench.bench.rules import OWN_ENDS, Schedule, StopRule
 from rrmbench.bench.timing import Timing, repeated
 from rrmbench.bench.trace import AT_REST, UNMOVED, Trace
@@ -188,6 +190,12 @@ def test_what_makes_seconds_doubtful_is_said(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
     monkeypatch.setattr(timing, "governor", lambda: None)
     assert list(Timing(3, 0).warnings()) == []
+    name, facts = environment(1)
+    assert "numba_settings" not in facts
+    monkeypatch.setattr(config, "BOUNDSCHECK", 1)
+    assert list(Timing(3, 0).warnings()) == ["numba is set to BOUNDSCHECK=1: kernels may take many times as long"]
+    changed, facts = environment(1)
+    assert (changed != name, facts["numba_settings"]) == (True, "BOUNDSCHECK=1")
 
 
 def test_timed_and_untimed_seeds_are_not_one_curve(tmp_path):

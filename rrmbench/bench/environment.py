@@ -45,8 +45,17 @@ def environment(jobs, **place):
         "versions": {name: version(name) for name in PACKAGES}
         | {name: _version_of_module(name) for name in _declared()},
     } | place
+    if changed := numba_settings():
+        facts["numba_settings"] = changed
     key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
     return key, facts | {"jobs": jobs, "load_average": os.getloadavg()[0]}
+
+
+def numba_settings():
+    """The settings of numba that are not its own, such as "OPT=0", or ""."""
+    from rrmbench.numerics.jit_cache import settings
+
+    return ", ".join(f"{name}={value}" for name, value in settings().items())
 
 
 def _declared():

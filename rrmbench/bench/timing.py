@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from rrmbench.bench.children import Outcome
-from rrmbench.bench.environment import governor, load
+from rrmbench.bench.environment import governor, load, numba_settings
 from rrmbench.bench.pinning import quiet_core
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import ENDED_BY_ITSELF, UnreadableFile
@@ -41,6 +41,8 @@ class Timing:
         found = governor()
         if found not in (None, "performance"):
             yield f"the frequency governor is '{found}', not 'performance': the processor's speed varies"
+        if changed := numba_settings():
+            yield f"numba is set to {changed}: kernels may take many times as long"
         if self.core is None:
             yield "this system cannot pin a process to a core"
 

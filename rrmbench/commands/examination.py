@@ -13,7 +13,7 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
-from rrmbench.bench.environment import governor, load, physical_cores, version
+from rrmbench.bench.environment import governor, load, numba_settings, physical_cores, version
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in
 from rrmbench.folders import cache_root
@@ -47,7 +47,8 @@ def findings():
     """Yield a Finding per thing; none of them raises."""
     checks = [_python, *(partial(_library, name) for name in BASIC), _blas]
     checks += [partial(_extra, extra) for extra in _extras()]
-    checks += [_cache, _clock, _cores, _load, _governor, _kernels, *(partial(_data, f) for f in _data_folders())]
+    checks += [_cache, _clock, _cores, _load, _governor, _settings, _kernels]
+    checks += [partial(_data, folder) for folder in _data_folders()]
     for check in checks:
         try:
             yield check()
@@ -163,6 +164,12 @@ def _governor():
             "CPU governor", "warning", found, "the frequency follows the load: seconds vary; try 'performance'"
         )
     return Finding("CPU governor", "ok", found)
+
+
+def _settings():
+    if found := numba_settings():
+        return Finding("numba settings", "warning", found, "kernels may take many times as long; unset NUMBA_*")
+    return Finding("numba settings", "ok", "its own")
 
 
 def _kernels():

@@ -20,7 +20,7 @@ from functools import cache
 
 import numba
 import xxhash
-from numba.core import types
+from numba.core import config, types
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
@@ -29,6 +29,15 @@ from rrmbench import kernel_folder
 log = logging.getLogger("rrmbench.numerics.jit")
 
 CHECKSUM = 16  # bytes
+
+# settings of numba that machine code depends on, beside those of the processor, as they are where nobody sets them
+DEFAULTS = {"OPT": 3, "BOUNDSCHECK": None, "DEBUGINFO_DEFAULT": 0, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0}
+
+
+def settings():
+    """{name: value} of the settings of numba that somebody has changed: code may be ten times as slow."""
+    found = {name: getattr(config, name, default) for name, default in DEFAULTS.items()}
+    return {name: value for name, value in found.items() if value != DEFAULTS[name]}
 
 
 class KernelCache(FunctionCache):
@@ -40,7 +49,8 @@ class KernelCache(FunctionCache):
         self._impl = _CompileResults()
         self._file = inspect.getfile(function)
         line = function.__code__.co_firstlineno
-        self._known = numba.__version__, sys.version_info[:2], self._file, function.__qualname__, line
+        built = numba.__version__, sys.version_info[:2], repr(settings()), config.USING_SVML
+        self._known = *built, self._file, function.__qualname__, line
         self._base = f"{inspect.getmodulename(self._file)}.{function.__qualname__.replace('<locals>', 'locals')}-{line}"
 
     @property
