@@ -6,6 +6,8 @@ import io
 import math
 import pickle
 import re
+import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -259,6 +261,9 @@ def test_files_of_numpy_that_are_refused(files):
     np.savez("other.npz", X=TABLE, y=TEXTS, z=1)
     np.savez("wide.npz", **(_stored(files) | {"shape": np.array([4, 2])}))
     np.savez("huge.npz", y=[1], **(_stored(files) | {"shape": np.array([2**40, 3])}))
+    shutil.copy("t.npz", "twice.npz")
+    with zipfile.ZipFile("twice.npz", "a") as archive, archive.open("X", "w") as member:
+        np.save(member, 2.0 * TABLE)
     Path("cut.npz").write_bytes(Path("t.npz").read_bytes()[:200])
     Path("cut.npy").write_bytes(Path("X.npy").read_bytes()[:100])
     Path("text.npz").write_text("X")
@@ -268,6 +273,7 @@ def test_files_of_numpy_that_are_refused(files):
         ("other.npz", {}, "found 'z'"),
         ("wide.npz", {}, "no sparse matrix of scipy"),
         ("huge.npz", {}, "found a sparse matrix of the shape"),
+        ("twice.npz", {}, "found two arrays of the name X"),
         ("cut.npz", {}, "is damaged|cannot be read"),
         ("cut.npy", {"label": 0}, "is damaged|cannot be read"),
         ("text.npz", {}, "no file that numpy has written"),

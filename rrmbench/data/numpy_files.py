@@ -66,7 +66,15 @@ def _array(path):
 
 
 def _archive(path):
-    return _loaded(path, lambda archive: {key: archive[key] for key in archive.files})
+    return _loaded(path, lambda archive: {key: archive[key] for key in _distinct(path, archive.files)})
+
+
+def _distinct(path, names):
+    """The names of the arrays of an archive; RrmbenchError for two of one name, of which numpy would read the last."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise RrmbenchError(f"{path}: found two arrays of the name {twice}")
+    return names
 
 
 def _loaded(path, take):
