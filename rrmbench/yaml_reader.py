@@ -91,6 +91,10 @@ for _name, _pattern, _first in (
     _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), list(_first))
 
 
+class _Dumper(yaml.SafeDumper):
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers  # a text that the loader takes for a number gets quotes
+
+
 def dotted(path):
     """Return the key path ("solver", 1, "step_scale") as `solver[1].step_scale`."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).removeprefix(".")
@@ -191,7 +195,7 @@ def dumped(value):
     Numbers and arrays of numpy are plain numbers and lists, paths are texts.
     """
     try:
-        return yaml.safe_dump(_plain(value), sort_keys=False, allow_unicode=True)
+        return yaml.dump(_plain(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     except (yaml.YAMLError, RecursionError) as error:
         raise RrmbenchError(f"found {shown(value)}, allowed are texts, numbers, lists and dicts: {error}") from None
 

@@ -1,6 +1,7 @@
 """The registry of data sets and its commands; sets that are shipped or made, and real ones."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -87,9 +88,23 @@ def test_add_refuses_what_cannot_be_a_file_or_a_name(folder):
         (".", "mine", "path: a folder, not a file"),
         ("four.svm", "x" * 300, "name: found one of 300 bytes"),
         ("four.svm", "../mine", "name: found '../mine', allowed are letters"),
+        ("four.svm", "simulated", "name: 'simulated' is a function that makes data"),
+        ("four.svm", "null", "name: found 'null', which is no text in a configuration"),
+        ("four.svm", "1e5", "name: found '1e5', which is no text in a configuration"),
     ):
         with pytest.raises(RrmbenchError, match=message):
             commands.add(path, name)
+
+
+def test_add_writes_nothing_that_cannot_be_read_again(folder):
+    with pytest.raises(RrmbenchError, match=r"mine\.yaml:1:\d+: found the character '\\x1b'"):
+        commands.add("four.svm", "mine", title="a \x1b[31m red one")
+    shutil.copy("four.svm", "2e3\a")
+    with pytest.raises(RrmbenchError, match=r"found the character '\\x07', allowed are texts without it"):
+        commands.add("2e3\a", "mine")
+    assert "mine" not in catalogue.names()
+    commands.add("four.svm", "mine", title="1e5")
+    assert catalogue.get("mine").title == "1e5"
 
 
 def test_info_of_a_bare_file(folder):

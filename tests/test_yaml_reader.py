@@ -3,7 +3,31 @@
 import pytest
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.yaml_reader import load, parse
+from rrmbench.yaml_reader import dumped, load, parse
+
+
+def test_what_is_dumped_is_read_as_the_same_values():
+    texts = [
+        "1e5",
+        "1e-4",
+        "-2E3",
+        ".5e3",
+        "1_000",
+        "0x10",
+        "null",
+        "~",
+        "true",
+        "no",
+        "2020-01-01",
+        "<<",
+        "",
+        " a",
+        "=",
+        "é",
+    ]
+    numbers = [1e5, 1e-4, 1e300, 5e-324, 3, -2, True, None, float("inf")]
+    values = {"texts": texts, "numbers": numbers, "keys": dict.fromkeys(filter(str.strip, texts), 1)}
+    assert parse(dumped(values), "dumped").value == values
 
 
 @pytest.mark.parametrize(

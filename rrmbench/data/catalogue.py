@@ -157,11 +157,12 @@ def get(name, where="dataset"):
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise RrmbenchError(f"{file}: cannot be read: {error}") from None
-    return _parsed(file, text)
+    return read(file, text)
 
 
 @cache
-def _parsed(file, text):
+def read(file, text):
+    """The Entry in the text of a registry file; RrmbenchError, with the file, for what is none."""
     try:
         return Entry.model_validate(parse(text, str(file), has_lines=True).value)
     except ValidationError as error:

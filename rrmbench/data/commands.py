@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from rrmbench import plugin_files
 from rrmbench.data import catalogue, checksums, fetch, makers, origin, places, ratings, readers, spec, transform
@@ -13,7 +12,7 @@ from rrmbench.errors import RrmbenchError, listed, printable, quoted, shortened
 from rrmbench.folders import write_text
 from rrmbench.matching import check_apart
 from rrmbench.problem import labels
-from rrmbench.yaml_reader import parse
+from rrmbench.yaml_reader import dumped, parse
 
 log = logging.getLogger(__name__)
 LONGEST_NAME = 200  # bytes: files of the cache are named after it
@@ -124,6 +123,10 @@ def add(path, name, title=None, format=None, label=None):
         raise RrmbenchError(f"name: found one of {len(name.encode())} bytes, allowed are {LONGEST_NAME}")
     if catalogue.file_of(name) is not None:
         raise RrmbenchError(f"name: '{name}' is a registered data set already; choose another name")
+    if makers.is_maker(name):
+        raise RrmbenchError(f"name: '{name}' is a function that makes data; choose another name")
+    if parse(name, "name").value != name:  # as of null, true and 1e5
+        raise RrmbenchError(f"name: found '{name}', which is no text in a configuration; choose another name")
     label = int(label) if label is not None and re.fullmatch(r"-?\d{1,9}", label) else label
     block = spec.check({"path": str(path)} | ({} if format is None else {"format": format}))
     format = spec.format_of(block)
@@ -138,9 +141,11 @@ def add(path, name, title=None, format=None, label=None):
         described |= {} if format == "libsvm" else {"format": format}
         described |= {} if label is None else {"label": label}
     about = {"name": path.name, "path": str(path), "sha256": checksums.checksum_of(path)}
-    entry = {"title": title or path.name} | described | {"file": about}
+    entry = {"title": title or printable(path.name)} | described | {"file": about}
     file = places.own_registry() / f"{name}.yaml"
-    write_text(file, yaml.safe_dump(entry, sort_keys=False, allow_unicode=True))
+    text = dumped(entry)
+    catalogue.read(file, text)  # what cannot be read again would stop every command that lists data sets
+    write_text(file, text)
     return file
 
 
