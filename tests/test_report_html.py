@@ -176,6 +176,13 @@ def test_manifests_of_strangers_give_a_page(lab):
     assert all(c.isprintable() or c == "\n" for c in Page(lab.folder / "calm" / "report.html").words)
 
 
+def test_the_configuration_of_a_page_is_read_as_the_same_values(lab):
+    experiment = pages.calm(lab.folder / "calm")
+    experiment.write_manifest(experiment.manifest() | {"config": {"dataset": {"name": "a9a", "positive": "1e5"}}})
+    assert lab.cli("report", lab.folder / "calm").code == 0
+    assert "positive: '1e5'" in Page(lab.folder / "calm" / "report.html").words
+
+
 @pytest.mark.parametrize("plot", [{}, {"columns": "regularizer.strength", "figure": ["dataset"]}])
 def test_an_experiment_without_any_result_says_what_is_outstanding(lab, plot):
     stored.experiment(lab.folder / "e", [], plot, pending=[stored.spec(), stored.spec(seed=1)])

@@ -4,7 +4,6 @@ import json
 from collections import Counter
 
 import numpy as np
-import yaml
 
 from rrmbench.bench.records import STATUSES
 from rrmbench.columns import METRICS
@@ -15,6 +14,7 @@ from rrmbench.report.plots.curves import Axes
 from rrmbench.report.plots.timing import timing
 from rrmbench.report.results import width
 from rrmbench.report.tuning import choices
+from rrmbench.yaml_reader import dumped
 
 LAST = ("passes", "seconds", "objective", "gap", "suboptimality", *METRICS)  # of a run: the values at its end
 _CLOCK = Axes("seconds", "gap")
@@ -41,7 +41,7 @@ def tables(experiment, stored, found):
         "timing": list(timing(found, _CLOCK)),
         "environments": _environments(manifest, found),
         "references": _references(found),
-        "config": yaml.safe_dump(manifest.get("config") or {}, sort_keys=False, width=100),
+        "config": dumped(manifest.get("config") or {}),
     }
 
 
