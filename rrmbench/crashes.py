@@ -30,12 +30,12 @@ def place_of(error, files):
 
 
 def text_of(error):
-    """ "ZeroDivisionError: division by zero"; an exception's own code may fail to give its message."""
+    """ "ZeroDivisionError: division by zero", or "MemoryError"; an exception's own code may fail to say more."""
     try:
         message = str(error)
     except BaseException as another:
         message = f"its message cannot be had, {type(another).__name__}"
-    return f"{type(error).__name__}: {message}"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def is_of_compiler(error):

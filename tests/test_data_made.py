@@ -228,6 +228,7 @@ def test_a_function_without_a_seed_or_that_fails_is_refused(cache):
         ("ending_data", "import os\n    os._exit(0)", r"its function failed: SystemExit: os._exit\(0\)"),
         ("odd", "raise BaseException('no')", "its function failed: BaseException: no"),
         ("wrong", "return 1 / 0", "its function failed: ZeroDivisionError"),
+        ("wordless", "raise MemoryError", "its function failed: MemoryError$"),
         ("mute", "raise Mute", "its function failed: Mute: its message cannot be had, ZeroDivisionError"),
     ):
         with pytest.raises(RrmbenchError, match=f"data set '{name}': .*{message}"):

@@ -183,8 +183,10 @@ def test_what_a_solver_remembers_of_another_problem_is_found(lab, L, code):
 def test_random_numbers_of_an_import_are_told_from_what_is_kept_of_another_problem(lab):
     """In one process two runs are the same."""
     text = REMEMBERS.format(L="problem.L * more").replace("known = {}", "more = 1 + np.random.default_rng().random()")
-    (lab.folder / "unseeded.py").write_text("import numpy as np\n" + text.replace("remembers(", "unseeded("))
-    said = " ".join(lab.cli("test", lab.folder / "unseeded.py").out.split())
+    (lab.folder / "unseeded_import.py").write_text(
+        "import numpy as np\n" + text.replace("remembers(", "unseeded_import(")
+    )
+    said = " ".join(lab.cli("test", lab.folder / "unseeded_import.py").out.split())
     assert "two executions of its file give two runs with the same seed that differ" in said
     assert "draw from rng alone" in said and "those of another problem" not in said
 
