@@ -29,7 +29,8 @@ LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMBA_NUM", "NUM
 class Outcome:
     """How a child ended: status and reason as in the store, the rows that it sent, and its last facts.
 
-    wall_seconds : from before its start to its end, with what was off the clock, without what this process stood still
+    wall_seconds : from before its start to its end, with what was off the clock, but for the time in which this process
+        stood still
     """
 
     status: str
