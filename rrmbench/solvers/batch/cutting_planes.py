@@ -18,7 +18,7 @@ HALVINGS = 30  # of a Newton step, at most
 DAMPING = 1e-6  # of a Newton step, over what the weights leave
 INNER = 0.3  # of the gap, which the weights of the planes may still leave
 ROUNDING = 1e-15  # of the terms of D_t, relative
-APART = 1e-4  # half the way between the points of a difference quotient of grad Psi*, over s/max |v_t|
+APART = 1e-4  # how far a difference quotient of grad Psi* may move its argument v/s to each side, over the size of u
 
 
 @solver(needs={"strongly_convex"}, gives={"gap"}, deterministic=True)
@@ -199,7 +199,9 @@ class Planes:
             x = self.problem.regularizer.conjugate_curvature(u).reshape(-1)
             means = planes @ x
             return (planes * x) @ planes.T - np.outer(means, means) / max(float(x.sum()), np.finfo(float).tiny)
-        h = APART * self.problem.strong_convexity / max(float(np.abs(planes).max()), np.finfo(float).tiny)
+        s = self.problem.strong_convexity
+        size = float(np.abs(u).max()) or float(np.abs(v).max()) / s or 1.0  # data of other units have other models
+        h = APART * s * size / max(float(np.abs(planes).max()), np.finfo(float).tiny)
         ways = np.empty(planes.shape)
         for t, way in enumerate(planes):
             away = h * way.reshape(v.shape)
