@@ -167,17 +167,3 @@ def test_references_with_weak_norms_lower_the_square_after_every_stage():
         end = next(it for it in iterates if it.passes >= 300)
         widths.append((p.primal(end.w) - p.certificate(end.b)[0]) / p.primal(p.start()))
     assert widths[0] <= 1e-8 < 1e-5 < widths[1]
-
-
-def test_units_of_the_data_make_no_difference():
-    """X c and psi(c w) for powers of 2 are the same problem, bit by bit; the widths of differences are as u is."""
-    X, y = oracles.data(40, 8, loss="hinge")
-
-    def primal(c):
-        p = Problem(c * X, y, "hinge", {"name": "elastic_net", "l1": 0.05 * c, "l2": 0.001 * c * c})
-        found = rrmbench.solve(p, "cutting_planes", relative_gap=1e-8, passes=200)
-        assert found.reason == "relative_gap"
-        return found.trace["primal"].to_numpy()
-
-    for c in 2.0**-40, 2.0**27:
-        np.testing.assert_array_equal(primal(c), primal(1.0))

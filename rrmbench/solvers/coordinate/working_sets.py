@@ -23,6 +23,7 @@ ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of
 LOOSE = 0.3  # the same where the model is not P itself and sweeps by columns cost passes, unlike those by a matrix
 SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken, at most
 BEND = 1e-3  # of the gamma of a 1/gamma-smooth loss, the length over which phi' may bend: the same, where this is less
+ROUNDED = 1e-9  # of the sizes of outputs, and of phi' over its greatest slope: the least spread, which rounding allows
 FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
 AGREES = 0.75  # of the fall of a model, by which P falls at least where the whole step is made, and damping may fall
 DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
@@ -243,8 +244,10 @@ class State:
         carry samples back from where phi' is flat to where it bends. Close to w* this is Newton's method.
         """
         problem, far = self.problem, np.abs(self._change) > self._spread
-        h = problem.loss_dual(self.z + self._spread) - problem.loss_dual(self.z - self._spread)
-        h /= 2.0 * self._spread
+        size = max(np.abs(self.z).max(), np.abs(self.b).max() / problem.smoothness)
+        spread = max(self._spread, ROUNDED * size)
+        h = problem.loss_dual(self.z + spread) - problem.loss_dual(self.z - spread)
+        h /= 2.0 * spread
         for o in self._change, -self._change:
             slopes = (problem.loss_dual(self.z + o) - self.b)[far] / o[far]
             h[far] = np.maximum(h[far], slopes)

@@ -9,7 +9,7 @@ from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.sparse_rows import axpy, dot, entries
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 
-WIDTH = 1e-6  # of the differences, relative to 1 + |z|, for losses whose derivatives bend over lengths of 1 or more
+WIDTH = 1e-6  # of the differences, over 1 + |z| + reach, for losses whose derivatives bend over lengths of 1 or more
 NARROW = 1e-4  # of that width, the least for others, which rounding allows
 DECREASE = 1e-4  # of Armijo's rule
 CANCELLED = 1e-12  # of a sum of squares: a variance below it is the rounding of the sums
@@ -23,14 +23,16 @@ def curvatures(problem, z):
     is a number between the curvatures of the two sides, of which semismooth Newton methods may take any. Of a problem
     that minimizes a bias, it is that at z + beta.
     """
-    if problem.minimized_bias:
-        return slopes(partial(derivatives, problem, problem.y), z + problem.beta(z), problem.smoothness)
-    return slopes(problem.loss_dual, z, problem.smoothness)
+    derivative = partial(derivatives, problem, problem.y) if problem.minimized_bias else problem.loss_dual
+    z = z + problem.beta(z) if problem.minimized_bias else z
+    # rounding is relative to the derivatives, too, which are as large as labels where nothing bounds them
+    reach = 0.0 if np.isfinite(problem.dual_radius) else np.abs(derivative(z)) / problem.smoothness
+    return slopes(derivative, z, problem.smoothness, reach)
 
 
-def slopes(derivative, z, most):
-    """The slopes of a function at z (m,), between 0 and `most`."""
-    width = width_for(most) * (1.0 + np.abs(z))
+def slopes(derivative, z, most, reach=0.0):
+    """The slopes of a function at z (m,), between 0 and `most`; `reach` is its size there over `most`, or less."""
+    width = width_for(most) * (1.0 + np.abs(z) + reach)
     up, down = z + width, z - width
     return np.clip((derivative(up) - derivative(down)) / (up - down), 0.0, most)
 
