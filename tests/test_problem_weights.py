@@ -92,9 +92,12 @@ def test_checks_of_the_direction_and_refusals():
     for weights, checks in ("norms", 0.0), ("direction", 7.0):
         reduction = {"name": "smooth", "mu": 0.1, "weights": weights}
         solve = registry.build_solver({"name": "fista", "step": "bound"}, reduction)
-        assert "scalar" in solve.needs
+        assert {"scalar", "separable"} <= solve.needs
         assert [x.checks for x in islice(solve(p, None, Rng(0)), 3)] == [checks] * 3
     with pytest.raises(RrmbenchError, match="weights = norms needs a method for full gradients, prox_sdca takes"):
         registry.build_solver("prox_sdca", {"name": "smooth", "mu": 0.1, "weights": "norms"})
+    unfit = Problem(X, y, "hinge", L2, minimized_bias=True)
+    with pytest.raises(RrmbenchError, match=r"fista.* needs a loss that is a sum over samples"):
+        rrmbench.solve(unfit, "fista", reduction={"name": "smooth", "mu": 0.1, "weights": "norms"}, passes=3)
     with pytest.raises(RrmbenchError, match=r"found MaxRow, needed is a scalar loss"):
         Problem(X, y, "max_row", "none").smoothed(0.1, np.ones(12))

@@ -244,3 +244,11 @@ def test_excessive_gap_stays_at_an_optimal_start(loss):
     for it in islice(steps("excessive_gap", p, start), 100):
         np.testing.assert_allclose(it.w, start.w, atol=1e-4)
         assert p.gap(it.w, it.b) < 1e-7
+
+
+def test_mu1_vanishes_beside_a_strongly_convex_psi():
+    """Where a step divides mu1 by 1e10, its inverse overflowed after 28 steps; the entropy has no square beside it."""
+    X, y = oracles.data(20, 6, loss="absolute")
+    p = Problem(X, y, "absolute", {"name": "entropy_simplex", "strength": 1e6}).smoothed(1e6)
+    iterates = list(islice(registry.build_solver("excessive_gap")(p, None, None), 60))
+    assert all(p.primal(it.w) == pytest.approx(p.primal(p.start()), rel=1e-5) for it in iterates)

@@ -73,5 +73,5 @@ def smooth(solve, *, mu: Positive, weights: Weights = "equal"):
         for x in solve(problem.smoothed(mu, omega), start, rng):
             yield x._replace(checks=x.checks + checks)
 
-    name, needs = f"smooth({solve.name})", solve.needs | {"scalar"}
+    name, needs = f"smooth({solve.name})", solve.needs | {"scalar", "separable"}  # no bias is minimized beside weights
     return Solver(weighted, name, needs, solve.gives, counts_passes=solve.counts_passes)

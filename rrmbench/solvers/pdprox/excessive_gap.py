@@ -28,6 +28,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.pdprox.begin import free_v, origin
 
+ROUNDING = 1e-20  # of s: a mu1 that is less makes no difference beside it, and has an inverse that may overflow
 GREATEST_RADIUS = 1e150  # a bound of ||w*|| that says something, and whose square is finite
 
 
@@ -123,7 +124,8 @@ class Pair:
         v, L = free_v(self.problem, b), self.norm2 / (self.mu2 + self.gamma)
         self.w, self.z = p.prox(w + v / L, 1.0 / L), None
         self.b, self.v = toward(self.b, b, tau), toward(self.v, v, tau)
-        self.mu1 *= 1.0 - tau
+        mu1 = self.mu1 * (1.0 - tau)
+        self.mu1 = mu1 if mu1 > ROUNDING * self.s else 0.0
 
     def lower_mu2(self):
         """A step with g's prox-gradient step at the end: mu2 = (1 - tau) mu2; needs z."""
