@@ -185,3 +185,20 @@ def test_a_ball_much_smaller_than_its_gamma_keeps_its_digits(gamma, r):
             assert (v - u) @ (x - u) <= 1e-9 * np.linalg.norm(v - u) * (
                 np.linalg.norm(x - u) + 1e-6 * np.linalg.norm(x)
             )
+
+
+@pytest.mark.parametrize("cap", [1.0, 0.5])
+def test_near_the_uniform_point_the_entropy_has_digits(cap):
+    """A strength of 1e6 keeps w there; the terms w log(n w) are 1e10 times their sum, whose rounding was in P and D."""
+    X = np.random.default_rng(1).standard_normal((60, 10))
+    p = Problem(X, X[:, 0] - X[:, 1], "absolute", SIMPLEX | {"strength": 1e6, "cap": cap})
+    psi, g = p.regularizer, p.v(p.loss_dual(p.X.forward(p.start())))
+    w = psi.conjugate_point(g)
+    u = w.astype(np.longdouble) * 10 - 1
+    assert psi.value(w) == pytest.approx(float(np.sum((1 + u) * np.log1p(u) - u)) * 1e5, rel=1e-7)
+    # for a small v/strength, psi* is the mean of v plus its variance/(2 strength)
+    assert psi.conjugate(g) - g.mean() == pytest.approx(np.var(g) / 2e6, rel=1e-6)
+
+
+def test_weights_that_are_next_to_nothing_have_an_entropy():
+    assert built(SIMPLEX).value(np.array([1.0, 1e-300, 1e-20, 0.0])) == pytest.approx(0.4 * math.log(4.0))

@@ -13,8 +13,6 @@ from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import regularizer
 
-ROUNDING = 1e-15  # of d near the uniform point, where it is 0 and P may be
-
 
 @dataclass(frozen=True)
 class EntropySimplex:
@@ -36,9 +34,13 @@ class EntropySimplex:
         inside = np.min(w) >= -DOMAIN_ROUNDING * self.cap and np.max(w) <= self.cap * (1.0 + DOMAIN_ROUNDING)
         if not (inside and abs(np.sum(w) - 1.0) <= DOMAIN_ROUNDING):
             return math.inf
-        positive = w[w > 0.0]
-        d = float(np.vdot(positive, np.log(positive * w.size)))
-        return self.strength * d if d > ROUNDING else 0.0
+        t = w[w > 0.0] * w.size
+        u = t - 1.0
+        logs = np.log(t)
+        logs[t > 0.5] = np.log1p(u[t > 0.5])
+        # the mean of t log t - t + 1: near the uniform point terms w log(n w) cancel, and leave their rounding
+        d = (float(np.sum(t * logs - u)) + (w.size - t.size)) / w.size
+        return self.strength * max(d, 0.0)
 
     def conjugate(self, v):
         w = self.conjugate_point(v)
