@@ -243,9 +243,10 @@ class State:
         o_i is a part of the last change of z_i, or what was cut off it. With the slope at z_i alone, a long step may
         carry samples back from where phi' is flat to where it bends. Close to w* this is Newton's method.
         """
-        problem, far = self.problem, np.abs(self._change) > self._spread
+        problem = self.problem
         size = max(np.abs(self.z).max(), np.abs(self.b).max() / problem.smoothness)
         spread = max(self._spread, ROUNDED * size)
+        far = np.abs(self._change) > spread
         h = problem.loss_dual(self.z + spread) - problem.loss_dual(self.z - spread)
         h /= 2.0 * spread
         for o in self._change, -self._change:
