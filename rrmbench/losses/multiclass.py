@@ -224,6 +224,26 @@ class SoftMaxOfHinge(NamedTuple):
         write_shares(h, m, b)
         share_out(b, c)
 
+    def slope_row(self, b, y, mu, o, out):
+        """s o - s (s.o)/sum_j s_j for s_j = b_j/(gamma + mu b_j), j != y, and s_y = r/gamma, r = 1 - s."""
+        c = int(y)
+        for j in range(b.shape[0]):
+            out[j] = b[j] / (self.gamma + mu * b[j])
+        out[c] = max(1.0 + b[c], 0.0) / self.gamma
+        center_slopes(o, out)
+
+
+@register_jitable
+def center_slopes(o, out):
+    """Write s_j (o_j - s.o / sum s) to out (k,) for the s in it."""
+    total, mean = 0.0, 0.0
+    for j in range(o.shape[0]):
+        total += out[j]
+        mean += out[j] * o[j]
+    mean /= total
+    for j in range(o.shape[0]):
+        out[j] *= o[j] - mean
+
 
 @register_jitable
 def write_shares(h, m, p):
@@ -388,15 +408,10 @@ class MultinomialLogistic(NamedTuple):
                 out[j] = b[j] * (o[j] - mean)
             out[c] += o[c] - mean
             return
-        total, mean = 0.0, 0.0
         for j in range(b.shape[0]):
             p = b[j] + 1.0 if j == c else b[j]
             out[j] = p / (1.0 + mu * p)
-            total += out[j]
-            mean += out[j] * o[j]
-        mean /= total
-        for j in range(b.shape[0]):
-            out[j] *= o[j] - mean
+        center_slopes(o, out)
 
 
 @loss(needs={"classes"})

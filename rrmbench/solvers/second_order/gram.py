@@ -49,7 +49,7 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
     for begin, end in _of_so_many(m.size, max(BLOCK // size, 1)) if in_blocks else _of_a_pass(reads, a_pass):
         part, of_part = samples[begin:end], weights[..., begin:end]
         if dense:
-            yield from _told_ahead(X, before + float(reads[end]) / a_pass)
+            yield from told_ahead(X, before + float(reads[end]) / a_pass)
             block = np.zeros((end - begin, size))
             scatter(indptr, indices, data, part, block)
             _add_product(block, of_part, G)
@@ -106,7 +106,7 @@ def _of_array(X, of_columns, G, samples, weights):
     reads = np.concatenate(([0], np.cumsum(reads_of(lengths))))
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
     for begin, end in _of_so_many(lengths.size, max(BLOCK // G.shape[-1], 1)):
-        yield from _told_ahead(X, after := before + float(reads[end]) / a_pass)
+        yield from told_ahead(X, after := before + float(reads[end]) / a_pass)
         if samples is None:
             _add_product(lines[begin:end], np.ones(1), G)
         else:
@@ -126,7 +126,7 @@ def _add_product(block, weights, G):
     G += block.T @ block
 
 
-def _told_ahead(X, after):
+def told_ahead(X, after):
     """Yield after each of the passes up to `after`, which are counted before they are made, but for the last one."""
     while X.passes + 1.0 < after:
         X.passes += 1.0

@@ -16,32 +16,35 @@ def too_many_features(n, d, k):
     return None if d <= LARGEST else f"found {d} features, allowed are at most {LARGEST}"
 
 
-def growing_samples(problem, w, rng):
+def growing_samples(problem, w, rng, least=None):
     """Yield (ascending numbers of samples, whether they are all) for each stage: 1/64, 1/16, 1/4, all, all, ...
 
-    Samples are drawn once; each stage has those of the one before. From a w that is not zero all stages have all.
+    Samples are drawn once; each stage has those of the one before, and so many at least, by default 8 for each number
+    of the model. From a w that is not zero all stages have all.
     """
+    least = PER_FEATURE * w.size if least is None else least
     n, parts = problem.n, PARTS if w.any() else 1
     number = rng.integers(PARTS, n)
     while parts < PARTS:
         samples = np.flatnonzero(number < parts)
-        if samples.size >= PER_FEATURE * w.size:
+        if samples.size >= least:
             yield samples, False
         parts *= GROWTH
     while True:
         yield np.arange(n), True
 
 
-def on_growing_samples(problem, w, rng, steps):
+def on_growing_samples(problem, w, rng, steps, least=None):
     """Yield the iterates of `steps(part, w, is_last)` for one stage after the other, from the end of the one before.
 
     steps : a generator of iterates of a problem with a counting view of X. The last of a stage is its end; that of all
         samples goes on
+    least : as in `growing_samples`
 
     The copy of a stage's rows counts half a pass of them. An iterate has no b before the last stage.
     """
     passes = 0.0
-    for samples, is_last in growing_samples(problem, w, rng):
+    for samples, is_last in growing_samples(problem, w, rng, least):
         part, share = problem.counted(), 1.0
         if not is_last:
             part = problem.on(samples).counted()

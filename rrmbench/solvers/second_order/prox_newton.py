@@ -1,0 +1,161 @@
+"""Proximal Newton's method for losses on several outputs, with the whole second derivative, on samples that grow."""
+
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+
+from rrmbench.numerics import whole_arrays
+from rrmbench.numerics.quadratic_descent import ByMatrix
+from rrmbench.numerics.tolerances import SUM_ROUNDING
+from rrmbench.problem.iterate import Iterate
+from rrmbench.registry import solver
+from rrmbench.solvers.coordinate.quadratic import ROUNDING
+from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
+from rrmbench.solvers.second_order import gram
+from rrmbench.solvers.second_order.curvature import DECREASE, HALVINGS
+from rrmbench.solvers.second_order.growing import LARGEST, SETTLED, on_growing_samples
+
+NUMBERS = 2**16  # in a block of rows, of chosen entries, which stays in the cache
+PER_FEATURE = 8  # times the root of the outputs, samples that a stage has at least: a sample tells of each output
+ACCURACY = 1e-4  # of a model: the greatest potential left, over that before
+
+
+def too_many_entries(n, d, k):
+    """What is found and allowed of the d k entries of a model, or None: the matrix is one of them."""
+    return None if d * k <= LARGEST else f"found a model of {d} x {k} entries, allowed are at most {LARGEST}"
+
+
+@solver(needs={"rows", "smooth", "slopes", "coordinate or blocks"}, gives={"full_steps"}, too_large=too_many_entries)
+def prox_newton(problem, start, rng):
+    """w+ = w + t (u - w), u = argmin g.(u - w) + (1/2) (u - w)^T H (u - w) + Psi(u) [Lee, Sun and Saunders 2014].
+
+    g and H are the derivatives of the mean loss on samples that grow from stage to stage, as in `newton`, 8 d sqrt(k)
+    at least. H is known in the coordinates that are not 0 or that a proximal step would move; the others stay 0. u is
+    found as in `working_sets`, by coordinate descent, or steps on blocks, and conjugate gradients on the matrix. t is
+    the first of 1, 1/2, 1/4 ... where P falls by 1e-4 t times what the model falls by; X (u - w) is known then, so that
+    a trial of t touches no data.
+
+    For few features and outputs: the product of two entries of a row, for two of k outputs, counts as that of an entry
+    with a number of the model, of which a pass has 2 k for each entry. So a row of m chosen entries and outputs counts
+    m (m + 3)/2 of these, of dense data with its zeros. Outputs, gradient, the copy of a stage's rows and the norms of
+    its columns are half a pass each. The descent on the model touches no data; the clock includes it. Yields after the
+    gradient, each part of H and each step; iterates have b in the last stage.
+
+    Raises RrmbenchError for d k > 3000.
+    """
+    w = problem.start(start)
+    yield Iterate(w)
+    d, k = w.shape
+    yield from on_growing_samples(problem, w, rng, _steps, PER_FEATURE * d * sqrt(k))
+
+
+def _steps(problem, w, is_last):
+    X, units = problem.X, _units_of(problem)
+    z = problem.outputs(w)
+    P, b = problem.primal(w, z), problem.loss_dual(z)
+    while True:
+        g = X.adjoint(b).reshape(-1) / problem.n
+        yield Iterate(w, b, X.passes)
+        potentials = units.potentials(w.reshape(-1), g)
+        chosen = np.flatnonzero(units.are_nonzero(w.reshape(-1)) | (potentials > 0.0))
+        coordinates = units.columns(chosen)
+        H = np.zeros((coordinates.size, coordinates.size))
+        for _ in _add_second_derivative(problem, b, coordinates, H):
+            yield Iterate(w, b, X.passes)
+        form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
+        model = _made(units.model(form, chosen, coordinates, w.reshape(-1), g, False, np.inf))
+        for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
+            pass
+        u = w.copy()
+        u.reshape(-1)[coordinates] = model.w
+        t, w, z, P = _longest_step(problem.primal, w, u, z, X.forward(u - w), P, model.fall)
+        b = problem.loss_dual(z)
+        yield Iterate(w, b, X.passes)
+        if not is_last and model.fall <= SETTLED * P and t == 1.0:
+            return
+
+
+def _units_of(problem):
+    """The units of the flat model, its coordinates or blocks of them; half a pass, for the norms of the columns."""
+    (d, k), rows = problem.shape, problem.X.rows
+    squares = np.bincount(rows.indices, rows.data**2, d)
+    problem.X.passes += 0.5
+    curvatures = np.repeat(problem.smoothness / problem.n * squares, k)
+    linear = (problem.center_term() + np.zeros(problem.shape)).reshape(-1)
+    if "coordinate" in problem.traits:
+        return CoordinateUnits(problem.regularizer, problem.strong_convexity, linear, curvatures)
+    return BlockUnits(problem.regularizer.dual_balls(problem.shape), problem.strong_convexity, linear, curvatures)
+
+
+def _made(making):
+    """What a generator returns, which reads nothing of data, as all is in a matrix."""
+    while True:
+        try:
+            next(making)
+        except StopIteration as end:
+            return end.value
+
+
+def _longest_step(primal, w, u, z, along, P, fall):
+    """(t, w + t (u - w), z + t along, P there), t the first of 1, 1/2 ... where P falls by 1e-4 t fall, or t = 0."""
+    for t in 0.5 ** np.arange(HALVINGS):
+        w_new, z_new = u if t == 1.0 else whole_arrays.toward(w, u, t), z + t * along
+        P_new = primal(w_new, z_new)
+        if P_new <= P - DECREASE * t * fall + SUM_ROUNDING * abs(P):
+            return t, w_new, z_new, P_new
+    return 0.0, w, z, P
+
+
+def _add_second_derivative(problem, b, coordinates, H):
+    """Add (1/n) sum_i D_i (x) x_i x_i^T in the flat coordinates (m,) to H (m, m), which is zero; D_i (k, k) of phi.
+
+    Yields after each part of the work, at least once a pass.
+    """
+    X, n, (d, k) = problem.X, problem.n, problem.shape
+    features, outputs = np.divmod(coordinates, k)
+    order = np.argsort(outputs, kind="stable")  # those of an output one behind the other
+    features, outputs = features[order], outputs[order]
+    ends = np.searchsorted(outputs, np.arange(k), side="right")
+    reads = np.concatenate(([0.0], np.cumsum(gram.reads_of(_sizes(X, features, outputs)))))
+    a_pass, before = 2.0 * max(X.nnz if X.array is None else X.array.size, 1) * k, X.passes
+    G, size = np.zeros(H.shape), max(NUMBERS // max(order.size, d, k * k), 1)
+    for begin in range(0, n, size):
+        part = np.arange(begin, min(begin + size, n))
+        after = before + reads[part[-1] + 1] / a_pass
+        yield from gram.told_ahead(X, after)
+        lines, slopes = _lines(X, part)[:, features], _slopes(problem, b[part], part)
+        for e, (first, end) in enumerate(pairwise([0, *ends])):
+            G[:end, first:end] += (slopes[e][:, outputs[:end]] * lines[:, :end]).T @ lines[:, first:end]
+        X.passes = after
+        yield
+    upper = np.triu(G) / n
+    H[np.ix_(order, order)] = upper + np.triu(upper, 1).T
+
+
+def _slopes(problem, b, part):
+    """The D_i of some samples, by columns: (k, m, k)."""
+    m, k = b.shape
+    unit, slopes = np.zeros((m, k)), np.empty((k, m, k))
+    for e in range(k):
+        unit[:, e] = 1.0
+        whole_arrays.slopes_along(problem.loss, problem.mu, b, problem.y[part], unit, slopes[e])
+        unit[:, e] = 0.0
+    return slopes
+
+
+def _sizes(X, features, outputs):
+    """How many of the chosen entries each row has (n,); of dense data all of them."""
+    if X.array is not None:
+        return np.full(X.shape[0], features.size)
+    chosen = np.bincount(features, minlength=X.shape[1])
+    return np.add.reduceat(np.append(chosen[X.rows.indices], 0), X.rows.indptr[:-1]) * (np.diff(X.rows.indptr) > 0)
+
+
+def _lines(X, part):
+    """The rows of X (m, d) with their zeros."""
+    if X.array is not None:
+        return X.array[part[0] : part[-1] + 1]
+    block = np.zeros((part.size, X.shape[1]))
+    gram.scatter(*X.rows[:3], part, block)
+    return block

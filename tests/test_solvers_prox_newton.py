@@ -1,0 +1,87 @@
+"""Proximal Newton's method for losses on several outputs."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from rrmbench import solve
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.registry import build_solver
+from rrmbench.solvers.second_order import prox_newton
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(150, 6)) * 10.0 ** RNG.uniform(-1, 1, 6)
+Y = np.argmax(X @ RNG.normal(size=(6, 4)) + 4.0 * RNG.normal(size=(150, 4)), axis=1).astype(float)
+SPARSE = csr_array(X * (RNG.random(X.shape) < 0.4))
+PSIS = [
+    {"name": "l1", "strength": 0.02},
+    {"name": "l21", "strength": 0.05},
+    {"name": "elastic_net", "l1": 0.01, "l2": 0.01},
+    {"name": "group_lasso", "strength": 0.02, "groups": 5},
+    {"name": "l2", "strength": 1e-3},
+    {"name": "l1", "strength": 0.01, "domain": {"box": [-0.05, 0.3]}},
+]
+
+
+@pytest.mark.parametrize("data", [X, SPARSE], ids=["dense", "sparse"])
+@pytest.mark.parametrize("psi", PSIS, ids=lambda psi: psi["name"] + "_box" * ("domain" in psi))
+@pytest.mark.parametrize("loss", ["multinomial_logistic", {"name": "soft_max_of_hinge", "gamma": 0.5}])
+def test_the_optimum_is_certified_to_rounding(data, psi, loss):
+    problem = Problem(data, Y, loss, psi)
+    result = solve(problem, "prox_newton", gap=1e-12, passes=3000)
+    assert result.gap <= 1e-12
+
+
+def test_with_a_loss_smoothed_more_and_a_moved_centre():
+    """As reductions make of mu, kappa and the centre."""
+    problem = Problem(X, Y, "multinomial_logistic", PSIS[0], mu=0.4)
+    assert solve(problem, "prox_newton", passes=1000, gap=1e-12).gap <= 1e-12
+    problem = Problem(X, Y, "multinomial_logistic", PSIS[0])
+    assert solve(problem, "prox_newton", reduction="proximal_point", passes=2000, gap=1e-9).gap <= 1e-9
+
+
+@pytest.mark.parametrize("data", [X, SPARSE], ids=["dense", "sparse"])
+@pytest.mark.parametrize("mu", [0.0, 0.4])
+def test_the_second_derivative_is_that_of_differences(data, mu, monkeypatch):
+    monkeypatch.setattr(prox_newton, "NUMBERS", 200)  # several blocks of rows
+    problem = Problem(data, Y, "multinomial_logistic", PSIS[0], mu=mu).counted()
+    w, h = 0.1 * RNG.normal(size=problem.shape), 1e-5
+    z = problem.outputs(w)
+    coordinates = np.sort(RNG.permutation(w.size)[:15])
+    H = np.zeros((15, 15))
+    before = problem.X.passes
+    for _ in prox_newton._add_second_derivative(problem, problem.loss_dual(z), coordinates, H):
+        assert problem.X.passes - before <= 1.0 + 1e-12
+        before = problem.X.passes
+
+    def gradient(w):
+        return problem.X.adjoint(problem.loss_dual(problem.outputs(w))).reshape(-1)[coordinates] / problem.n
+
+    for column, j in enumerate(coordinates):
+        away = np.zeros(w.size)
+        away[j] = h
+        away = away.reshape(w.shape)
+        np.testing.assert_allclose(H[:, column], (gradient(w + away) - gradient(w - away)) / (2 * h), atol=1e-8)
+
+
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_passes_are_products_over_those_of_a_pass(is_dense):
+    """Column norms and gradient, then H: m (m + 3)/2 of the 2 nnz k of a pass for the m chosen entries of each row."""
+    data, k = np.zeros((4, 5)), 3
+    data[[0, 0, 1, 3, 3, 3], [0, 1, 1, 0, 1, 2]] = 1.0, 2.0, 1.0, 3.0, 1.0, 2.0
+    problem = Problem(data + is_dense, [0, 1, 2, 1], "multinomial_logistic", {"name": "l2", "strength": 0.1})
+    sizes = np.array([5, 5, 5, 5] if is_dense else [2, 1, 0, 3])  # at w = 0 all columns that have entries move
+    entries = sum(m * k * (m * k + 3) / 2 for m in sizes)
+    passes = [it.passes for it in islice(build_solver("prox_newton")(problem, None, Rng(0)), 20)]
+    assert passes[:2] == [0.0, 1.0]
+    after = 1.0 + entries / (2 * sizes.sum() * k)
+    assert any(p == pytest.approx(after) for p in passes)
+    assert any(p == pytest.approx(after + 1.0) for p in passes)  # X (u - w), and the next gradient
+
+
+def test_large_models_are_skipped_with_the_reason():
+    assert prox_newton.too_many_entries(100, 300, 10) is None
+    assert prox_newton.too_many_entries(100, 301, 10) == "found a model of 301 x 10 entries, allowed are at most 3000"
