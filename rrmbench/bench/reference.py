@@ -52,6 +52,8 @@ def specs(run_spec, seconds, shape=None, entries=0):
         methods.append(({"name": "agm_ef"}, "none"))
     if methods[0][0]["name"] == "newton_cg" and _is_for_preconditioner(has, shape):
         methods.insert(0, ({"name": "newton_pcg"}, "none"))
+    elif methods[0][0]["name"] != "newton_cg" and _is_for_prox_newton(has, shape):
+        methods.insert(0, ({"name": "prox_newton"}, "none"))
     if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
         methods.append(_method(has, None))
     if _is_for_clarabel(has, shape, entries):  # rounding may stop it, too, mostly below 1e-10
@@ -111,6 +113,12 @@ def _is_for_apcg_bias(has):
     from rrmbench.solvers.sdca.apcg_bias import is_best_for
 
     return is_best_for(has)
+
+
+def _is_for_prox_newton(has, shape):
+    from rrmbench.solvers.second_order.prox_newton import is_best_for
+
+    return shape is not None and is_best_for(has, *shape)
 
 
 def _is_for_ssnal(has, shape):

@@ -6,18 +6,22 @@ from math import sqrt
 import numpy as np
 
 from rrmbench.numerics import whole_arrays
+from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import solver
+from rrmbench.registry import lacking, solver
 from rrmbench.solvers.coordinate.quadratic import ROUNDING
+from rrmbench.solvers.coordinate.rehearsal import outcome
 from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
 from rrmbench.solvers.second_order import gram
 from rrmbench.solvers.second_order.curvature import DECREASE, HALVINGS
 from rrmbench.solvers.second_order.growing import LARGEST, SETTLED, on_growing_samples
 
+NEEDS = frozenset({"rows", "smooth", "slopes", "coordinate or blocks"})
 NUMBERS = 2**16  # in a block of rows, of chosen entries, which stays in the cache
 PER_FEATURE = 8  # times the root of the outputs, samples that a stage has at least: a sample tells of each output
+AFFORDED = 2 * 10**10  # products for H, for which other solvers are slower to the last digits: some seconds
 ACCURACY = 1e-4  # of a model: the greatest potential left, over that before
 
 
@@ -26,7 +30,12 @@ def too_many_entries(n, d, k):
     return None if d * k <= LARGEST else f"found a model of {d} x {k} entries, allowed are at most {LARGEST}"
 
 
-@solver(needs={"rows", "smooth", "slopes", "coordinate or blocks"}, gives={"full_steps"}, too_large=too_many_entries)
+def is_best_for(traits, n, size):
+    """Whether no other solver is faster to certify a problem of these traits on n samples, for models of this size."""
+    return not lacking(NEEDS, traits) and size <= LARGEST and n * size**2 <= AFFORDED
+
+
+@solver(needs=NEEDS, gives={"full_steps"}, too_large=too_many_entries)
 def prox_newton(problem, start, rng):
     """w+ = w + t (u - w), u = argmin g.(u - w) + (1/2) (u - w)^T H (u - w) + Psi(u) [Lee, Sun and Saunders 2014].
 
@@ -46,6 +55,8 @@ def prox_newton(problem, start, rng):
     """
     w = problem.start(start)
     yield Iterate(w)
+    if problem.n <= WARM_UP_ROWS:  # on more, which kernels are called depends on the data
+        _rehearse(problem.counted(), w)
     d, k = w.shape
     yield from on_growing_samples(problem, w, rng, _steps, PER_FEATURE * d * sqrt(k))
 
@@ -64,7 +75,7 @@ def _steps(problem, w, is_last):
         for _ in _add_second_derivative(problem, b, coordinates, H):
             yield Iterate(w, b, X.passes)
         form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
-        model = _made(units.model(form, chosen, coordinates, w.reshape(-1), g, False, np.inf))
+        model = outcome(units.model(form, chosen, coordinates, w.reshape(-1), g, False, np.inf))
         for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
             pass
         u = w.copy()
@@ -88,13 +99,21 @@ def _units_of(problem):
     return BlockUnits(problem.regularizer.dual_balls(problem.shape), problem.strong_convexity, linear, curvatures)
 
 
-def _made(making):
-    """What a generator returns, which reads nothing of data, as all is in a matrix."""
-    while True:
-        try:
-            next(making)
-        except StopIteration as end:
-            return end.value
+def _rehearse(problem, w):
+    """Call the kernels that few passes over few rows may not call, with a counting view of X."""
+    zeros, ones, every = np.zeros(2), np.ones(2), np.arange(2)
+    if "coordinate" in problem.traits:
+        units = CoordinateUnits(problem.regularizer, 1.0, zeros, ones)
+    else:
+        units = BlockUnits((every, 0.1 * ones), 1.0, zeros, ones)
+    form = ByMatrix(np.array([[2.0, 1.0], [1.0, 2.0]])), 2.0 * ones, np.zeros(2)
+    model = outcome(units.model(form, every, every, zeros, -ones, False, np.inf))
+    for _ in model.descend(0.0):
+        pass
+    for _ in model.extrapolate(every):
+        pass
+    whole_arrays.toward(zeros, ones, 0.5)
+    outcome(_add_second_derivative(problem, problem.loss_dual(problem.outputs(w)), every, np.zeros((2, 2))))
 
 
 def _longest_step(primal, w, u, z, along, P, fall):
