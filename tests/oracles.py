@@ -336,6 +336,7 @@ SOLVERS = {
     "pdprox_primal": Tested({}, Reaches(0.5)),
     "pdprox_restarted": Tested({}, Reaches(0.5)),
     "pegasos": Tested({}, Reaches(0.01)),
+    "prox_newton": Tested({}, Reaches(1e-9)),
     "prox_sdca": Tested({}, Reaches(1e-3)),
     "prox_sdca_shrinking": Tested({}, Reaches(1e-3)),
     "rda": Tested({}, Reaches(0.6, 1000)),
