@@ -34,11 +34,12 @@ def takes(solver, p):
 
 
 def easy(solver):
-    """A problem that the solver takes: as rich a one as most do, the plain support vector machine, or one of words."""
+    """A problem that the solver takes: as rich a one as most do, or the plain support vector machine, words, classes."""
     problems = (
         oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"]),
         oracles.problem("hinge", REGULARIZERS["l2"]),
         oracles.words("m3n", REGULARIZERS["l2"]),
+        oracles.problem("multinomial_logistic", REGULARIZERS["elastic_net"]),
     )
     return next((p for p in problems if takes(solver, p)), problems[1])
 
