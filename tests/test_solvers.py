@@ -34,7 +34,7 @@ def takes(solver, p):
 
 
 def easy(solver):
-    """A problem that the solver takes: as rich a one as most do, or the plain support vector machine, words, classes."""
+    """A problem that the solver takes: as rich a one as most do, a support vector machine, words, or classes."""
     problems = (
         oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"]),
         oracles.problem("hinge", REGULARIZERS["l2"]),
