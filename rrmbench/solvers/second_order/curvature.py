@@ -88,16 +88,22 @@ def gradient_of(problem, g, w):
     return g + squares_of(problem) * w - problem.center_term()
 
 
-def longest_step(primal, w, z, p, along, P, slope):
+def straight(w, p, t):
+    """w + t p."""
+    return w + t * p
+
+
+def longest_step(primal, w, z, p, along, P, slope, place=straight):
     """(t, w + t p, z + t X p, P there) for the first t of 1, 1/2, 1/4 ... with P there <= P + 1e-4 t slope; t = 0 else.
 
     primal : P as a function of w and z = X w
     w, z, P : where the step begins
     p, along : the step, and X p
-    slope : the derivative of P along p at w
+    slope : the derivative of P along p at w, or a bound of it from above that is below 0
+    place : the function (w, p, t) -> w + t p; one that knows the step by its end gets that for p
     """
     for t in 0.5 ** np.arange(HALVINGS):
-        w_new, z_new = w + t * p, z + t * along
+        w_new, z_new = place(w, p, t), z + t * along
         P_new = primal(w_new, z_new)
         if P_new <= P + DECREASE * t * slope + SUM_ROUNDING * abs(P):
             return t, w_new, z_new, P_new

@@ -8,19 +8,17 @@ import numpy as np
 from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.quadratic_descent import ByMatrix
-from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, solver
 from rrmbench.solvers.coordinate.quadratic import ROUNDING
 from rrmbench.solvers.coordinate.rehearsal import outcome
 from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
 from rrmbench.solvers.second_order import gram
-from rrmbench.solvers.second_order.curvature import DECREASE, HALVINGS
-from rrmbench.solvers.second_order.growing import LARGEST, SETTLED, on_growing_samples
+from rrmbench.solvers.second_order.curvature import longest_step
+from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples
 
 NEEDS = frozenset({"rows", "smooth", "slopes", "coordinate or blocks"})
 NUMBERS = 2**16  # in a block of rows, of chosen entries, which stays in the cache
-PER_FEATURE = 8  # times the root of the outputs, samples that a stage has at least: a sample tells of each output
 AFFORDED = 2 * 10**10  # products for H, for which other solvers are slower to the last digits: some seconds
 ACCURACY = 1e-4  # of a model: the greatest potential left, over that before
 
@@ -57,7 +55,7 @@ def prox_newton(problem, start, rng):
     yield Iterate(w)
     if problem.n <= WARM_UP_ROWS:  # on more, which kernels are called depends on the data
         _rehearse(problem.counted(), w)
-    d, k = w.shape
+    d, k = w.shape  # a sample tells of each output
     yield from on_growing_samples(problem, w, rng, _steps, PER_FEATURE * d * sqrt(k))
 
 
@@ -66,21 +64,21 @@ def _steps(problem, w, is_last):
     z = problem.outputs(w)
     P, b = problem.primal(w, z), problem.loss_dual(z)
     while True:
-        g = X.adjoint(b).reshape(-1) / problem.n
+        g, flat = X.adjoint(b).reshape(-1) / problem.n, w.reshape(-1)
         yield Iterate(w, b, X.passes)
-        potentials = units.potentials(w.reshape(-1), g)
-        chosen = np.flatnonzero(units.are_nonzero(w.reshape(-1)) | (potentials > 0.0))
+        potentials = units.potentials(flat, g)
+        chosen = np.flatnonzero(units.are_nonzero(flat) | (potentials > 0.0))
         coordinates = units.columns(chosen)
         H = np.zeros((coordinates.size, coordinates.size))
         for _ in _add_second_derivative(problem, b, coordinates, H):
             yield Iterate(w, b, X.passes)
         form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
-        model = outcome(units.model(form, chosen, coordinates, w.reshape(-1), g, False, np.inf))
+        model = outcome(units.model(form, chosen, coordinates, flat, g, False, np.inf))
         for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
             pass
         u = w.copy()
         u.reshape(-1)[coordinates] = model.w
-        t, w, z, P = _longest_step(problem.primal, w, u, z, X.forward(u - w), P, model.fall)
+        t, w, z, P = longest_step(problem.primal, w, z, u, X.forward(u - w), P, -model.fall, _between)
         b = problem.loss_dual(z)
         yield Iterate(w, b, X.passes)
         if not is_last and model.fall <= SETTLED * P and t == 1.0:
@@ -116,14 +114,9 @@ def _rehearse(problem, w):
     outcome(_add_second_derivative(problem, problem.loss_dual(problem.outputs(w)), every, np.zeros((2, 2))))
 
 
-def _longest_step(primal, w, u, z, along, P, fall):
-    """(t, w + t (u - w), z + t along, P there), t the first of 1, 1/2 ... where P falls by 1e-4 t fall, or t = 0."""
-    for t in 0.5 ** np.arange(HALVINGS):
-        w_new, z_new = u if t == 1.0 else whole_arrays.toward(w, u, t), z + t * along
-        P_new = primal(w_new, z_new)
-        if P_new <= P - DECREASE * t * fall + SUM_ROUNDING * abs(P):
-            return t, w_new, z_new, P_new
-    return 0.0, w, z, P
+def _between(w, u, t):
+    """w + t (u - w); u itself for t = 1, and no farther by rounding, out of the domain."""
+    return u if t == 1.0 else whole_arrays.toward(w, u, t)
 
 
 def _add_second_derivative(problem, b, coordinates, H):
