@@ -317,6 +317,7 @@ SOLVERS = {
     "agd_adaptive": Tested({}, Reaches(0.1)),
     "apcg": Tested({}, Reaches(1e-9)),
     "apcg_bias": Tested({}, Reaches(1e-3)),
+    "apcg_budget": Tested({}, Reaches(1e-3)),
     "apcg_shrinking": Tested({}, Reaches(1e-3)),
     "bcfw": Tested({}, Reaches(1e-9)),
     "coordinate_descent": Tested({}, Reaches(1e-6)),

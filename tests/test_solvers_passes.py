@@ -50,7 +50,7 @@ SETTINGS = {
 NAMES = [n for n in registry.names("solver") if ".peers." not in registry.lookup("solver", n).build.__module__]
 SOLVERS = [{"name": name, **setting} for name in NAMES for setting in ({}, *SETTINGS.get(name, []))]
 # A step of these that does not move, as at a bound or at the optimum, leaves out the update but is counted as one.
-SHRINKING = {"prox_sdca_shrinking", "apcg_shrinking", "apcg_bias"}
+SHRINKING = {"prox_sdca_shrinking", "apcg_shrinking", "apcg_bias", "apcg_budget"}
 SKIPPING = {"prox_sdca", "accelerated_prox_sdca", "apcg", "coordinate_descent", "pegasos"} | SHRINKING
 # These read copies of columns too, which are counted and not seen here: see test_solvers_working_sets.py.
 COPYING = {("working_sets", kind) for kind in DATA}
@@ -63,7 +63,8 @@ def problem(kind, solver, l2):
     X, classes = DATA[kind](), np.arange(N) % 3
     if kind == "matrix":
         return Problem(X, classes.astype(float), "smoothed_max_of_hinge", {"name": "l2", "strength": l2})
-    loss = {"pegasos": "hinge", "direct": "squared"}.get(solver, "logistic")  # for which every step moves
+    own = {"pegasos": "hinge", "direct": "squared", "apcg_budget": "hinge"}
+    loss = own.get(solver, "logistic")  # for which every step moves
     return Problem(X, np.where(classes > 0, 1.0, -1.0), loss, {"name": "l2", "strength": l2})
 
 

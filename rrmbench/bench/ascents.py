@@ -15,8 +15,8 @@ point of b, as in the proximal point method, and ahead of it where s is small be
 optimum before; for the squared loss and few features systems of equations do: `rrmbench.bench.newton`. Other
 regularizers and biases have `rrmbench.bench.dual_ascent` and then `rrmbench.bench.dual_splitting`, max-margin Markov
 networks `bcfw`, other losses whose conjugate has no Euclidean proximal step cutting planes, support vector machines
-with a minimized bias `apcg_bias`, and the others `rrmbench.bench.dual_ascent` alone. Small linear programs are left to
-HiGHS, whose bound is the optimum.
+with a minimized bias `apcg_bias` and with a budget `apcg_budget`, the others `rrmbench.bench.dual_ascent` alone. Small
+linear programs are left to HiGHS, whose bound is the optimum.
 """
 
 import math
@@ -32,7 +32,10 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.coordinate.working_sets import working_sets
 from rrmbench.solvers.peers import clarabel, highs
-from rrmbench.solvers.sdca.apcg_bias import apcg_bias, is_best_for
+from rrmbench.solvers.sdca.apcg_bias import apcg_bias
+from rrmbench.solvers.sdca.apcg_bias import is_best_for as is_best_for_bias
+from rrmbench.solvers.sdca.apcg_budget import apcg_budget
+from rrmbench.solvers.sdca.apcg_budget import is_best_for as is_best_for_budget
 from rrmbench.solvers.sdca.bcfw import bcfw
 from rrmbench.solvers.sdca.output import DualState
 from rrmbench.solvers.sdca.steps import option_of
@@ -77,8 +80,9 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
         found += [begin_by_dual_ascent] if passes >= MANY else []
         found.append(dual_splitting.ascend)
     else:
-        if is_best_for(problem.traits) and passes >= MANY:
-            found.append(ascend_by_apcg)
+        if passes >= MANY:
+            found += [ascend_by_threshold] if is_best_for_budget(problem.traits) else []
+            found += [ascend_by_apcg] if is_best_for_bias(problem.traits) else []
         if _labellings_fit(problem, passes):
             return [ascend_by_labellings]
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`
@@ -210,6 +214,11 @@ def _slight_square(problem: Problem, w: np.ndarray, b: np.ndarray) -> float | st
 def ascend_by_apcg(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
     """The b of `apcg_bias`, or of `apcg_shrinking` without a bias, from w and b."""
     return _by_visits(problem, apcg_bias, Iterate(w, b), passes)
+
+
+def ascend_by_threshold(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
+    """The b of `apcg_budget` from w and b."""
+    return _by_visits(problem, apcg_budget, Iterate(w, b), passes)
 
 
 def ascend_by_labellings(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:

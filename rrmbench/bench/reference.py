@@ -1,6 +1,7 @@
 """The reference optimum of a problem: an extra run where the experiment's own leave it open."""
 
 import math
+from importlib import import_module
 
 from rrmbench import data
 from rrmbench.bench.rates import entries_of
@@ -50,9 +51,9 @@ def specs(run_spec, seconds, shape=None, entries=0):
     methods = [_method(has, shape)]
     if "smooth" in has and methods[0][0]["name"] == "pdprox_restarted":  # where one is slow, the other often is not
         methods.append(({"name": "agm_ef"}, "none"))
-    if methods[0][0]["name"] == "newton_cg" and _is_for_preconditioner(has, shape):
+    if methods[0][0]["name"] == "newton_cg" and shape and _is_best("second_order.newton_pcg", has, *shape):
         methods.insert(0, ({"name": "newton_pcg"}, "none"))
-    elif methods[0][0]["name"] != "newton_cg" and _is_for_prox_newton(has, shape):
+    elif methods[0][0]["name"] != "newton_cg" and shape and _is_best("second_order.prox_newton", has, *shape):
         methods.insert(0, ({"name": "prox_newton"}, "none"))
     if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
         methods.append(_method(has, None))
@@ -90,12 +91,14 @@ def _method(has, shape):
     if {"Zero", "smooth"} <= has and is_for_newton and has & {"strongly_convex", "free_bias"}:
         solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
-        kinked = "ssnal" if _is_for_ssnal(has, shape) else "apcg_shrinking"
+        kinked = "ssnal" if shape and _is_best("second_order.ssnal", has, *shape) else "apcg_shrinking"
         solver = "apcg" if {"scalar", "smooth"} <= has else kinked
     elif not lacking(FOR_WORKING_SETS, has):
         solver = "working_sets"
-    elif _is_for_apcg_bias(has):
+    elif _is_best("sdca.apcg_bias", has):
         solver, reduction = "apcg_bias", "none"
+    elif _is_best("sdca.apcg_budget", has):
+        solver, reduction = "apcg_budget", "none"
     elif "entropic" in has and not has & {"smooth", "matrix"}:
         # one maximum over all samples; a matrix model is of a sum of many, which take too many planes
         solver, reduction = "cutting_planes", "none" if "strongly_convex" in has else PLANES
@@ -109,28 +112,9 @@ def _method(has, shape):
     return {"name": solver, **SETTINGS.get(solver, {})}, reduction
 
 
-def _is_for_apcg_bias(has):
-    from rrmbench.solvers.sdca.apcg_bias import is_best_for
-
-    return is_best_for(has)
-
-
-def _is_for_prox_newton(has, shape):
-    from rrmbench.solvers.second_order.prox_newton import is_best_for
-
-    return shape is not None and is_best_for(has, *shape)
-
-
-def _is_for_ssnal(has, shape):
-    from rrmbench.solvers.second_order.ssnal import is_best_for
-
-    return shape is not None and is_best_for(has, *shape)
-
-
-def _is_for_preconditioner(has, shape):
-    from rrmbench.solvers.second_order.newton_pcg import is_best_for
-
-    return shape is not None and is_best_for(has, *shape)
+def _is_best(module, has, *shape):
+    """Whether a solver is the best that is known for such problems, by its module below rrmbench.solvers."""
+    return import_module(f"rrmbench.solvers.{module}").is_best_for(has, *shape)
 
 
 def _is_for_clarabel(has, shape, entries):

@@ -45,28 +45,44 @@ def apcg_bias(problem, start, rng):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w, None if start is None else start.b)
-    length = float(np.sqrt(problem.X.sqnorms.mean())) or 1.0
-    X, s = bordered(problem.X.rows, problem.shape[0], length), problem.strong_convexity
-    center, at, spent = np.append(problem.shift(), 0.0), None, 0.0
+    length = root_mean_square(problem)
+    X, center, at = bordered(problem, np.full(problem.n, length)), 0.0, None
     if start is not None:
-        center[-1] = problem.beta(problem.outputs(w)) / length
-        at = None if start.b is None else Iterate(np.append(w, center[-1]), start.b)
-    looks = 0.5 + problem.X.passes
+        center = problem.beta(problem.outputs(w)) / length
+        at = None if start.b is None else Iterate(np.append(w, center), start.b)
+    spent, looks = 0.0, 0.5 + problem.X.passes
     while True:
-        stage, due = Problem(X, problem.y, problem.loss, mu=problem.mu).regularized(s, center), SHORTEST
-        for x in apcg_shrinking(stage, at, rng):
+        for x in stage(problem, X, problem.loss, center, center, at, rng):
             yield Iterate(x.w[:-1], x.b, spent + x.passes, looks + x.checks)
-            if x.passes < due:
-                continue
-            due, looks = LOOKS * x.passes, looks + 1.0
-            if stage.gap(x.w, x.b) <= ACCURACY * 0.5 * s * (x.w[-1] - center[-1]) ** 2:
-                break
         spent, looks = spent + x.passes, looks + x.checks
-        at = Iterate(x.w.copy(), x.b.copy())
-        center = np.append(center[:-1], at.w[-1])
+        at, center = Iterate(x.w.copy(), x.b.copy()), x.w[-1]
 
 
-def bordered(rows, d, number):
-    """The operator of the rows with one more column, of `number` in every row."""
-    X = csr_array((rows.data, rows.indices.astype(np.int64), rows.indptr), shape=(rows.indptr.size - 1, d))
-    return CSR.of(hstack([X, np.full((X.shape[0], 1), number)], format="csr"))
+def root_mean_square(problem):
+    """The root of the mean ||x_i||^2, or 1 where it is 0."""
+    return float(np.sqrt(problem.X.sqnorms.mean())) or 1.0
+
+
+def bordered(problem, column):
+    """The operator of the rows of X with one more column (n,)."""
+    rows = problem.X.rows
+    X = csr_array((rows.data, rows.indices.astype(np.int64), rows.indptr), shape=(problem.n, problem.shape[0]))
+    return CSR.of(hstack([X, column[:, None]], format="csr"))
+
+
+def stage(problem, X, loss, target, center, at, rng):
+    """Yield the points of `apcg_shrinking` from `at` on the problem in (w, beta) with the square around the target.
+
+    The last has a gap of at most ACCURACY (s/2) (beta - center)^2. `checks` counts a look at the gap with its point.
+    """
+    s, due, looks = problem.strong_convexity, SHORTEST, 0.0
+    around = np.append(problem.shift(), target)
+    bounded = Problem(X, problem.y, loss, mu=problem.mu).regularized(s, around)
+    for x in apcg_shrinking(bounded, at, rng):
+        is_due = x.passes >= due
+        looks += is_due
+        yield x._replace(checks=looks + x.checks)
+        if is_due:
+            due = LOOKS * x.passes
+            if bounded.gap(x.w, x.b) <= ACCURACY * 0.5 * s * (x.w[-1] - center) ** 2:
+                return
