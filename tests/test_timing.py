@@ -316,7 +316,7 @@ def test_a_black_box_whose_budgets_do_not_grow_ends(monkeypatch):
             yield Iterate(np.array([1.0 / call, 0.0, 0.0]), passes=np.nan, restarted=True)
 
     toy = Problem(np.eye(3), np.ones(3), "squared", {"name": "l2", "strength": 0.1})
-    trace = Trace(toy, calls(), StopRule(seconds=100.0), Schedule(), counted=False)
+    trace = Trace(toy, calls(), StopRule(seconds=1000.0), Schedule(), counted=False)
     assert len(list(trace)) > 1 and (trace.status, trace.reason) == ("done", "no more progress")
 
 
