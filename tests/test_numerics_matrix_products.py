@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from rrmbench.numerics.matrix_products import times, transposed_times
+from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.matrix_products import sum_soft_rows, times, transposed_times
 from rrmbench.problem.operators import CSR
+from rrmbench.regularizers.l1 import L1
 
 
 @given(
@@ -27,6 +29,24 @@ def test_products_are_those_of_dense_arrays(shape, k, density, seed):
     np.testing.assert_allclose(transposed, dense.T @ B, rtol=0, atol=1e-14 * (1 + np.abs(dense.T) @ np.abs(B)).max())
     for product in found, transposed:
         assert product.flags.carray
+
+
+@kernel
+def soft_sums(indptr, indices, data, W, t, Z):
+    for i in range(Z.shape[0]):
+        sum_soft_rows(indices, data, indptr[i], indptr[i + 1], W, t, Z, i)
+
+
+@given(k=st.integers(1, 40), t=st.sampled_from([0.0, 0.4, 1.0, 100.0]), seed=st.integers(0, 10**6))
+def test_sums_of_proximal_points_of_the_l1_norm(k, t, seed):
+    """To the last bit those of the numbers one by one, ties and what is not finite too."""
+    rng = np.random.default_rng(seed)
+    dense = rng.normal(size=(5, 8)) * (rng.random((5, 8)) < 0.6)
+    rows, W, found = CSR.of(csr_array(dense), k).rows, np.round(rng.normal(size=(8, k)), 1), np.empty((5, k))
+    W[rng.integers(8), rng.integers(k)] = rng.choice([np.inf, -np.inf, np.nan])
+    soft_sums(rows.indptr, rows.indices, rows.data, W, t, found)
+    near = np.array([[L1(1.0).prox(w, t) for w in row] for row in W])
+    np.testing.assert_array_equal(found, times(rows, 8, near))
 
 
 @pytest.mark.parametrize("k", [3, 4])

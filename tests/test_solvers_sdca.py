@@ -232,3 +232,54 @@ def test_lasso_by_regularization_has_at_most_the_stated_bias():
         reached = stage.gap(it.w, it.b)
         assert reached <= epsilon / 2
         assert -1e-9 <= p.primal(it.w) - optimum <= epsilon / 2 + reached <= epsilon
+
+
+# norms of the rows of a model of several outputs
+
+SEVERAL = {
+    "multinomial_logistic": np.arange(60) % 3,
+    "max_of_hinge": np.arange(60) % 3,
+    "squared_multi": np.random.default_rng(5).standard_normal((60, 3)),
+}
+
+
+def of_rows(loss, strength=0.1):
+    """Two of nine features tell of the outputs; a square around a point that is not 0."""
+    X, y = np.random.default_rng(4).standard_normal((60, 9)), SEVERAL[loss].astype(float)
+    X[:, :2] += 2.0 * (y if y.ndim > 1 else np.eye(3)[SEVERAL[loss]])[:, :2]
+    return Problem(X, y, loss, {"name": "l21", "strength": strength}, kappa=0.1, center=np.full((9, 3), 0.1))
+
+
+@pytest.mark.parametrize("loss", SEVERAL)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        "prox_sdca",
+        "prox_sdca_shrinking",
+        "apcg_shrinking",
+        {"name": "prox_sdca", "option": "II"},
+        {"name": "prox_sdca", "output": "average"},
+    ],
+    ids=str,
+)
+def test_the_gap_closes_where_psi_is_the_sum_of_the_norms_of_rows(solver, loss):
+    p = of_rows(loss)
+    found = rrmbench.solve(p, solver, gap=1e-9 if isinstance(solver, str) else 1e-5, passes=20000, every=5)
+    assert found.reason == "gap"
+    assert p.gap(found.w, found.b) >= -1e-14
+    assert 0 < np.count_nonzero(found.w.any(axis=1)) < 9
+
+
+@pytest.mark.parametrize("loss", SEVERAL)
+def test_the_w_of_a_step_on_rows_is_that_of_its_dual_point(loss):
+    p = of_rows(loss)
+    for solver in "prox_sdca", "apcg_shrinking", "accelerated_prox_sdca":
+        *_, x = iterates(solver, p, 30)
+        if "dual" in registry.lookup("solver", solver).gives:
+            np.testing.assert_allclose(x.w, p.primal_point(p.v(x.b)), atol=1e-12)
+        assert p.primal(x.w) < p.primal(np.zeros((9, 3)))
+
+
+def test_rows_whose_norm_is_strong_enough_stay_0():
+    p = replace(of_rows("multinomial_logistic", strength=10.0), center=np.zeros((9, 3)))
+    assert not rrmbench.solve(p, "prox_sdca", passes=3).w.any()

@@ -67,6 +67,7 @@ _expose("slope_row", lambda self, b, y, mu, o, out: self.instance_class.slope_ro
 _expose("psi", lambda self, w: self.instance_class.value)
 _expose("psi_conjugate", lambda self, v: self.instance_class.conjugate)
 _expose("prox", lambda self, w, t: self.instance_class.prox)
+_expose("shrinkage", lambda self, square, t: self.instance_class.shrinkage)
 _expose("step", lambda self, p, b, y, q: self.instance_class.step)
 _expose("step_row", lambda self, p, b, y, q, new: self.instance_class.step_row)
 

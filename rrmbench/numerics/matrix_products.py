@@ -53,16 +53,17 @@ def _filled(builder, x, lanes):
 
 
 def _on_entries(make):
-    """An intrinsic f(indices, data, begin, end, many, one, i): loops over begin <= e < end, for 16 columns at a time.
+    """An intrinsic f(indices, data, begin, end, many, one, i, t) that loops over begin <= e < end, 16 columns at a time.
 
     many, one : arrays of float64 by rows, of as many columns; others are not compiled. For the entry data[e] a row of
         `many`, that of the number indices[e], and row i of `one` meet
-    make : (builder, the `_Columns` of `one`) -> (step, finish): step(xs, columns) makes the code for an entry, xs the
-        vectors of it, `columns` those of `many`; finish() that which comes behind the loop
+    make : (builder, the `_Columns` of `one`, t) -> (step, finish): step(xs, columns) makes the code for an entry, xs
+        the vectors of it, `columns` those of `many`; finish() that which comes behind the loop
+    t : a number, of which `make` makes what it will
     """
 
-    def typed(typingctx, indices, data, begin, end, many, one, i):
-        given = (indices, data, begin, end, many, one, i)
+    def typed(typingctx, indices, data, begin, end, many, one, i, t):
+        given = (indices, data, begin, end, many, one, i, t)
         if any(array.layout != "C" or array.dtype != types.float64 for array in (many, one)):
             return None
 
@@ -71,9 +72,10 @@ def _on_entries(make):
                 context.make_array(given[k])(context, builder, args[k]) for k in (0, 1, 4, 5)
             )
             first, last, own = (context.cast(builder, args[k], given[k], types.int64) for k in (2, 3, 6))
+            number = context.cast(builder, args[7], t, types.float64)
 
             def chunk(j, c):
-                step, finish = make(builder, columns := _Columns(builder, of_one, own, j, c))
+                step, finish = make(builder, columns := _Columns(builder, of_one, own, j, c), number)
                 lanes = {place.type.pointee.count for place in columns.places}
                 with cgutils.for_range_slice(builder, first, last, INDEX(1), INDEX) as (e, _):
                     x = builder.load(builder.gep(entries.data, [e]))
@@ -102,17 +104,17 @@ def _on_entries(make):
     return intrinsic(typed)
 
 
-def _sum_code(builder, goal):
+def _sum_code(builder, goal, t, read=_Columns.read):
     sums = [cgutils.alloca_once_value(builder, place.type.pointee(None)) for place in goal.places]
 
     def step(xs, columns):
-        for total, w in zip(sums, columns.read(), strict=True):
+        for total, w in zip(sums, read(columns), strict=True):
             builder.store(builder.fadd(builder.load(total), builder.fmul(xs[w.type.count], w)), total)
 
     return step, lambda: goal.write([builder.load(total) for total in sums])
 
 
-def _add_code(builder, given):
+def _add_code(builder, given, t):
     values = given.read()
 
     def step(xs, columns):
@@ -122,19 +124,39 @@ def _add_code(builder, given):
     return step, lambda: None
 
 
-_sum_rows, _add_to_rows = _on_entries(_sum_code), _on_entries(_add_code)
+def _soft_sum_code(builder, goal, t):
+    taus = {m: _filled(builder, t, m) for m in {place.type.pointee.count for place in goal.places}}
+
+    def shrunk(columns):
+        """w - min(max(w, -t), t), the proximal point of t |w|."""
+        for w in columns.read():
+            tau = taus[w.type.count]
+            low = builder.fneg(tau)
+            above = builder.select(builder.fcmp_ordered(">", w, low), w, low)
+            yield builder.fsub(w, builder.select(builder.fcmp_ordered("<", above, tau), above, tau))
+
+    return _sum_code(builder, goal, t, shrunk)
+
+
+_sum_rows, _sum_soft_rows, _add_to_rows = map(_on_entries, (_sum_code, _soft_sum_code, _add_code))
 
 
 @register_jitable
 def sum_rows(indices, data, begin, end, W, Z, i):
     """Write the sum of data[e] W[indices[e]] over begin <= e < end to Z[i]; W is (d, k), Z (., k)."""
-    _sum_rows(indices, data, begin, end, W, Z, i)
+    _sum_rows(indices, data, begin, end, W, Z, i, 0.0)
+
+
+@register_jitable
+def sum_soft_rows(indices, data, begin, end, W, t, Z, i):
+    """As `sum_rows`, of the proximal points of t |w| of the numbers w in W."""
+    _sum_soft_rows(indices, data, begin, end, W, Z, i, t)
 
 
 @register_jitable
 def add_to_rows(indices, data, begin, end, B, i, G):
     """Add data[e] B[i] to G[indices[e]] for begin <= e < end; B is (., k), G (d, k)."""
-    _add_to_rows(indices, data, begin, end, G, B, i)
+    _add_to_rows(indices, data, begin, end, G, B, i, 0.0)
 
 
 def times(rows, d, W):

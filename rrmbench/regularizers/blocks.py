@@ -1,6 +1,8 @@
 """Sums of the Euclidean norms of blocks of w: groups of consecutive entries, rows or columns of a matrix."""
 
 from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,6 +93,18 @@ class Groups:
             )
 
 
+class RowNorm(NamedTuple):
+    """strength ||u||_2 of a row u of a matrix, for kernels."""
+
+    strength: float
+    on_rows = True
+
+    def shrinkage(self, square, t):
+        """argmin_w  t strength ||w||_2 + ||w - u||_2^2 / 2 over u, from ||u||_2^2."""
+        tau = t * self.strength
+        return 1.0 - tau / sqrt(square) if square > tau * tau else 0.0
+
+
 @dataclass(frozen=True)
 class BlockNorm(Norm):
     """psi(w) = strength sum_g c_g ||w_g||_2, c_g = sqrt(the size of block g) if weighted, else 1.
@@ -106,6 +120,10 @@ class BlockNorm(Norm):
     def of_rows(self):
         """Whether the blocks are the rows of a matrix."""
         return isinstance(self.blocks, RowBlocks)
+
+    def row_norm(self, shape):
+        """That of each row of a model of this shape, where these are the blocks."""
+        return RowNorm(self.strength * float(self.weights(shape)[0]))
 
     def norm(self, w):
         return np.sum(self.weights(w.shape) * self.blocks.norms(w))

@@ -14,6 +14,7 @@ class L1(NamedTuple):
     """psi(w) = strength ||w||_1,  psi*(v) = 0 for ||v||_inf <= strength."""
 
     strength: float
+    is_l1 = True
     soft_threshold = True
     homogeneous = True
 

@@ -34,7 +34,7 @@ def accelerated_prox_sdca_bound(constants, passes, *, inner, sampling):
     return plan.xi(1.0 + np.floor(np.asarray(passes, dtype=float) / per_iteration))
 
 
-@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, bound=accelerated_prox_sdca_bound)
+@solver(needs={"strongly_convex", "separable", "coordinate or row_norms", "rows"}, bound=accelerated_prox_sdca_bound)
 def accelerated_prox_sdca(
     problem,
     start,

@@ -211,4 +211,18 @@ def _pair_outputs(regularizer, t, rows, begin, end, r, both, p, sums):
             for c in entries(0, p.shape[1]):
                 p[0, c] += x * regularizer.prox(r * both[j, c] + both[j, p.shape[1] + c], t)
 
+    def of_shortened_rows(regularizer, t, rows, begin, end, r, both, p, sums):
+        p[:] = 0.0
+        for e in entries(begin, end):
+            j, square = rows.indices[e], 0.0
+            for c in entries(0, p.shape[1]):
+                sums[0, c] = r * both[j, c] + both[j, p.shape[1] + c]
+                square += sums[0, c] ** 2
+            x = rows.data[e] * regularizer.shrinkage(square, t)
+            if x != 0.0:
+                for c in entries(0, p.shape[1]):
+                    p[0, c] += x * sums[0, c]
+
+    if getattr(regularizer.instance_class, "on_rows", False):
+        return of_shortened_rows
     return of_rows if getattr(regularizer.instance_class, "is_zero", False) else of_proximal_points

@@ -9,7 +9,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.sdca.apcg import apcg_steps, combine, convexity_root
 from rrmbench.solvers.sdca.output import INSIDE, DualState
 from rrmbench.solvers.sdca.prox_sdca_shrinking import entries_of, thirds
-from rrmbench.solvers.sdca.steps import Exact
+from rrmbench.solvers.sdca.steps import Exact, psi_of
 
 FIRST_PASSES = 5  # of prox_sdca_shrinking, after which few rows change between moving and resting
 FEWEST, FIRST_EPOCHS = 5, 10
@@ -17,7 +17,7 @@ EPS = 2.0**-52  # of the rounding of b_i
 GUESS = 3.0  # sqrt(sigma) = GUESS / epochs: APCG's own bound falls by e^-GUESS in these epochs
 
 
-@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
+@solver(needs={"strongly_convex", "separable", "coordinate or row_norms", "rows"}, gives={"dual"})
 def apcg_shrinking(problem, start, rng):
     """Prox-SDCA and, on the rows that it still moves, restarted APCG with a guess of the strong convexity of -D.
 
@@ -93,7 +93,7 @@ def ascent(state, rng, moving, epochs, at_once):
     s, best, r = problem.strong_convexity, dual_of(state), 1.0
     known = convexity_root(problem) if b.ndim == 1 else 0.0  # of the smooth part, which for rows has gamma = 0
     root = max(known, GUESS / epochs)
-    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, problem.regularizer, s, root, m)
+    fixed = (problem.X.rows, problem.y, problem.loss, problem.mu, psi_of(problem), s, root, m)
     uv, pq = (np.stack((np.zeros_like(a), a), axis=1) for a in (b, u))
     best_b, best_u = b.copy(), u.copy()
     while epochs > 0:

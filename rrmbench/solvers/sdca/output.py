@@ -13,7 +13,7 @@ import numpy as np
 
 from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.numerics.whole_arrays import psi_prox
-from rrmbench.solvers.sdca.steps import sdca_steps, summed_steps
+from rrmbench.solvers.sdca.steps import psi_of, sdca_steps, summed_steps
 
 INSIDE = 1.0 - DOMAIN_ROUNDING  # keeps a mean in the domain of phi*, from which rounding may carry it
 
@@ -26,7 +26,7 @@ class DualState:
         self.b = problem.start_dual(start)
         warm = self.b.any()
         self.u = self.shifted(problem.v(self.b)) if warm else problem.shift()
-        self.fixed = (problem.X.rows, problem.y, option, problem.regularizer, problem.strong_convexity)
+        self.fixed = (problem.X.rows, problem.y, option, psi_of(problem), problem.strong_convexity)
         self._w = np.empty(problem.shape)
 
     @property
@@ -43,8 +43,11 @@ class DualState:
 
     def point(self, b, u):
         """(w, b), w being overwritten by the next call."""
-        s = self.problem.strong_convexity
-        psi_prox(self.problem.regularizer, u.reshape(-1), 1.0 / s, self._w.reshape(-1))
+        problem, t = self.problem, 1.0 / self.problem.strong_convexity
+        if problem.regularization.coordinate_separable:
+            psi_prox(problem.regularizer, u.reshape(-1), t, self._w.reshape(-1))
+        else:
+            self._w[:] = problem.regularization.prox(u, t)
         return self._w, b
 
     def shifted(self, v):

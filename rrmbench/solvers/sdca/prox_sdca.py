@@ -41,7 +41,7 @@ def prox_sdca_quartering(problem):
 
 
 @solver(
-    needs={"strongly_convex", "separable", "coordinate", "rows"},
+    needs={"strongly_convex", "separable", "coordinate or row_norms", "rows"},
     gives={"dual"},
     bound=prox_sdca_bound,
     passes_to_quarter=prox_sdca_quartering,
@@ -78,6 +78,9 @@ def prox_sdca(
     sampling : a fresh permutation of the samples in each pass, or the paper's independent uniform draws.
     T0 : the passes after which the tail of the average and of the random step begins, for good. Before it, the last
         pair is reported. "auto" is a tail that moves on.
+
+    psi is a sum over the coordinates of w or, for several outputs, over the norms of the rows of W: a step reads the
+    rows of u = (v(b) + kappa center)/s that x_i meets, which grad Psi* shortens one by one.
 
     Yields three times per pass, where the reductions look at the gap; the average once. Checks are the product X^T b of
     a start that is not zero, and one per report of the average.

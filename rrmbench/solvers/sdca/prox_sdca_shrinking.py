@@ -13,7 +13,7 @@ from rrmbench.solvers.sdca.steps import Exact, sdca_steps
 LONGEST_REST = 256  # rounds
 
 
-@solver(needs={"strongly_convex", "separable", "coordinate", "rows"}, gives={"dual"})
+@solver(needs={"strongly_convex", "separable", "coordinate or row_norms", "rows"}, gives={"dual"})
 def prox_sdca_shrinking(problem, start, rng):
     """Prox-SDCA with option I on the rows that move: a row that r visits did not move rests for 4^r - 1 rounds.
 

@@ -20,8 +20,8 @@ from numba.extending import overload, register_jitable
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.golden_section import GOLDEN_SECTION
-from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.matrix_products import add_to_rows, sum_rows
+from rrmbench.numerics.jit import kernel, plus
+from rrmbench.numerics.matrix_products import add_to_rows, sum_rows, sum_soft_rows
 from rrmbench.numerics.prefetch import prefetch_rows
 from rrmbench.numerics.sparse_rows import axpy, entries, sample_at
 
@@ -229,6 +229,11 @@ def vector_steps(rows, y, option, regularizer, s, order, b, u):
             add_to_rows(rows.indices, rows.data, begin, end, p, 0, u)
 
 
+def psi_of(problem):
+    """The regularizer for kernels: of single coordinates, or of the rows of W."""
+    return problem.regularizer.row_norm(problem.shape) if "row_norms" in problem.traits else problem.regularizer
+
+
 def row_outputs(regularizer, t, rows, begin, end, u, p):
     """Write the sum of x_j prox_t(u_j) over the entries of a row to p (1, k), u being (d, k); for kernels only."""
     raise NotImplementedError
@@ -246,7 +251,21 @@ def _row_outputs(regularizer, t, rows, begin, end, u, p):
             for c in entries(0, p.shape[1]):
                 p[0, c] += x * regularizer.prox(u[j, c], t)
 
-    return of_rows if getattr(regularizer.instance_class, "is_zero", False) else of_proximal_points
+    def of_soft_rows(regularizer, t, rows, begin, end, u, p):
+        sum_soft_rows(rows.indices, rows.data, begin, end, u, t * regularizer.strength, p, 0)
+
+    def of_shrunk_rows(regularizer, t, rows, begin, end, u, p):
+        shrunk = np.empty(end - begin)
+        for e in range(shrunk.shape[0]):
+            square = 0.0
+            for c in entries(0, p.shape[1]):
+                square = plus(square, u[rows.indices[begin + e], c] ** 2)
+            shrunk[e] = rows.data[begin + e] * regularizer.shrinkage(square, t)
+        sum_rows(rows.indices[begin:end], shrunk, 0, shrunk.shape[0], u, p, 0)
+
+    kinds = {"is_zero": of_rows, "is_l1": of_soft_rows, "on_rows": of_shrunk_rows}
+    psi = regularizer.instance_class
+    return next((sums for kind, sums in kinds.items() if getattr(psi, kind, False)), of_proximal_points)
 
 
 @kernel
