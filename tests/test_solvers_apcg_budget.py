@@ -43,14 +43,12 @@ def test_the_optimum_is_that_of_the_method_of_the_paper():
 
 
 def test_without_a_budget_below_n_it_is_apcg_shrinking():
-    for p in problem(60.0), Problem(X, Y, "hinge", L2):
-        plain = Problem(X, Y, "hinge", L2)
-        ours, theirs = (
-            islice(registry.build_solver(name)(q, None, Rng(3)), 1, 40)
-            for name, q in (("apcg_budget", p), ("apcg_shrinking", plain))
-        )
-        next(ours)
-        assert all(np.array_equal(a.w, b.w) and a.passes == b.passes for a, b in zip(ours, theirs, strict=False))
+    plain, bits = Problem(X, Y, "hinge", L2), {}
+    for name, p in ("apcg_budget", problem(60.0)), ("apcg_budget", plain), ("apcg_shrinking", plain):
+        its = [x.w.tobytes() for x in islice(registry.build_solver(name)(p, None, Rng(3)), 41)]
+        bits[name, p.loss] = its[-40:]
+    assert bits["apcg_budget", plain.loss] == bits["apcg_shrinking", plain.loss]
+    assert bits["apcg_budget", problem(60.0).loss][1:] == bits["apcg_shrinking", plain.loss][:-1]
 
 
 def test_a_start_is_gone_on_from_and_its_outputs_are_counted():

@@ -88,6 +88,10 @@ class BudgetHinge(NamedTuple):
         above, ties = slack > last, slack == last
         return above + ties * ((self.budget - np.count_nonzero(above)) / np.count_nonzero(ties))
 
+    def without_budget(self):
+        """The hinge loss of each sample."""
+        return Hinge()
+
     def parts(self, y, k):
         """u = alpha, all in one group."""
         from scipy.sparse import diags_array

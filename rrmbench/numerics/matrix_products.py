@@ -53,7 +53,7 @@ def _filled(builder, x, lanes):
 
 
 def _on_entries(make):
-    """An intrinsic f(indices, data, begin, end, many, one, i, t) that loops over begin <= e < end, 16 columns at a time.
+    """An intrinsic f(indices, data, begin, end, many, one, i, t): a loop over begin <= e < end, 16 columns at a time.
 
     many, one : arrays of float64 by rows, of as many columns; others are not compiled. For the entry data[e] a row of
         `many`, that of the number indices[e], and row i of `one` meet

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rrmbench.losses.hinge import Hinge
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.apcg_bias import bordered, root_mean_square, stage
@@ -34,7 +33,10 @@ def apcg_budget(problem, start, rng):
     t, over all. The copy of X is a check of half a pass, as are the outputs of a start that is not zero; a look at the
     gap of a stage is one of a pass.
     """
-    problem, m = problem.counted(), getattr(problem.loss, "budget", np.inf)
+    if not hasattr(problem.loss, "budget"):
+        yield from apcg_shrinking(problem, start, rng)
+        return
+    problem, m, hinge = problem.counted(), problem.loss.budget, problem.loss.without_budget()
     w, center, spent, looks = problem.start(start), 1.0, 0.0, 0.0
     at = None if start is None or start.b is None else Iterate(w, start.b)
     yield Iterate(w, None if at is None else at.b)
@@ -46,7 +48,7 @@ def apcg_budget(problem, start, rng):
             at = at and at._replace(w=np.append(w, center / length))
         looks = 0.5 + problem.X.passes
     while m < problem.n:
-        for x in stage(problem, X, Hinge(), center / length - cost, center / length, at, rng):
+        for x in stage(problem, X, hinge, center / length - cost, center / length, at, rng):
             total = float(np.abs(x.b).sum())
             b = x.b if total <= m else (m / total) * x.b
             yield Iterate(x.w[:-1], b, spent + x.passes, looks + x.checks)
@@ -55,7 +57,7 @@ def apcg_budget(problem, start, rng):
             at = at._replace(w=at.w[:-1])
             break
         center = max(t, 0.0)
-    for x in apcg_shrinking(replace(problem, loss=Hinge()), at, rng):
+    for x in apcg_shrinking(replace(problem, loss=hinge), at, rng):
         yield x._replace(passes=spent + x.passes, checks=looks + x.checks)
 
 
