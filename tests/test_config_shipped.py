@@ -49,6 +49,16 @@ def test_a_small_twin_asks_for_less(figure):
     assert len(small.runs) <= len(full.runs)
 
 
+@pytest.mark.parametrize(
+    "name", ["accelerated_sdca/figure3", "accelerated_sdca/figure3_small", "reproduction/accelerated_sdca"]
+)
+def test_acceleration_is_compared_with_the_same_draws(name):
+    methods = [run["solver"] for run in resolve(read(CONFIGS / f"{name}.yaml")).runs]
+    dual = [solver for solver in methods if solver["name"] != "fista"]
+    assert {solver["name"] for solver in dual} == {"prox_sdca", "accelerated_prox_sdca"}
+    assert {solver.get("sampling") for solver in dual} == {"uniform"}  # Figure 1 of the paper: "Randomly pick i"
+
+
 def test_groups_of_the_memset_features():
     sizes = [4**k for k in (1, 2, 3) for _ in combinations(range(7), k)]  # positions, pairs and triples of 4 letters
     assert [int(size) for size in (CONFIGS / "pdprox" / "memset_groups.txt").read_text().split()] == sizes

@@ -2,15 +2,19 @@
 
 import numpy as np
 
-from rrmbench.report.results import points_to
+from rrmbench.report.levels import Levels
 
 
 def passes(runs, level, quantity="suboptimality", clock="passes"):
-    """The median over seeds of the passes (or seconds) to a level; inf where fewer than half of the seeds reach it."""
-    reached = []
+    """The median over seeds of the passes (or seconds) to a level; inf where fewer than half of the seeds reach it.
+
+    A gap that a bound of evaluation met alone does not count: it says when evaluation looked.
+    """
+    levels, reached = Levels((level,), quantity), []
     for run in runs:
-        (point,) = points_to(run.known(quantity), (level,))
-        reached.append(np.inf if point is None else run.column(clock)[point])
+        points = levels.points(run)
+        (late,), (cost,) = levels.are_late(run, points), levels.costs(run, clock, points)
+        reached.append(np.inf if late else cost)
     return float(np.median(reached))
 
 

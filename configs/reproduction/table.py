@@ -3,7 +3,7 @@
 The rules, fixed before the runs:
 
 - A number is the median over five seeds of the passes to the first trace point at or below a level; "-" if fewer than
-  three of the seeds get there within the budget.
+  three of the seeds get there within the budget. A certified gap that a bound of evaluation met alone does not count.
 - Every method compared has the same number of settings (six), except the theory's own (`auto`), which has one.
 - *AdaptReg and AdaptSmooth* (Reductions, Figures 1-5). Levels of suboptimality 1e-2, 1e-4, 1e-6. The tuned method (best
   of six starting values by the final objective, so one value for all levels) is compared with the best fixed strength
