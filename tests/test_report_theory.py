@@ -231,7 +231,8 @@ def test_quartering_quarters(solver, problem):
         ("agd", {"step": "backtracking"}, {}, 6 + 0.5 + 6.5),
         ("agm_ef", {"step": "bound"}, {"strong_convexity": 0.6}, 10 + 0.5),  # 16/11^2 is the first below 0.15
         ("svrg", {}, {"n": 1000}, 5 * 3),  # a stage of 2n steps leaves 0.7337
-        ("svrg", {}, {}, 8 * (1 + 800 / 100)),  # one of 100 L_max/s steps leaves 5/6, or little more
+        ("svrg", {}, {}, 8 * (1 + 804 / 100)),  # one of 100 L_max/s + 4 steps leaves 5/6
+        ("svrg", {}, {"n": 1, "strong_convexity": 400.0}, 8 * (1 + 5 / 1)),  # so does one of 100/100 + 4
         ("prox_sdca", {}, {}, (1 + 8 / 100) * np.log(4.0)),
     ],
 )

@@ -16,8 +16,15 @@ STEP_SCALE = 0.1  # the step over 1/L
 
 def rate(condition, steps, step_scale):
     """The factor by which a stage reduces E[P(w) - P(w*)]; condition = L_max / s. [Xiao and Zhang 2014, Theorem 1]"""
+    falling, limit = parts(condition, step_scale)
+    return falling / steps + limit
+
+
+def parts(condition, step_scale):
+    """(a, c) of the rate a/steps + c of a stage, c = 4 step_scale / (1 - 4 step_scale)."""
     free = 1.0 - 4.0 * step_scale
-    return condition / (step_scale * free * steps) + 4.0 * step_scale * (steps + 1) / (free * steps)
+    limit = 4.0 * step_scale / free
+    return condition / (step_scale * free) + limit, limit
 
 
 def svrg_bound(constants, passes, *, step_scale, snapshot):
@@ -44,17 +51,16 @@ def svrg_quartering(problem, *, step_scale):
 
     The stages have 2n steps where this gives a rate < 1, else the theorem's own M steps.
 
-    The rate is the sum of a term that falls with the steps of a stage and of one that stays above
-    c = 4 step_scale/(1 - 4 step_scale). M is the number of steps for which the first term is (1 - c)/2: for
-    step_scale = 0.1, M = 100 L_max/s and the rate is 5/6. Raises NoTheorem where c >= 1, so for step_scale >= 1/8.
+    The rate is a/steps + c, c = 4 step_scale/(1 - 4 step_scale), and M = 2 a/(1 - c), where a/M is (1 - c)/2: for
+    step_scale = 0.1, M = 100 L_max/s + 4 and the rate is 5/6. Raises NoTheorem where c >= 1, so for step_scale >= 1/8.
     """
-    limit = 4.0 * step_scale / (1.0 - 4.0 * step_scale) if step_scale < 0.25 else np.inf
-    if limit >= 1.0:
+    if step_scale >= 0.125:
         raise NoTheorem("svrg", "inner: theory needs step_scale < 1/8", step_scale=step_scale)
     condition = problem.smoothness * problem.R**2 / problem.strong_convexity
     steps = 2.0 * problem.n
     if rate(condition, steps, step_scale) >= 1.0:
-        steps = 2.0 * condition / (step_scale * (1.0 - 4.0 * step_scale) * (1.0 - limit))
+        falling, limit = parts(condition, step_scale)
+        steps = 2.0 * falling / (1.0 - limit)
     return ceil(log(4.0) / -log(rate(condition, steps, step_scale))) * (1.0 + steps / problem.n)
 
 
