@@ -173,6 +173,14 @@ def test_inner_theory_is_refused_without_a_theorem(solver):
         registry.build_solver(solver, {"name": "adapt_reg", "inner": "theory"})
 
 
+def test_adapt_reg_by_theory_is_for_smooth_losses():
+    """No theorem says when the distance on a problem with kinks is a quarter: the first epoch would never end."""
+    reduced = registry.build_solver("prox_sdca", {"name": "adapt_reg", "inner": "theory"})
+    assert "smooth" in reduced.needs
+    assert "smooth" not in registry.build_solver("prox_sdca", "adapt_reg").needs
+    assert "smooth" not in registry.build_solver("prox_sdca", {"name": "joint_adapt", "inner": "theory"}).needs
+
+
 # costs
 
 

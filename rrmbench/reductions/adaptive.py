@@ -134,7 +134,7 @@ def adapt_reg(
         pass each. For others "auto" is Delta/Theta of [Reductions, Theorem 3.1], Theta estimated by
         `stages.starting_values` (ten passes).
     """
-    more = needed_to_show(solve) if inner == "practice" else frozenset()
+    more = needed_to_show(solve) if inner == "practice" else frozenset({"smooth"})
     return solve.inside("adapt_reg", _adaptive(solve, sigma, None, epochs, inner, output), more)
 
 
