@@ -34,6 +34,14 @@ def tail(t, window, unit):
     return max(t // block - 1, 0) * block
 
 
+@pytest.mark.parametrize("report", ["average", "random"])
+def test_a_loss_with_kinks_has_no_window_without_data(report):
+    p = Problem(np.zeros((4, 2)), np.array([1.0, -1.0, 1.0, -1.0]), "hinge", l2=0.1)
+    found = iterates({"name": "prox_sdca", "output": report}, p, 5)[-1]
+    np.testing.assert_array_equal(found.w, 0.0)
+    assert p.gap(found.w, found.b) <= 1.0
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", ["logistic", "smoothed_max_of_hinge"])
 def test_average_is_over_every_step_of_the_tail(loss):

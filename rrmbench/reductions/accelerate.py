@@ -17,8 +17,7 @@ def accelerate(solve, *, kappa: Positive | Auto = "auto", inner: Inner = "theory
         check or a full gradient.
 
     Figure 2 where P is strongly convex (`StronglyConvex`), else Catalyst's schedule (`Convex`). Like every solver this
-    one goes on for ever: the paper's stopping conditions are `StronglyConvex.iterations` and `.certified`, and a run is
-    stopped by the certificate on P itself.
+    one goes on for ever: in place of the paper's stopping conditions, a run is stopped by the certificate on P itself.
     """
     more = needed_to_show(solve) if inner == "theory" else frozenset()
     if kappa == "auto":

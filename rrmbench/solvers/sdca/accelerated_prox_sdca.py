@@ -49,7 +49,7 @@ def accelerated_prox_sdca(
     This kappa makes R^2/((s + kappa) gamma) = n, so that an inner run takes O(n) steps per factor e [Acc-SDCA,
     Corollary 1]; with mu = s/2, rho = mu + kappa and eta = sqrt(mu/rho), [Acc-SDCA, Theorem 3] proves
     1 + (2/eta) log(xi_1/eps) outer iterations. This solver is the reduction `accelerate` around prox_sdca, which says
-    what the schedule and the stopping conditions are; prox_sdca itself runs where R^2/(gamma s) <= 10 n.
+    what the schedule is; prox_sdca itself runs where R^2/(gamma s) <= 10 n.
 
     inner : when an outer iteration ends: "theory" tests the inner duality gap after each pass (half a check), a number
         is that many passes without a test; 5 is the paper's Remark 1

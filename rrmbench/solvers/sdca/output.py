@@ -54,9 +54,9 @@ class DualState:
         return v / self.problem.strong_convexity + self.problem.shift()
 
     def window(self):
-        """n + ceil(R^2/(s gamma)) steps."""
+        """n + ceil(R^2/(s gamma)) steps, inf for gamma = 0."""
         p = self.problem
-        ratio = p.R**2 * p.smoothness / p.strong_convexity
+        ratio = p.R**2 * p.smoothness / p.strong_convexity if p.smoothness < inf else inf
         return inf if ratio == inf else p.n + ceil(ratio)
 
 
