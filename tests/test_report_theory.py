@@ -281,7 +281,8 @@ def test_epochs_of_theory_end_with_the_first_pass_after_their_time(reduction, va
     p, solve = oracles.problem(loss, oracles.example("regularizer", regularizer)), registry.build_solver("agd")
     component = registry.lookup("reduction", reduction)
     trace = {"passes": np.arange(300.0), "primal": np.zeros(300)}
-    ends, T = component.told(component.epochs_over, {"name": reduction, **values, "inner": "theory"})(solve, p, trace)
+    given = {"name": reduction, **values, "inner": "theory", "output": "epoch"}
+    ends, T = component.told(component.epochs_over, given)(solve, p, trace)
     kind, (strength,) = ("regularized" if reduction == "adapt_reg" else "smoothed"), values.values()
     times = [np.ceil(solve.passes_to_quarter(getattr(p, kind)(0.5**t * strength)) + 0.5) for t in range(len(T))]
     assert len(T) > 2 and list(T) == list(range(1, len(T) + 1))

@@ -39,7 +39,7 @@ def test_the_bound_of_each_solver_lies_above_its_curve(lab):
 
 
 def test_adaptive_reductions_are_bounded_at_the_ends_of_epochs_of_their_theory(lab):
-    adaptive = {"name": "adapt_reg", "sigma": 1.0, "inner": "theory"}
+    adaptive = {"name": "adapt_reg", "sigma": 1.0, "inner": "theory", "output": "epoch"}
     keys = {"loss": "squared", "regularizer": {"name": "l1", "strength": 0.01}, "solver": "agd"}
     assert lab.run(lab.config(**SMOOTH | keys | {"reduction": [adaptive, "adapt_reg"], "seed": 0})).code == 0
     experiment = Experiment(lab.out / "toy")
@@ -178,14 +178,19 @@ def test_what_no_theorem_is_about_has_no_curve_and_the_small_print_says_why(lab)
             {"name": "adapt_smooth", "mu": 0.3, "inner": "practice"},
             "inner=practice",
         ),
-        ("svrg", {"name": "adapt_smooth", "mu": 0.3, "inner": "theory"}, "svrg(snapshot=last): Theorem 1 is about"),
+        (
+            "svrg",
+            {"name": "adapt_smooth", "mu": 0.3, "inner": "theory", "output": "epoch"},
+            "svrg(snapshot=last): Theorem 1 is about",
+        ),
+        ("agd", {"name": "adapt_smooth", "mu": 0.3, "inner": "theory"}, "the theorem is about output: epoch"),
         (
             "gd",
             {"name": "adapt_smooth", "mu": 0.3, "inside": {"name": "regularize", "sigma": 0.1}},
             "nested reductions",
         ),
     ],
-    ids=["practice", "snapshot", "nested"],
+    ids=["practice", "snapshot", "running", "nested"],
 )
 def test_a_reduction_around_a_solver_without_its_theorem_is_drawn_all_the_same(lab, solver, reduction, reason):
     keys = {"loss": "hinge", "solver": solver, "reduction": reduction, "seed": 0, "stop": {"passes": 30}}

@@ -74,10 +74,15 @@ def _decayed(constants, T):
     return 0.25**T * np.fmin(constants.initial_gap, constants.initial_suboptimality)
 
 
-def _epochs_by_theory(reduction, solve, problem, trace, *, inner, sigma=None, mu=None):
-    """The epochs of `inner: theory` with given values, around a solver that quarters P(w) - P(w*), the paper's HOOD."""
+def _epochs_by_theory(reduction, solve, problem, trace, *, inner, output, sigma=None, mu=None):
+    """The epochs of `inner: theory` with given values, around a solver that quarters P(w) - P(w*), the paper's HOOD.
+
+    For `output: epoch`: the theorems are about the models that close epochs, and inside of one P may rise again.
+    """
     if inner != "theory":
         raise NoTheorem(reduction, "the theorem is about inner: theory", inner=inner)
+    if output != "epoch":
+        raise NoTheorem(reduction, "the theorem is about output: epoch", output=output)
     first = {key: value for key, value in (("sigma", sigma), ("mu", mu)) if value is not None}
     check_given(reduction, **first)
     if "dual" in solve.gives:
