@@ -157,6 +157,15 @@ def test_derivative(seed):
     assert min(left, right) - 1e-6 <= slope <= max(left, right) + 1e-6
 
 
+@each_budget
+def test_the_greatest_squares_of_b_are_those_of_the_budget(budget):
+    """At most m, so that (19) has the rate [D_1 + m]/(sqrt(2n) T); attained where 12 losses > 0 differ."""
+    p = Problem(np.eye(12), sample(0)[1], {"name": "hinge", "budget": budget}, L2)
+    b = p.loss_dual(-p.y * np.arange(12.0))
+    assert b @ b == pytest.approx(p.dual_squares, rel=1e-14)
+    assert p.dual_squares <= min(budget, 12)
+
+
 @pytest.mark.parametrize("budget", [0.5, 1, 2, 2.5, 3, 4.5, 6, 9])
 def test_least_norm_subgradient(budget):
     # slacks 3, 2, 2, 2, 1, 1, 0, -1 by hand: what is left of the budget is shared by the ties at its end

@@ -43,6 +43,7 @@ to d2
     dual_point(z, y, mu)    argmax_b  b.z/n - Phi*(b) - mu d2(b); of an entropic loss, dual_point(z, y, mu, q) subtracts
                             (q/(2n)) ||b||^2 too
     diameter(X, y)          max d2; lipschitz^2/2 where it is left out
+    dual_squares(X, y)      max ||b||^2, D_2 of Pdprox; n dual_radius^2 where it is left out
     S(X, y)                 Phi^mu(X w) is S/(conjugate_convexity + mu)-smooth in w; the mean of X.sqnorms without it
     S1(X, y)                the same where the model is measured in ||w||_1
     operator(X, y)          the data operator that the loss needs, made of that of the data, with an attribute `of_loss`

@@ -69,6 +69,11 @@ class BudgetHinge(NamedTuple):
     def d2(self, b, y):
         return 0.5 * float(np.vdot(b, b)) / y.size
 
+    def dual_squares(self, X, y):
+        """max ||b||^2, at most m: as many alpha_i = 1 as the budget has, and one for the rest of it."""
+        whole = int(min(self.budget, y.size))
+        return whole + (min(self.budget, y.size) - whole) ** 2
+
     def dual_point(self, z, y, mu):
         """The projection of (1 - y z)/mu by Lemma 13; for mu = 0 the subgradient of least norm."""
         slack = 1.0 - y * z

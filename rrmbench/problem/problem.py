@@ -243,7 +243,7 @@ class Problem:
 
     @property
     def dual_radius(self) -> float:
-        """A bound of every ||b_i||, so the Lipschitz constant of one loss as a function of z."""
+        """A bound of every ||b_i|| but a lift, so the Lipschitz constant of one loss as a function of z."""
         return self.losses.dual_radius
 
     @property
@@ -253,7 +253,7 @@ class Problem:
 
     @property
     def dual_squares(self) -> float:
-        """A bound of ||b||^2 over the domain of D, D_2 of Pdprox; inf if there is none."""
+        """A bound of ||b||^2 over the domain of D, without a lift, D_2 of Pdprox; inf if there is none."""
         if hasattr(self.loss, "dual_squares"):
             return self.loss.dual_squares(self.X, self.y)
         return 2.0 * self.n * self.diameter if self.minimized_bias else self.n * self.dual_radius**2
