@@ -11,7 +11,7 @@ from rrmbench.registry import loss
 
 
 class EpsilonInsensitive(NamedTuple):
-    """phi(z) = max(|z - y| - epsilon, 0),  phi*(b) = y b + epsilon |b| for |b| <= 1 [Pdprox, section 3].
+    """phi(z) = max(|z - y| - epsilon, 0),  phi*(b) = y b + epsilon |b| for |b| <= 1 [Pdprox, section 4.1].
 
     The step of SDCA, option I, is b = sign(t) clip((|t| - epsilon)/(mu + q), 0, 1) with t = p - y + q b, p = x_i.w,
     q = ||x_i||^2/(s n).

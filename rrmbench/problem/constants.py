@@ -56,7 +56,7 @@ class Constants(NamedTuple):
     l2 : the part of s that is the problem's own square
     D : smoothing by mu lowers P by at most mu D, G^2/2 for one output per sample
     D2 : a bound of ||b||^2 over the domain of D, n G^2 for one output per sample; inf if there is none
-    entropic : whether the methods that can take the steps of an entropy
+    entropic : whether the methods that can take the steps of an entropy in place of Euclidean ones do so
     start : the passes that X w0 costs a solver, 0 for w0 = 0
     """
 
