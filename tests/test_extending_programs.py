@@ -5,8 +5,8 @@ import pytest
 
 from rrmbench import registry
 from rrmbench.extending.contract import checks_of
+from rrmbench.losses.crammer_singer import MaxOfHinge
 from rrmbench.losses.hinge import BudgetHinge
-from rrmbench.losses.multiclass import MaxOfHinge
 from rrmbench.numerics.pieces import Pieces
 from rrmbench.regularizers.blocks import BlockNorm, Groups
 from rrmbench.regularizers.box import Box

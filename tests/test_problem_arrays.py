@@ -10,8 +10,8 @@ from scipy.sparse import coo_array, csc_array, csr_matrix, lil_array
 from rrmbench import Problem, solve
 from rrmbench.data.arrays import matrix
 from rrmbench.errors import RrmbenchError
+from rrmbench.losses.crammer_singer import MaxOfHinge
 from rrmbench.losses.hinge import Hinge
-from rrmbench.losses.multiclass import MaxOfHinge
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))

@@ -12,7 +12,7 @@ from sdca_runs import MULTICLASS, REGULARIZERS, multiclass
 import rrmbench
 from rrmbench import registry
 from rrmbench.extending.touched import Touched, kernels_in_memory
-from rrmbench.losses.multiclass import penalized_shares
+from rrmbench.losses.crammer_singer import penalized_shares
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import prox_sdca_shrinking
