@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import get_args
 
+from rrmbench import crashes
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.parameters import File
 
@@ -119,6 +120,15 @@ class Component:
     too_large: object = None  # of a solver: f(samples, features, outputs) -> what is found and allowed, or None
     network: bool = False  # of a data set: whether it is downloaded
     entries: object = None  # of a data set: f(those of its parameters that it names), about how many X stores
+
+    def made(self, /, *given, **values):
+        """What its function returns; raises RrmbenchError where that would end the process."""
+        try:
+            with crashes.without_sudden_end():
+                return self.build(*given, **values)
+        except SystemExit as error:
+            where = f"{self.kind} {self.name}"
+            raise RrmbenchError(f"{where}: its function would end the process: {crashes.text_of(error)}") from error
 
     def endless(self, rules):
         """Return why no rule of the `stop` section (names of rules) ends this solver, or None if one may."""

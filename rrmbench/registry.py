@@ -15,55 +15,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rrmbench import crashes, reducing
-from rrmbench.components import AROUND, PLUGIN, Component, Parameter, is_shipped
+from rrmbench import reducing
+from rrmbench.components import AROUND, PLUGIN, Component, Parameter
 from rrmbench.components import lacking as lacking  # which is asked of the needs of what is found here
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
-from rrmbench.former_names import renamed
 from rrmbench.keys import nested
 from rrmbench.kinds import COMPONENTS, KINDS
 
-
-def built(kind, mapping):
-    """What the component of a mapping makes of its checked parameters, files read."""
-    component, values = from_mapping(kind, mapping)
-    made = _call(component, **{key: component.parameters[key].read(value) for key, value in values.items()})
-    adopted(kind, made[0] if type(made) is tuple else made)  # a tuple has the mu or the l2 beside the component
-    return made
-
-
-def adopted(kind, component):
-    """The loss or regularizer `component`, with the present names of its kind and a class of a name of its own.
-
-    numba tells NamedTuples that kernels are called with apart by the names of their classes and the types of their
-    fields alone. Of two of one name, the second one would be computed with the methods of the first one: of a plug-in's
-    class and a shipped one, of two plug-ins, of a cell of a notebook that was changed and run again. A class that is
-    not shipped has a number behind its name where the name is taken.
-    """
-    for part in component if isinstance(component, tuple) else ():
-        if hasattr(part, "_fields"):
-            adopted(kind, part)
-    cls, number = type(renamed(kind, component)), 2  # warnings have the name that the file has
-    if not is_shipped(cls):
-        name = cls.__name__
-        while cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls:
-            cls.__name__, number = f"{name}_{number}", number + 1
-    return component
-
-
-def _call(component, /, *given, **values):
-    """What the function of a component returns; raises RrmbenchError where it would end the process."""
-    try:
-        with crashes.without_sudden_end():
-            return component.build(*given, **values)
-    except SystemExit as error:
-        where = f"{component.kind} {component.name}"
-        raise RrmbenchError(f"{where}: its function would end the process: {crashes.text_of(error)}") from error
-
-
 _components = {kind: {} for kind in COMPONENTS}
 _aliases = {kind: {} for kind in COMPONENTS}
-_owners = {}  # name -> the class of losses and regularizers that has it, of those that are not shipped
 plugin_paths = set()  # the resolved paths of the plug-in files that were imported, see `rrmbench.plugin_files`
 
 
@@ -273,28 +233,6 @@ def check_loaded(mapping, where):
         )
 
 
-def needs_of(kind, cls):
-    """What the components of one kind need that build a class.
-
-    They stand in its module; where these differ, or there are none, they are those that build it by their defaults.
-    """
-    load()
-    beside = [c for c in _components[kind].values() if c.build.__module__ == cls.__module__]
-    if len({c.needs for c in beside}) != 1:
-        beside = [c for c in _components[kind].values() if _builds(c, cls)] or beside
-    return frozenset().union(*(c.needs for c in beside))
-
-
-def _builds(component, cls):
-    if any(parameter.required for parameter in component.parameters.values()):
-        return False
-    try:
-        made = _call(component)
-    except Exception:  # of a plug-in, whatever it is
-        return False
-    return type(made[0] if type(made) is tuple else made) is cls
-
-
 def from_mapping(kind, mapping, where=None, given=()):
     """Return (component, checked parameters) of {"name": ..., "path": ..., parameter: value}, or of a bare name.
 
@@ -344,21 +282,10 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
             raise RrmbenchError(f"{where}: found none around {name}, allowed is {name} alone, which is the same")
         solver = reduce_solver(solver, inside, f"{where}.inside")
     reducing.check(component, solver, where, _is_in_module_of_a_loss)
-    reduced = _call(component, solver, **parameters)
+    reduced = component.made(solver, **parameters)
     return reducing.around(component, solver, reduced, component.is_deterministic(parameters))
 
 
 def _is_in_module_of_a_loss(class_name):
     modules = (sys.modules[component.build.__module__] for component in _components["loss"].values())
     return any(inspect.isclass(getattr(module, class_name, None)) for module in modules)
-
-
-@cache
-def _shipped_names():
-    """The names of the classes in the modules of this package's losses and regularizers."""
-    load()
-    shipped = [c.build for kind in ("loss", "regularizer") for c in _components[kind].values() if is_shipped(c.build)]
-    members = (
-        member for module in {build.__module__ for build in shipped} for member in vars(sys.modules[module]).items()
-    )
-    return frozenset(name for name, value in members if inspect.isclass(value))

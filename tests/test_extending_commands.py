@@ -10,7 +10,7 @@ import stored
 import yaml
 from lab import make_lab  # noqa: F401
 
-from rrmbench import crashes, fingerprint, registry, toolbox
+from rrmbench import building, crashes, fingerprint, registry, toolbox
 from rrmbench.extending import verdicts, writing
 from rrmbench.kinds import COMPONENTS
 
@@ -438,4 +438,4 @@ def test_a_parameter_may_have_any_name():
     def named(*, component: float = 1.0, values: float = 1.0):
         return (component, values)
 
-    assert registry.built("loss", {"name": "named", "component": 2.0, "values": 3.0}) == (2.0, 3.0)
+    assert building.built("loss", {"name": "named", "component": 2.0, "values": 3.0}) == (2.0, 3.0)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from rrmbench.building import adopted, needs_of
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.former_names import with_former_names
 from rrmbench.plugin_files import load_edited_plugins_of
@@ -39,7 +40,7 @@ from rrmbench.problem.operators import CSR, Audited, Counted
 from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
-from rrmbench.registry import adopted, from_mapping, needs_of
+from rrmbench.registry import from_mapping
 
 DUAL_ROUNDING = 1e-13  # of an entry of v, relative to the magnitudes of its terms
 

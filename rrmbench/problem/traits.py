@@ -4,12 +4,12 @@ from numbers import Real
 
 import numpy as np
 
+from rrmbench.building import built
 from rrmbench.errors import RrmbenchError, listed
 from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.operators import check_mask
 from rrmbench.problem.samples import is_entropic, takes_bias
-from rrmbench.registry import built
 
 
 def build_loss(mapping):

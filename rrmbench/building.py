@@ -1,0 +1,72 @@
+"""Losses and regularizers made of their mappings, and the classes that they are of."""
+
+import inspect
+import sys
+from functools import cache
+
+from rrmbench.components import is_shipped
+from rrmbench.former_names import renamed
+from rrmbench.registry import from_mapping, lookup, names
+
+
+def built(kind, mapping):
+    """What the component of a mapping makes of its checked parameters, files read."""
+    component, values = from_mapping(kind, mapping)
+    made = component.made(**{key: component.parameters[key].read(value) for key, value in values.items()})
+    adopted(kind, made[0] if type(made) is tuple else made)  # a tuple has the mu or the l2 beside the component
+    return made
+
+
+def adopted(kind, component):
+    """The loss or regularizer `component`, with the present names of its kind and a class of a name of its own.
+
+    numba tells NamedTuples that kernels are called with apart by the names of their classes and the types of their
+    fields alone. Of two of one name, the second one would be computed with the methods of the first one: of a plug-in's
+    class and a shipped one, of two plug-ins, of a cell of a notebook that was changed and run again. A class that is
+    not shipped has a number behind its name where the name is taken.
+    """
+    for part in component if isinstance(component, tuple) else ():
+        if hasattr(part, "_fields"):
+            adopted(kind, part)
+    cls, number = type(renamed(kind, component)), 2  # warnings have the name that the file has
+    if not is_shipped(cls):
+        name = cls.__name__
+        while cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls:
+            cls.__name__, number = f"{name}_{number}", number + 1
+    return component
+
+
+_owners = {}  # name -> the class of losses and regularizers that has it, of those that are not shipped
+
+
+@cache
+def _shipped_names():
+    """The names of the classes in the modules of this package's losses and regularizers."""
+    builds = [component.build for kind in ("loss", "regularizer") for component in _all(kind)]
+    modules = [vars(sys.modules[name]) for name in {build.__module__ for build in builds if is_shipped(build)}]
+    return frozenset(name for module in modules for name, value in module.items() if inspect.isclass(value))
+
+
+def _all(kind):
+    return [lookup(kind, name) for name in names(kind)]
+
+
+def needs_of(kind, cls):
+    """What the components of one kind need that build a class.
+
+    They stand in its module; where these differ, or there are none, they are those that build it by their defaults.
+    """
+    beside = [component for component in _all(kind) if component.build.__module__ == cls.__module__]
+    if len({component.needs for component in beside}) != 1:
+        beside = [component for component in _all(kind) if _builds(component, cls)] or beside
+    return frozenset().union(*(component.needs for component in beside))
+
+
+def _builds(component, cls):
+    if any(parameter.required for parameter in component.parameters.values()):
+        return False
+    try:
+        made = component.made()
+    except Exception:  # of a plug-in, whatever it is
+        return False
+    return type(made[0] if type(made) is tuple else made) is cls
