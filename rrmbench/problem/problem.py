@@ -11,7 +11,6 @@ last entry of w (of a matrix, the last row), and D is finite only where its v va
 model: the mean of phi^mu(z_i) becomes min_beta (1/n) sum phi^mu(z_i + beta), and D is finite only where sum b_i = 0.
 """
 
-import math
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,26 +19,28 @@ from typing import Any
 import numpy as np
 
 from rrmbench.building import adopted, needs_of
-from rrmbench.errors import RrmbenchError, shown
+from rrmbench.errors import RrmbenchError
 from rrmbench.former_names import with_former_names
 from rrmbench.plugin_files import load_edited_plugins_of
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.given import (
-    NUMBER,
-    check_offset,
+    check_biases,
+    check_component,
+    check_numbers,
     check_strength,
     check_weights,
     checked,
     copied,
     frozen,
+    given_labels,
     is_frozen,
     numbers,
 )
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Audited, Counted
-from rrmbench.problem.samples import is_entropic, over_samples, takes_bias
+from rrmbench.problem.samples import is_entropic, over_samples
 from rrmbench.problem.shifted import Shifted
-from rrmbench.problem.traits import build_loss, build_regularizer, given_labels, traits_of
+from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
 from rrmbench.registry import from_mapping
 
 DUAL_ROUNDING = 1e-13  # of an entry of v, relative to the magnitudes of its terms
@@ -84,10 +85,10 @@ class Problem:
     regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
 
     def __post_init__(self) -> None:
-        self._check_numbers()
+        check_numbers(self)
         made = self._build()
         self._check_sizes(made)
-        self._check_biases(made)
+        check_biases(self, self._outputs(), made)
         over = Shifted(self.loss, self.X, self.y) if self.minimized_bias else None
         self._put("losses", over or over_samples(self.loss, self.X, self.y, self.weights))
         self._put("regularization", over_coordinates(self.regularizer))
@@ -107,23 +108,11 @@ class Problem:
     def _put(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
-    def _check_numbers(self) -> None:
-        for name in "l2", "mu", "kappa":
-            check_strength(name, getattr(self, name))
-        for name in "free_bias", "minimized_bias":
-            if not isinstance(value := getattr(self, name), bool | np.bool_):
-                raise RrmbenchError(f"{name}: found {shown(value)}, allowed is True or False")
-        if not (isinstance(self.offset, NUMBER) and math.isfinite(self.offset)):
-            raise RrmbenchError(f"offset: found {shown(self.offset)}, needed is a finite number")
-
     def _build(self) -> CSR | None:
         """Make components of names, numbers of labels, an operator of a matrix; return the operator if it is new."""
         for kind in "loss", "regularizer":
             given = getattr(self, kind)
-            is_component = hasattr(given, "value") or hasattr(given, "value_row")
-            if isinstance(given, type) or not (isinstance(given, str | dict) or is_component):
-                allowed = f"a name, a mapping with a name, or a {kind}"
-                raise RrmbenchError(f"{kind}: found {shown(given)}, allowed is {allowed}")
+            check_component(kind, given)
             load_edited_plugins_of(given)
         named = self.loss
         for kind, build, strength in (("loss", build_loss, "mu"), ("regularizer", build_regularizer, "l2")):
@@ -159,24 +148,6 @@ class Problem:
             if made is not None or not is_frozen(self.weights):
                 self._put("weights", copied("weights", self.weights))
             check_weights(self.weights, self.n)
-
-    def _check_biases(self, made: CSR | None) -> None:
-        """Raise RrmbenchError where a bias has no place; `made` is the operator, if its last column is not known."""
-        if self.free_bias and not takes_bias(self.loss):
-            raise RrmbenchError(f"{type(self.loss).__name__}: found a free bias, which has no place in its model")
-        if self.free_bias and self._outputs() is None and len(self.shape) > 1:
-            raise RrmbenchError("found a free bias of a model of tasks, allowed are models w of which X w is a product")
-        if self.free_bias and self.minimized_bias:
-            raise RrmbenchError("found free_bias and minimized_bias, allowed is one of them")
-        if self.minimized_bias and self.weights is not None:
-            raise RrmbenchError("found weights and minimized_bias, allowed is one of them")
-        if self.minimized_bias:
-            check_offset(self.y)
-        if self.free_bias and made is not None and np.ptp(last := made.columns()[:, [-1]].toarray()) > 0.0:
-            found = f"a last column from {last.min():g} to {last.max():g}"
-            raise RrmbenchError(f"X: found {found}, with a free bias it must be constant")
-        if self.free_bias and made is not None and not last.any():
-            raise RrmbenchError("X: found a last column of zeros, with a free bias it must be another constant")
 
     def __repr__(self) -> str:
         loss, psi = type(self.loss).__name__, type(self.regularizer).__name__

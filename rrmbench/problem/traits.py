@@ -1,14 +1,7 @@
 """The loss and the regularizer that a YAML file names, and what can be said of a problem without its data."""
 
-from numbers import Real
-
-import numpy as np
-
 from rrmbench.building import built
-from rrmbench.errors import RrmbenchError, listed
-from rrmbench.problem import labels
 from rrmbench.problem.coordinates import over_coordinates
-from rrmbench.problem.operators import check_mask
 from rrmbench.problem.samples import is_entropic, takes_bias
 
 
@@ -16,59 +9,6 @@ def build_loss(mapping):
     """Return (loss, mu) of a name or a mapping {"name": ..., parameter: value}."""
     loss = built("loss", mapping)
     return loss if type(loss) is tuple else (loss, 0.0)
-
-
-def given_labels(y, needs):
-    """(the labels y of a person's own array as a loss wants them, by the rule of data files; the classes they were).
-
-    needs : of the loss, see `rrmbench.components.Component`
-
-    The labels are read-only float64. The classes are the distinct labels as given, those of -1 and 1 or of 0 .. k-1;
-    None for numbers. Classes may be texts. Label sequences are (n, 2), the class and the number of the sequence of
-    every row. Raises RrmbenchError for labels that are no finite numbers, in another shape, or too few or too many.
-    """
-    mode = labels.mode_of(needs)
-    check_mask(y, "y", "labels")
-    y, classes = _numbers(np.asarray(y)), None
-    if mode in ("binary", "classes") or (mode == "targets" and y.ndim == 1):
-        classes, numbers = _classes(y)
-        if mode == "binary" and numbers is not None and len(classes) != 2:
-            raise RrmbenchError(f"y: a binary loss needs two label values, found {listed(classes.tolist())}")
-        y = y if numbers is None else numbers
-    if y.dtype.kind not in "biuf":
-        raise RrmbenchError(f"y: found an array of {y.dtype}, needed are numbers")
-    y = y.astype(np.float64)
-    n = y.shape[0] if y.ndim else "n"
-    right = {"targets": y.ndim in (1, 2), "sequences": y.ndim == 2 and y.shape[1] == 2}.get(mode, y.ndim == 1)
-    if not right or (mode == "sequences" and n == 0):
-        needed = {"targets": "(n,) or (n, k)", "sequences": f"({n}, 2), classes and numbers of sequences"}
-        raise RrmbenchError(f"y: found the shape {y.shape}, needed is {needed.get(mode, f'(n,) such as ({n},)')}")
-    if not np.isfinite(y).all():
-        raise RrmbenchError(f"y: found {y[~np.isfinite(y)][0]}, needed are finite numbers")
-    if mode == "sequences":
-        convert, _ = labels.rule(y[:, 0], None, None, mode, "y")
-        y = np.column_stack([convert(y[:, 0], "y"), labels.numbered_sequences(y[:, 1], "y", "sequence number")])
-    elif not (y.ndim == 2 or (mode == "binary" and np.all(np.abs(y) == 1.0))):
-        convert, _ = labels.rule(y, None, None, mode, "y")
-        y = convert(y, "y")
-    y.flags.writeable = False
-    return y, classes
-
-
-def _classes(y):
-    """(the distinct labels, their places for every row where they are texts)."""
-    if y.ndim == 1 and y.dtype.kind in "OU" and all(isinstance(label, str) for label in y.tolist()):
-        return np.unique(y.astype(str), return_inverse=True)
-    return (np.unique(y) if y.dtype.kind in "biuf" else None), None
-
-
-def _numbers(y):
-    """An array of objects, as a column of a frame may be, as one of numbers where it has only these."""
-    is_numbers = y.dtype == object and y.size > 0 and all(isinstance(value, Real) for value in y.flat)
-    try:
-        return y.astype(np.float64) if is_numbers else y
-    except OverflowError:  # of an int of 400 digits
-        return y
 
 
 def build_regularizer(mapping):
