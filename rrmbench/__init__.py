@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rrmbench.problem.iterate import Iterate
     from rrmbench.problem.problem import Problem
     from rrmbench.registry import dataset, loss, reduction, regularizer, solver
-    from rrmbench.report.results import load_results
+    from rrmbench.report.tidy import load_results
 
 __version__ = "0.1.0"
 
@@ -25,7 +25,7 @@ _HOMES = {
     "run": "notebook",
     "plot": "notebook",
     "Problem": "problem.problem",
-    "load_results": "report.results",
+    "load_results": "report.tidy",
     "RrmbenchError": "errors",
 }
 __all__ = [

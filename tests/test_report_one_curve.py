@@ -11,7 +11,8 @@ from lab import make_lab  # noqa: F401
 from rrmbench.bench.store import Experiment
 from rrmbench.report.compare import Side, compare
 from rrmbench.report.plots import sheets
-from rrmbench.report.results import load_results, runs_of
+from rrmbench.report.results import runs_of
+from rrmbench.report.tidy import load_results
 from rrmbench.report.tuning import choices
 
 TWICE = {"cases": [{"stop": {"passes": 3}}, {"stop": {"passes": 6}}]}

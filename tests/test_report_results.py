@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-import rrmbench.report.results as results
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
-from rrmbench.report import naming
+from rrmbench.report import naming, results, tidy
 from rrmbench.report.show import summary
 
 
@@ -34,7 +33,7 @@ def test_the_columns_and_their_order_are_the_contract(tmp_path):
         " solver.step_scale reduction.sigma reduction.inside reduction.inside.mu seed point passes checks"
         " seconds cpu_seconds primal dual gap suboptimality nonzeros test_error test_rmse"
     )
-    table = results.load_results(tmp_path / "e")
+    table = tidy.load_results(tmp_path / "e")
     assert list(table.columns) == expected.split()
     assert len(table) == 42
     first, second = table[table.solver.eq("apcg") & table.point.eq(3)].to_dict("records")
@@ -51,18 +50,18 @@ def test_the_columns_and_their_order_are_the_contract(tmp_path):
 def test_a_run_without_a_point_has_one_row_and_several_experiments_a_last_column(tmp_path):
     stored.experiment(tmp_path / "a", [failed(stored.spec())])
     stored.experiment(tmp_path / "b", [stored.result(stored.spec(), stored.trace(passes=3))])
-    table = results.load_results(tmp_path)
+    table = tidy.load_results(tmp_path)
     assert table.columns[-1] == "experiment"
     assert list(table.experiment) == ["a"] + ["b"] * 4
     row = table.iloc[0]
     assert (row.status, row.reason, row.solver) == ("failed", "ValueError: no", "apcg")
     assert row[["point", "passes", "gap", "suboptimality"]].isna().all()
-    assert "experiment" not in results.load_results(tmp_path / "b")
+    assert "experiment" not in tidy.load_results(tmp_path / "b")
 
 
 def test_an_experiment_without_results_gives_an_empty_table_with_columns(tmp_path):
     stored.experiment(tmp_path / "e", [], pending=[stored.spec()])
-    table = results.load_results(tmp_path)
+    table = tidy.load_results(tmp_path)
     assert len(table) == 0
     assert list(table.columns[:3]) == ["run", "status", "reason"]
 
@@ -72,10 +71,10 @@ def test_the_data_set_of_a_path_is_its_stem_and_namesakes_are_told_apart(tmp_pat
         return stored.spec() | {"dataset": {"path": path}}
 
     stored.experiment(tmp_path / "e", [stored.result(at("/data/heart.txt"))])
-    assert set(results.load_results(tmp_path).dataset) == {"heart"}
-    assert "dataset.path" not in results.load_results(tmp_path)
+    assert set(tidy.load_results(tmp_path).dataset) == {"heart"}
+    assert "dataset.path" not in tidy.load_results(tmp_path)
     stored.experiment(tmp_path / "e", [stored.result(at(p)) for p in ("/data/a9a", "/data/a9a.t")])
-    assert set(results.load_results(tmp_path)["dataset.path"]) == {"a9a", "a9a.t"}
+    assert set(tidy.load_results(tmp_path)["dataset.path"]) == {"a9a", "a9a.t"}
 
 
 finite = st.floats(-1e6, 1e6)
@@ -109,7 +108,7 @@ def test_csv_has_empty_cells_for_missing_and_inf_for_infinite(tmp_path):
         stored.result(stored.spec(seed=1), stored.trace(passes=1, certified=False)),
     ]
     stored.experiment(tmp_path / "e", runs)
-    to = results.export(tmp_path / "e", tmp_path / "out" / "table.csv")
+    to = tidy.export(tmp_path / "e", tmp_path / "out" / "table.csv")
     lines = [line.split(",") for line in to.read_text().splitlines()]
     head, first, second, _ = lines
     assert first[head.index("passes")] == ""
@@ -120,8 +119,8 @@ def test_csv_has_empty_cells_for_missing_and_inf_for_infinite(tmp_path):
 def test_parquet_holds_the_same_table(tmp_path):
     runs = [stored.result(stored.spec(reduction="adapt_reg", sigma=s)) for s in ("auto", 1e-3)]
     stored.experiment(tmp_path / "e", runs)
-    read = pd.read_parquet(results.export(tmp_path / "e", tmp_path / "t.parquet"))
-    table = results.load_results(tmp_path / "e")
+    read = pd.read_parquet(tidy.export(tmp_path / "e", tmp_path / "t.parquet"))
+    table = tidy.load_results(tmp_path / "e")
     assert list(read.columns) == list(table.columns)
     assert list(read["reduction.sigma"]) == [str(v) for v in table["reduction.sigma"]]
     np.testing.assert_array_equal(read.gap, table.gap)
@@ -129,16 +128,16 @@ def test_parquet_holds_the_same_table(tmp_path):
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     stored.experiment(tmp_path / "e", [stored.result(stored.spec())])
-    results.load_results(tmp_path / "e")  # pandas keeps its strings in parts of pyarrow, which it imports here
+    tidy.load_results(tmp_path / "e")  # pandas keeps its strings in parts of pyarrow, which it imports here
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(RrmbenchError, match=r"pip install 'rrmbench\[parquet\]'"):
-        results.export(tmp_path / "e", tmp_path / "t.parquet")
+        tidy.export(tmp_path / "e", tmp_path / "t.parquet")
     assert not (tmp_path / "t.parquet").exists()
 
 
 def test_another_suffix_is_refused(tmp_path):
     with pytest.raises(RrmbenchError, match=r"found the suffix '.cvs', allowed are .csv and .parquet.*'.csv'"):
-        results.export(tmp_path, tmp_path / "t.cvs")
+        tidy.export(tmp_path, tmp_path / "t.cvs")
 
 
 def modules_after(code):

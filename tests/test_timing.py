@@ -203,7 +203,8 @@ def test_timed_and_untimed_seeds_are_not_one_curve(tmp_path):
     runs = [stored.result(stored.spec(seed=0), timing=facts), stored.result(stored.spec(seed=1))]
     written = stored.experiment(tmp_path / "e", runs)
     from rrmbench.report.plots import sheets
-    from rrmbench.report.results import load_results, runs_of
+    from rrmbench.report.results import runs_of
+    from rrmbench.report.tidy import load_results
 
     assert [run.keys["timing"] for run in runs_of(written)] == [3, None]
     (sheet,) = [sheet for _, _, sheet in sheets(written.directory, x="seconds")]

@@ -96,7 +96,7 @@ def export(
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="FILE.csv or FILE.parquet")],
 ):
     """Write all trace points as one tidy table."""
-    from rrmbench.report.results import export as write
+    from rrmbench.report.tidy import export as write
 
     write(results, to)
     print(to)

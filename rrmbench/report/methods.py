@@ -17,7 +17,8 @@ from rrmbench.errors import listed, printable
 from rrmbench.keys import is_origin
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
-from rrmbench.report.results import StoredRun, but_seed, readable, runs_of, width
+from rrmbench.report.origins import but_seed
+from rrmbench.report.results import StoredRun, readable, runs_of, width
 from rrmbench.report.select import select_each
 from rrmbench.report.spreads import Spread, is_bound, spread
 from rrmbench.report.tuning import Choice, choices

@@ -8,6 +8,7 @@ import numpy as np
 from rrmbench.keys import keys as keys_of
 from rrmbench.report import naming
 from rrmbench.report.levels import GAP_RULES, Levels
+from rrmbench.report.origins import but_seed
 from rrmbench.report.spreads import is_bound
 
 
@@ -92,7 +93,7 @@ def choices(manifest, stored):
     for run in stored:
         keys = tuple(key for key in run.tuned if key in run.keys)
         if keys:
-            fixed = tuple((k, repr(v)) for k, v in run.keys.items() if k not in keys and k != "seed")
+            fixed = but_seed({key: value for key, value in run.keys.items() if key not in keys})
             groups.setdefault((fixed, keys), {}).setdefault(tuple(run.keys[k] for k in keys), []).append(run)
     section = (manifest.get("config") or {}).get("tune") or {}
     by = section.get("by", "objective")

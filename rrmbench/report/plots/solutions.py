@@ -4,10 +4,11 @@ from rrmbench.bench.bounds import bounds
 from rrmbench.bench.store import Result
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
+from rrmbench.report.origins import tell_apart
 from rrmbench.report.plots import curves, layout, sheet_of, style
 from rrmbench.report.plots.page import page_of
 from rrmbench.report.plots.section import Options
-from rrmbench.report.results import StoredRun, tell_apart
+from rrmbench.report.results import StoredRun
 
 
 def figure(solutions, **options):
