@@ -14,9 +14,10 @@ from scipy.sparse import coo_array, csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import rrmbench
-from rrmbench import notebook, registry
+from rrmbench import registry
 from rrmbench.bench.rules import StopRule
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
+from rrmbench.notebook import bar
 
 L2 = {"name": "l2", "strength": 1e-3}
 
@@ -310,13 +311,13 @@ def test_a_bar_shows_after_a_while_only_and_never_where_nobody_looks(monkeypatch
         def __getattr__(self, name):
             return lambda *args, **keys: made.append((name, keys)) or 0
 
-    monkeypatch.setattr(notebook, "_bar", Bar)
+    monkeypatch.setattr(bar, "_bar", Bar)
     rows = [{"passes": float(p), "gap": 1.0} for p in range(3)]
     stop = StopRule(passes=2.0)
-    assert list(notebook._shown(rows, "s", stop, True)) == rows and not made
-    monkeypatch.setattr(notebook, "PATIENCE", -1.0)
-    assert list(notebook._shown(rows, "s", stop, None)) == rows and not made  # stderr is no terminal here
-    assert list(notebook._shown(rows, "s", stop, True)) == rows
+    assert list(bar.with_bar(rows, "s", stop, True)) == rows and not made
+    monkeypatch.setattr(bar, "PATIENCE", -1.0)
+    assert list(bar.with_bar(rows, "s", stop, None)) == rows and not made  # stderr is no terminal here
+    assert list(bar.with_bar(rows, "s", stop, True)) == rows
     assert [name for name, _ in made] == ["add_task", "start", *["update"] * 3, "stop"]
     assert made[-2][1]["completed"] == 2.0 and made[0][1]["total"] == 2.0
 
@@ -325,11 +326,11 @@ def test_a_bar_that_cannot_be_drawn_ends_no_run(monkeypatch):
     def broken():
         raise OSError("no device")
 
-    monkeypatch.setattr(notebook, "_bar", broken)
-    monkeypatch.setattr(notebook, "PATIENCE", -1.0)
+    monkeypatch.setattr(bar, "_bar", broken)
+    monkeypatch.setattr(bar, "PATIENCE", -1.0)
     rows = [{"passes": float(p), "gap": 1.0} for p in range(3)]
     with pytest.warns(RrmbenchWarning, match="cannot be shown any longer .*no device"):
-        assert list(notebook._shown(rows, "s", StopRule(passes=2.0), True)) == rows
+        assert list(bar.with_bar(rows, "s", StopRule(passes=2.0), True)) == rows
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,8 @@
 
 import math
 import os
-import sys
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -16,102 +11,16 @@ from typing import Any
 import numpy as np
 
 from rrmbench import plugin_files, registry
-from rrmbench.bench.guarded import Guarded
-from rrmbench.bench.rules import Row, Schedule, StopRule
+from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.components import Component
 from rrmbench.config.validity import needed
 from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.notebook.bar import with_bar
+from rrmbench.notebook.solution import Solution
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
-
-PATIENCE = 2.0  # seconds without a progress bar
-
-
-@dataclass(eq=False, repr=False)
-class Solution:
-    """What `solve` returns: the last iterate, the best certificate, and the trace.
-
-    w : final model; b : dual variable with the greatest dual value, or None
-    gap : P(w) - D(b); status, reason : as in the results of a run
-    trace : DataFrame, one row per trace point
-    problem : the Problem; spec : {"solver": ..., "reduction": ..., "seed": ...} as they were asked for
-    """
-
-    w: np.ndarray
-    b: np.ndarray | None
-    gap: float
-    status: str
-    reason: str
-    trace: Any
-    problem: Problem
-    spec: dict = field(default_factory=dict)
-
-    @property
-    def classes_(self) -> Any:
-        """The distinct labels as they were given, in the order of -1, 1 or of the outputs; None of numbers."""
-        return self.problem.classes
-
-    def outputs(self, X: Any) -> np.ndarray:
-        """z = X w for new rows X (m, d), dense or sparse, with a minimized bias added; (m,) or (m, k)."""
-        from rrmbench.bench.metrics import model_of
-        from rrmbench.problem.operators import CSR
-
-        problem = self.problem
-        if hasattr(problem.loss, "operator") and np.ndim(problem.y) == 2:
-            raise RrmbenchError(f"{type(problem.loss).__name__}: it predicts sequences, and no single rows")
-        w = np.asarray(model_of(problem.loss, self.w, self.b))
-        rows = CSR.of(X, w.shape[1] if w.ndim == 2 else None)
-        if not hasattr(problem.X, "rows") and not hasattr(problem.X, "of_loss"):
-            raise RrmbenchError("the data of this problem are no rows of a matrix; problem.X.forward(w) gives outputs")
-        if rows.shape[1] != w.shape[0]:
-            raise RrmbenchError(f"X: found {rows.shape[1]} columns, the model has {w.shape[0]}")
-        shift = problem.beta(problem.X.forward(self.w)) if problem.minimized_bias else 0.0
-        return np.asarray(rows.forward(w) + shift)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The labels of new rows X (m, d): of `classes_` where there are classes, else numbers.
-
-        Where all labels of a binary loss are -1 or all are 1, they are -1 and 1; of several targets they are (m, k).
-        """
-        z, classes = self.outputs(X), self.classes_
-        if z.ndim == 2 and classes is None and np.ndim(self.problem.y) == 2:  # targets
-            return z
-        if z.ndim == 2:
-            place = z.argmax(axis=1)
-        elif classes is not None and len(classes) <= 2:
-            place = (z >= 0.0).astype(int)
-            classes = classes if len(classes) == 2 else np.array([-1.0, 1.0])
-        else:
-            return self.problem.loss.predict(z) if hasattr(self.problem.loss, "predict") else z
-        return place if classes is None else classes[place]
-
-    def __repr__(self) -> str:
-        return f"Solution({', '.join(f'{key}: {value}' for key, value in self._facts().items())})"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in self._facts().items())
-        return f"<table>{rows}</table>"
-
-    def _facts(self) -> dict[str, str]:
-        last = self.trace.iloc[-1]
-        spent = f"{last['seconds']:.3g} s" if np.isnan(last["passes"]) else f"{last['passes']:g} passes, "
-        spent += "" if np.isnan(last["passes"]) else f"{last['seconds']:.3g} s"
-        return {
-            "method": _method(self.spec),
-            "status": f"{self.status} ({self.reason}) after {spent}",
-            "P(w)": f"{last['primal']:.6g}",
-            "gap": f"{self.gap:.2g}" if np.isfinite(self.gap) else "no certificate",
-            "w": f"{self.w.shape} with {np.count_nonzero(self.w)} non-zeros",
-        }
-
-
-def _method(spec: dict) -> str:
-    from rrmbench.keys import keys
-    from rrmbench.report import naming
-
-    return naming.method(keys(spec | {"dataset": "none"}))
 
 
 def solve(
@@ -173,7 +82,7 @@ def solve(
         apart = problem.apart()
         iterates = run(apart, None, Rng(seed))
         trace = Trace(problem, iterates, stop, Schedule(every, growth), audited=apart.X, **run.declared)
-        rows = pd.DataFrame(list(_shown(trace, run.name, stop, progress)))
+        rows = pd.DataFrame(list(with_bar(trace, run.name, stop, progress)))
     del held
     return Solution(
         w=trace.w.copy(),
@@ -215,49 +124,6 @@ def _ending(solver: Component, asked: StopRule) -> StopRule:
     if why := solver.endless(name for name, value in vars(asked).items() if value != getattr(StopRule, name)):
         raise RrmbenchError(why)
     return asked
-
-
-def _shown(trace: Iterable[Row], name: str, stop: StopRule, progress: bool | None) -> Iterator[Row]:
-    """The rows of a trace, with a bar that is drawn between them, while the clock stands."""
-    if progress is None:
-        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    with closing(Guarded(_Bar(name, stop) if progress else None)) as bar:
-        for row in trace:
-            bar.row(row)
-            yield row
-
-
-class _Bar:
-    """A bar of passes, which is there after `PATIENCE` seconds."""
-
-    def __init__(self, name: str, stop: StopRule) -> None:
-        self.name, self.total = name, stop.passes if stop.passes < np.inf else None
-        self.started = time.monotonic()
-        self.bar: Any = None
-
-    def row(self, row: Row) -> None:
-        """The trace has a new row."""
-        if self.bar is None and time.monotonic() - self.started > PATIENCE:
-            self.bar = _bar()
-            self.task = self.bar.add_task(self.name, total=self.total)
-            self.bar.start()
-        if self.bar is not None:
-            done = 0.0 if np.isnan(row["passes"]) else row["passes"]
-            self.bar.update(self.task, completed=done, description=f"{self.name}: gap {row['gap']:.1e}", refresh=True)
-
-    def close(self) -> None:
-        """The run is over."""
-        if self.bar is not None:
-            self.bar.stop()
-
-
-def _bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    # a thread that refreshes would take its time from the solver
-    return Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
 
 
 def run(
