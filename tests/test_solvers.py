@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import oracles
@@ -101,8 +102,9 @@ def fingerprint():
 
 def test_same_seed_same_bits_in_every_process():
     code = "import sys; sys.path.insert(0, sys.argv[1]); import test_solvers; print(test_solvers.fingerprint())"
-    folder = str(__import__("pathlib").Path(__file__).parent)
-    other = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
+    other = subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent)], capture_output=True, text=True, check=True
+    )
     assert fingerprint() == fingerprint() == other.stdout.strip()
 
 

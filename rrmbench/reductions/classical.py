@@ -4,7 +4,6 @@ from typing import Literal
 
 import numpy as np
 
-from rrmbench.components import Solver
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.prox_weights import by_direction, by_norms
 from rrmbench.parameters import Positive
@@ -73,5 +72,4 @@ def smooth(solve, *, mu: Positive, weights: Weights = "equal"):
         for x in solve(problem.smoothed(mu, omega), start, rng):
             yield x._replace(checks=x.checks + checks)
 
-    name, needs = f"smooth({solve.name})", solve.needs | {"scalar", "separable"}  # no bias is minimized beside weights
-    return Solver(weighted, name, needs, solve.gives, counts_passes=solve.counts_passes)
+    return solve.inside("smooth", weighted, {"scalar", "separable"})  # no bias is minimized beside weights
