@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from rrmbench.extending import points, programs, scalar_losses, variants
+from rrmbench.extending import classes, points, programs, scalar_losses, variants
 from rrmbench.extending.problems import DATA, L2, NET
 from rrmbench.extending.runs import solved
 from rrmbench.extending.verdicts import Broken, Doubt, located
@@ -64,15 +64,9 @@ def form(component):
         name, kind = f"{component.name}{variants.shown(values)}", _kind(loss)
         if kind not in METHODS:
             raise Broken(f"{name}: outputs = {kind!r}, allowed is {', '.join(METHODS)}")
-        missing = [method for method in METHODS[kind] if not callable(getattr(loss, method, None))]
-        if missing:
-            raise Broken(
-                f"{name}: {type(loss).__name__} has no method {', '.join(missing)}", "`rrmbench new loss NAME` has all"
-            )
-        if kind != "whole" and not (isinstance(loss, tuple) and hasattr(loss, "_fields")):
-            raise Broken(
-                f"{name}: {type(loss).__name__} is no NamedTuple", "kernels are compiled for NamedTuples of floats"
-            )
+        classes.has_methods(name, loss, METHODS[kind], "`rrmbench new loss NAME` has all")
+        if kind != "whole":
+            classes.is_named_tuple(name, loss, "kernels are compiled for NamedTuples of floats")
         for field in ("conjugate_convexity",) + (("lipschitz",) if kind != "whole" else ()):
             value = getattr(loss, field, None)
             if not isinstance(value, float | int) or not value >= 0.0:
@@ -80,11 +74,7 @@ def form(component):
                     f"{name}: {field} = {value!r}, needed is a number >= 0", "0 if phi is not smooth, inf for no bound"
                 )
         if kind == "scalar":
-            odd = [f for f, v in zip(loss._fields, loss, strict=True) if not isinstance(v, float)]
-            if odd:
-                raise Broken(
-                    f"{name}: the fields {', '.join(odd)} are no floats", "another type compiles all kernels anew"
-                )
+            classes.is_of_floats(name, loss)
 
 
 class AsInKernels:

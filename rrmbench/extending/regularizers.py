@@ -3,7 +3,7 @@
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
-from rrmbench.extending import points, programs, variants
+from rrmbench.extending import classes, points, programs, variants
 from rrmbench.extending import whole_regularizers as statements
 from rrmbench.extending.problems import DATA
 from rrmbench.extending.runs import solved
@@ -41,17 +41,11 @@ def form(component):
     variants.tell_refused(component, _made(component))
     for values, whole in _built(component):
         psi, name = whole.psi, f"{component.name}{variants.shown(values)}"
-        missing = [method for method in METHODS if not callable(getattr(psi, method, None))]
-        if missing:
-            raise Broken(f"{name}: {type(psi).__name__} has no method {', '.join(missing)}")
+        classes.has_methods(name, psi, METHODS)
         if whole.coordinate_separable:
-            if not (isinstance(psi, tuple) and hasattr(psi, "_fields")):
-                hint = "kernels are compiled for NamedTuples of floats; or say coordinate_separable = False"
-                raise Broken(f"{name}: {type(psi).__name__} is no NamedTuple", hint)
-            if odd := [f for f, v in zip(psi._fields, psi, strict=True) if not isinstance(v, float)]:
-                raise Broken(
-                    f"{name}: the fields {', '.join(odd)} are no floats", "another type compiles all kernels anew"
-                )
+            hint = "kernels are compiled for NamedTuples of floats; or say coordinate_separable = False"
+            classes.is_named_tuple(name, psi, hint)
+            classes.is_of_floats(name, psi)
             if whole.soft_threshold and not hasattr(psi, "strength"):
                 raise Broken(f"{name}: soft_threshold = True needs the field strength")
 
