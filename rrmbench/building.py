@@ -6,7 +6,7 @@ from functools import cache
 
 from rrmbench.components import is_shipped
 from rrmbench.former_names import renamed
-from rrmbench.registry import from_mapping, lookup, names
+from rrmbench.registry import components, from_mapping
 
 
 def built(kind, mapping):
@@ -42,13 +42,9 @@ _owners = {}  # name -> the class of losses and regularizers that has it, of tho
 @cache
 def _shipped_names():
     """The names of the classes in the modules of this package's losses and regularizers."""
-    builds = [component.build for kind in ("loss", "regularizer") for component in _all(kind)]
+    builds = [component.build for kind in ("loss", "regularizer") for component in components(kind)]
     modules = [vars(sys.modules[name]) for name in {build.__module__ for build in builds if is_shipped(build)}]
     return frozenset(name for module in modules for name, value in module.items() if inspect.isclass(value))
-
-
-def _all(kind):
-    return [lookup(kind, name) for name in names(kind)]
 
 
 def needs_of(kind, cls):
@@ -56,9 +52,9 @@ def needs_of(kind, cls):
 
     They stand in its module; where these differ, or there are none, they are those that build it by their defaults.
     """
-    beside = [component for component in _all(kind) if component.build.__module__ == cls.__module__]
+    beside = [component for component in components(kind) if component.build.__module__ == cls.__module__]
     if len({component.needs for component in beside}) != 1:
-        beside = [component for component in _all(kind) if _builds(component, cls)] or beside
+        beside = [component for component in components(kind) if _builds(component, cls)] or beside
     return frozenset().union(*(component.needs for component in beside))
 
 

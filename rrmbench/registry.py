@@ -182,6 +182,11 @@ def names(kind):
     return sorted(_components[kind])
 
 
+def components(kind):
+    """All components of one kind, in the order of their names."""
+    return [_components[kind][name] for name in names(kind)]
+
+
 def lookup(kind, name, where=None):
     """Return the Component called `name` (or an alias of it); raise RrmbenchError with the nearest match."""
     load()
@@ -201,7 +206,7 @@ def name_in_file(kind, mapping, where):
     Without "name", that of its only component of this kind. RrmbenchError where it has none of the name, or several.
     """
     path = Path(mapping["path"]).resolve()
-    mine = [name for name in names(kind) if Path(lookup(kind, name).source).resolve() == path]
+    mine = [component.name for component in components(kind) if Path(component.source).resolve() == path]
     found = f"the {kind} " + ", ".join(mine) if mine else f"no {kind}"
     if "name" in mapping:
         real = lookup(kind, mapping["name"], where).name

@@ -60,7 +60,7 @@ def numba_settings():
 
 def _declared():
     """The libraries that solvers of plug-ins say they call, beside those of PACKAGES; by the names of their modules."""
-    solvers = (registry.lookup("solver", name) for name in registry.names("solver"))
+    solvers = registry.components("solver")
     return sorted({one.library for one in solvers if one.library and not is_shipped(one.build)})
 
 

@@ -64,9 +64,7 @@ class Tuner:
             if key in self.owned:
                 why = f"the file sets {name} wherever a {key[0]} has it, so that the grid tunes nothing"
                 raise RrmbenchError(f"{self._where(key)}: {why}; remove one of the two")
-            elsewhere = [
-                other for other in registry.names(key[0]) if key[-1] in registry.lookup(key[0], other).parameters
-            ]
+            elsewhere = [other.name for other in registry.components(key[0]) if key[-1] in other.parameters]
             hint = f"; it is one of {', '.join(elsewhere)}" if elsewhere else nearest(name, _keys_of(key[0]))
             raise RrmbenchError(f"{self._where(key)}: no {key[0]} of this file has such a parameter{hint}")
 
@@ -137,4 +135,4 @@ def _with(kind, mapping, rest, value, where):
 
 
 def _keys_of(kind):
-    return {f"{kind}.{p}" for name in registry.names(kind) for p in registry.lookup(kind, name).parameters}
+    return {f"{kind}.{parameter}" for component in registry.components(kind) for parameter in component.parameters}

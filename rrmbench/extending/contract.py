@@ -30,7 +30,7 @@ def checks(path):
     found = [
         component
         for kind in COMPONENTS
-        for component in (registry.lookup(kind, name) for name in registry.names(kind))
+        for component in registry.components(kind)
         if Path(component.source).resolve() == path
     ]
     if not found:

@@ -86,8 +86,7 @@ def _rare(needs, kind):
 
 def known_traits():
     """All traits that a solver may need: of the problems here, and those that shipped solvers need."""
-    found = [registry.lookup("solver", name) for name in registry.names("solver")]
-    shipped = [component.needs for component in found if is_shipped(component.build)]
+    shipped = [component.needs for component in registry.components("solver") if is_shipped(component.build)]
     words = {word for needs in shipped for need in needs for word in chain.from_iterable(alternatives(need))}
     return sorted(words.union(*(problem_of("dense rows", *one).traits for one in PROBLEMS)))
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench import registry
 from rrmbench.extending import problems
-from rrmbench.extending.runs import measured
+from rrmbench.extending.runs import first_iterates, measured
 from rrmbench.extending.verdicts import Broken, Doubt
 
 FIRST, LAST = 300.0, 1500.0  # passes
@@ -72,8 +72,6 @@ def _needs_hint(component, p, usual):
 
 def _measure_black_box(solve, p, least, greatest):
     """The last of a few calls of a library with growing budgets."""
-    from rrmbench.extending.runs import first_iterates
-
     last = first_iterates(solve, p, 12)[-1]
     away, first = p.primal(last.w) - greatest, p.primal(np.zeros(p.shape)) - greatest
     if not away <= 1e-2 * first + 2.0 * max(least - greatest, 0.0):
