@@ -31,9 +31,9 @@ def until(solver, p, passes, start=None):
             return
 
 
-def after(solver, p, passes, start=None, seed=0):
-    """The first iterate at or after `passes`."""
-    for it in registry.build_solver(solver)(p, start, Rng(seed)):
+def after(solver, p, passes, start=None, seed=0, reduction="none"):
+    """The first iterate at or after `passes`, without what `rrmbench.solve` evaluates on the way."""
+    for it in registry.build_solver(solver, reduction)(p, start, Rng(seed)):
         if it.passes >= passes:
             return it
     raise AssertionError("the solver ended")

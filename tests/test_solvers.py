@@ -149,7 +149,7 @@ def test_svrg_starts_with_a_gradient_step():
 def test_rows_without_entries_and_single_samples():
     X = np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]])
     for rows in X, X[:1], X[1:2]:
-        p = Problem(rows, np.ones(len(rows)), "logistic", {"name": "elastic_net", "l1": 0.01, "l2": 0.1})
+        p = Problem(rows, np.ones(len(rows)), "smoothed_hinge", {"name": "elastic_net", "l1": 0.01, "l2": 0.1})
         for solver in [name for name in SOLVERS if takes(name, p)]:
             for it in iterates(solver, p, 30):
                 assert np.isfinite(p.primal(it.w))
