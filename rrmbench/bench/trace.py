@@ -20,8 +20,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import BELOW, Certifier, contradict, size_of_terms, suspects
+from rrmbench.problem.counted import Audited
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.operators import Audited
 from rrmbench.problem.problem import Problem
 
 AT_REST = 6  # calls of a black box in a row that end at the same P, after which greater budgets are of no use

@@ -23,6 +23,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.former_names import with_former_names
 from rrmbench.plugin_files import load_edited_plugins_of
 from rrmbench.problem.coordinates import over_coordinates
+from rrmbench.problem.counted import Audited, Counted
 from rrmbench.problem.given import (
     check_biases,
     check_component,
@@ -37,7 +38,7 @@ from rrmbench.problem.given import (
     numbers,
 )
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.operators import CSR, Audited, Counted
+from rrmbench.problem.operators import CSR
 from rrmbench.problem.samples import is_entropic, over_samples
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
