@@ -23,11 +23,9 @@ ONE_PASS = ["subgradient", "svrg", "saga", "sag", "adagrad", "sgd"]
 
 def valid_pairs():
     """(solver, loss, regularizer name) for every combination that the traits allow."""
+    problems = {(loss, name): oracles.problem(loss, psi) for loss in LOSSES for name, psi in REGULARIZERS.items()}
     for solver in SOLVERS:
-        for loss in LOSSES:
-            for name, mapping in REGULARIZERS.items():
-                if takes(solver, oracles.problem(loss, mapping)):
-                    yield solver, loss, name
+        yield from ((solver, *names) for names, p in problems.items() if takes(solver, p))
 
 
 def takes(solver, p):
