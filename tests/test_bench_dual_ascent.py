@@ -222,7 +222,7 @@ def test_a_square_of_norms_at_a_model_near_0_does_not_hold_the_ascent():
     y = np.where(X @ rng.standard_normal(12) + rng.standard_normal(150) > 0.0, 1.0, -1.0)
     psi = {"name": "squared_group", "strength": 0.09, "groups": 4}
     p = Problem(X, y, {"name": "hinge", "budget": 15.0}, psi)
-    best = solve(p, "pdprox_restarted", relative_gap=1e-9, passes=20_000)
+    best = solve(p, "pdprox_restarted", passes=1000, every=20, growth=1.1)
     values, _ = bounds(p, 1e-6 * best.w, np.zeros(150), 150.0)
     least = p.primal(best.w) - best.gap
     assert least - 0.01 * p.primal(best.w) <= values[-1] <= p.primal(best.w) + 1e-9

@@ -1,5 +1,7 @@
 """APCG on the rows that move: fewer passes to the last digits, D never falls, b stays in the domain."""
 
+from itertools import product
+
 import numpy as np
 import oracles
 import pytest
@@ -67,8 +69,11 @@ def test_the_dual_value_never_falls_and_u_is_kept(seed, components):
     np.testing.assert_allclose(its[-1].w, p.primal_point(p.v(its[-1].b)), atol=1e-9 * max(1.0, abs(its[-1].w).max()))
 
 
-@pytest.mark.parametrize("regularizer", [L2, NET], ids=["l2", "elastic_net"])
-@pytest.mark.parametrize("loss", oracles.vector_losses())
+@pytest.mark.parametrize(
+    ("loss", "regularizer"),
+    oracles.core(product(oracles.vector_losses(), (L2, NET)), lambda loss, psi: psi is L2 or loss == "max_of_hinge"),
+    ids=lambda value: value["name"] if isinstance(value, dict) else value,
+)
 def test_losses_on_several_outputs_reach_the_optimum(loss, regularizer):
     p = problem(loss, 60, 12, regularizer, density=0.5, seed=4)
     ours = rrmbench.solve(p, "apcg_shrinking", gap=1e-10, passes=20_000, growth=1.1)
