@@ -192,5 +192,5 @@ def test_an_option_of_one_value_is_given_once(lab):
         assert (ran.code, ran.err.partition(";")[0].strip()) == (2, f"rrmbench: {name}: found 2 times, allowed is once")
     assert "with commas" not in lab.cli("run", "x", "-o", "a", "-o", "b").err
     assert "several values have commas" in lab.cli("plot", "x", "--format", "png", "--format=pdf").err
-    twice = lab.cli("doctor", "--json", "--json")  # which says the same
-    assert "found 2 times" not in twice.err
+    twice = lab.cli("show", "nowhere", "--runs", "--runs")  # which says the same
+    assert "nowhere: no such directory" in twice.err
