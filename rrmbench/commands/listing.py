@@ -42,12 +42,11 @@ def _list_components(table, kind):
     table.add_column("name", no_wrap=True)
     table.add_column("parameters")
     table.add_column("what", overflow="fold")
-    for name in registry.names(kind):
-        component = registry.lookup(kind, name)
+    for component in registry.components(kind):
         parameters = ", ".join(p.name if p.required else f"{p.name}={p.default}" for p in component.parameters.values())
         needs = f" [needs {', '.join(sorted(component.needs))}]" if component.needs and kind == "solver" else ""
         lacks = f" [{component.uninstalled}]" if component.uninstalled else ""
-        table.add_row(name, *map(plain, (parameters, summary(component) + needs + lacks)))
+        table.add_row(component.name, *map(plain, (parameters, summary(component) + needs + lacks)))
 
 
 def _list_datasets(table):
