@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -86,23 +87,15 @@ def _extras():
 
 
 def _extra(extra):
-    lines = [line for line in metadata.requires("rrmbench") or [] if line.endswith(f"extra == '{extra}'")]
-    lines += [line for line in metadata.requires("rrmbench") or [] if line.endswith(f'extra == "{extra}"')]
-    names = [line.partition(";")[0].strip() for line in lines]
-    packages = [_package(name) for name in names]
+    ends = f"extra == '{extra}'", f'extra == "{extra}"'
+    lines = [line for line in metadata.requires("rrmbench") or [] if line.endswith(ends)]
+    packages = [re.match(r"[\w.-]*", line)[0] for line in lines]  # "celer>=0.7.4; extra == 'peers'"
     missing = [package for package in packages if version(package) is None]
     found = ", ".join(f"{package} {version(package)}" for package in packages if package not in missing)
     if not missing:
         return Finding(f"extra {extra}", "ok", found)
     found = f"not installed: {', '.join(missing)}" + (f"; installed: {found}" if found else "")
     return Finding(f"extra {extra}", "ok", found, f"optional: pip install 'rrmbench[{extra}]'")
-
-
-def _package(requirement):
-    for at, character in enumerate(requirement):
-        if not (character.isalnum() or character in "-_."):
-            return requirement[:at]
-    return requirement
 
 
 def _cache():
