@@ -291,6 +291,17 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
     return reducing.around(component, solver, reduced, component.is_deterministic(parameters))
 
 
+def names_beside(kind, class_name):
+    """The sorted names of the components of a kind that are not shipped and stand beside a class of this name."""
+
+    def has(module):
+        cls = getattr(module, class_name, None)
+        return inspect.isclass(cls) and cls.__module__ == module.__name__
+
+    mine = (c for c in _components[kind].values() if not is_shipped(c.build))
+    return sorted(c.name for c in mine if has(sys.modules.get(c.build.__module__)))
+
+
 def _is_in_module_of_a_loss(class_name):
     modules = (sys.modules[component.build.__module__] for component in _components["loss"].values())
     return any(inspect.isclass(getattr(module, class_name, None)) for module in modules)

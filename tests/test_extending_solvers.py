@@ -1,6 +1,7 @@
 """Solvers that break a promise, each in one place, and what the checks say of them. None has a kernel of its own."""
 
 import threading
+from dataclasses import replace
 from itertools import count, islice
 from typing import Literal
 
@@ -11,6 +12,7 @@ from test_extending import broken, components_of_this_test_alone, verdict  # noq
 from rrmbench import Iterate, registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.contract import checks_of
+from rrmbench.problem.constants import NoTheorem
 
 ITERATE, PASSES, SEED = "every iterate", "passes are what was touched", "the seed"
 ALONE, START, EMPTY = "data and start are left alone", "it goes on from a start", "rows without entries"
@@ -293,3 +295,54 @@ def test_a_value_that_fails_in_the_run_is_wrong_and_one_that_is_refused_a_note()
     assert "a mistake of mode b" in broken("solver", "mine", ITERATE)
     found = verdict("solver", "mine", "its form")
     assert found.state == "note" and "mine(mode=c) is refused, and not looked at: mode c is for others" in found.text
+
+
+def test_a_solver_that_ignores_the_smoothing_is_found():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return descent(replace(problem, mu=0.0), start, rng)
+
+    assert "smoothed by problem.mu" in broken("solver", "mine", "it minimizes what reductions make of a problem: smoo")
+
+
+@pytest.mark.parametrize("share", [1.0, 0.05])
+def test_a_bound_that_does_not_hold_is_found(share):
+    def bound(constants, passes):
+        """L ||w0 - w*||^2 / (2 k) after k steps from w0 = 0, of which the first takes half a pass."""
+        steps = np.floor(passes + 0.5)
+        return np.where(steps > 0.0, share * constants.L * constants.distance / (2.0 * np.maximum(steps, 1.0)), np.inf)
+
+    @registry.solver(needs={"smooth"}, bound=bound, deterministic=True)
+    def mine(problem, start, rng):
+        return descent(problem, start, rng)
+
+    if share == 1.0:
+        assert verdict("solver", "mine", "its bound").state == "ok"
+    else:
+        assert "its bound there is" in broken("solver", "mine", "its bound")
+
+
+def test_a_bound_that_says_nothing_of_small_problems_is_told():
+    def bound(constants, passes):
+        raise NoTheorem("mine", "the theorem is about larger problems")
+
+    @registry.solver(needs={"smooth"}, bound=bound, deterministic=True)
+    def mine(problem, start, rng):
+        return descent(problem, start, rng)
+
+    found = verdict("solver", "mine", "its bound")
+    assert (found.state, found.text) == ("skipped", "mine: the theorem is about larger problems")
+
+
+@pytest.mark.parametrize("count", [0.5, 0.4])
+def test_columns_may_be_asked_what_scipy_answers(count):
+    @registry.solver(needs={"smooth", "rows"})
+    def mine(problem, start, rng):
+        columns = problem.X.columns().toarray()  # every entry is read, as for a product
+        assert columns.shape == problem.X.shape
+        for x in descent(problem, start, rng):
+            yield x._replace(passes=x.passes + count)
+
+    found = verdict("solver", "mine", PASSES)
+    assert found.state == ("ok" if count == 0.5 else "WRONG"), found
+    assert verdict("solver", "mine", EMPTY).state == "ok"

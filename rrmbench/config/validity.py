@@ -151,9 +151,10 @@ def _formulas(trait):
 
 def _names(classes, kind):
     """The names of those of the classes that are of a loss, or of a regularizer."""
+    regularizers = {cls: _REGULARIZERS.get(cls) or tuple(registry.names_beside("regularizer", cls)) for cls in classes}
     if kind == "regularizer":
-        return tuple(name for cls in classes for name in _REGULARIZERS.get(cls, ()))
-    losses = (cls for cls in classes if cls[:1].isupper() and cls not in _REGULARIZERS)
+        return sum(regularizers.values(), ())
+    losses = (cls for cls in classes if cls[:1].isupper() and not regularizers[cls])
     return tuple(re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in losses)
 
 

@@ -1,5 +1,6 @@
 """Tiny problems on which components are run."""
 
+from contextlib import suppress
 from functools import cache
 from itertools import chain, islice
 
@@ -8,6 +9,7 @@ import numpy as np
 from rrmbench import registry
 from rrmbench.components import alternatives, is_shipped
 from rrmbench.errors import RrmbenchError
+from rrmbench.extending import variants
 from rrmbench.extending.points import labels
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -59,64 +61,98 @@ DATA = {"dense rows": dense, "sparse rows": sparse, "rows without entries": with
 
 def problem_of(kind, loss, mapping):
     """The Problem on the data of a kind, with the mapping of a regularizer."""
-    return _problem(kind, loss, tuple(mapping.items()))
+    return _problem(*_key(kind, loss, mapping))
+
+
+def _key(kind, loss, mapping):
+    """(kind, loss, the regularizer, the functions behind both names, which a plug-in may give anew)."""
+    behind = registry.lookup("loss", loss).build, registry.lookup("regularizer", mapping["name"]).build
+    return kind, loss, tuple(mapping.items()), behind
 
 
 @cache
-def _problem(kind, loss, regularizer):
+def _problem(kind, loss, regularizer, behind):
     X = DATA[kind]()
     return Problem(X, labels(registry.lookup("loss", loss).needs, X.shape[0]), loss, dict(regularizer))
 
 
 def taken_by(needs, kind="dense rows", most=None):
-    """(loss, mapping of the regularizer) of the problems that have what `needs` says; of rare ones only the first."""
-    found = [(loss, psi) for loss, psi in PROBLEMS if not registry.lacking(needs, problem_of(kind, loss, psi).traits)]
-    return (found or list(_rare(needs, kind)))[:most]
+    """(loss, mapping of the regularizer) of the problems that have what `needs` says.
+
+    Of rare ones, and of those with losses and regularizers of plug-ins, only where there are no others.
+    """
+    for problems in PROBLEMS, RARE, _with_plug_ins():
+        if found := [(loss, psi) for loss, psi, p in _built(problems, kind) if not registry.lacking(needs, p.traits)]:
+            return found[:most]
+    return []
 
 
-def _rare(needs, kind):
-    for loss, psi in RARE:
+def _built(problems, kind):
+    """(loss, mapping of the regularizer, Problem) of those that there are."""
+    for loss, psi in problems:
         try:
-            lacking = registry.lacking(needs, problem_of(kind, loss, psi).traits)
+            yield loss, psi, problem_of(kind, loss, psi)
         except RrmbenchError:  # a model that the regularizer is not about
             continue
-        if not lacking:
-            yield loss, psi
+
+
+def _with_plug_ins():
+    """(loss, mapping of the regularizer) with the components of the plug-ins that are loaded."""
+    losses = [mapping["name"] for mapping in _of_plug_ins("loss") if len(mapping) == 1]
+    mappings = list(_of_plug_ins("regularizer"))
+    return [
+        *((loss, psi) for psi in mappings for loss in (*losses, "squared", "logistic", "hinge")),
+        *((loss, psi) for loss in losses for psi in (NET, L1, L2)),
+    ]
+
+
+def _of_plug_ins(kind):
+    """The mappings of the components of plug-ins, with a value for each parameter that needs one."""
+    for component in (registry.lookup(kind, name) for name in registry.names(kind)):
+        if not is_shipped(component.build):
+            with suppress(RrmbenchError):  # no value is known
+                yield {"name": component.name, **variants.defaults(component)}
 
 
 def known_traits():
     """All traits that a solver may need: of the problems here, and those that shipped solvers need."""
     shipped = [component.needs for component in registry.components("solver") if is_shipped(component.build)]
     words = {word for needs in shipped for need in needs for word in chain.from_iterable(alternatives(need))}
-    return sorted(words.union(*(problem_of("dense rows", *one).traits for one in PROBLEMS)))
+    known = _built([*PROBLEMS, *_with_plug_ins()], "dense rows")
+    return sorted(words.union(*(problem.traits for *_, problem in known)))
 
 
 # solver, passes: who finds the optimum of a problem, in this order
 ORACLES = (("agm_ef", 3000), ("prox_sdca", 2000), ("pdprox_dual", 3000))
 
 
-def bounds_of(kind, loss, mapping):
-    """(least P, greatest D) of `problem_of`, by a shipped solver that takes it."""
-    return _bounds(kind, loss, tuple(mapping.items()))
+def optimum_of(kind, loss, mapping):
+    """`optimum` of `problem_of`, computed once."""
+    return _optimum(*_key(kind, loss, mapping))
 
 
 @cache
-def _bounds(kind, loss, regularizer):
-    p = _problem(kind, loss, regularizer)
+def _optimum(*key):
+    return optimum(_problem(*key))
+
+
+def optimum(p):
+    """(least P, its w, greatest D) by a shipped solver that takes the problem; (inf, None, -inf) without one."""
     for name, passes in ORACLES:
         if not registry.lacking(registry.lookup("solver", name).needs, p.traits):
             return _solved(p, name, passes)
-    return np.inf, -np.inf
+    return np.inf, None, -np.inf
 
 
 def _solved(p, name, passes):
-    least, greatest = np.inf, -np.inf
+    least, best, greatest = np.inf, None, -np.inf
     iterates = registry.build_solver(name)(p, None, Rng(0))
     for number, x in enumerate(islice(iterates, 4 * passes)):
         if number % 50 == 0 or x.passes >= passes:
             z = p.X.forward(x.w)
-            least = min(least, p.primal(x.w, z))
+            if (primal := p.primal(x.w, z)) < least:
+                least, best = primal, x.w.copy()
             greatest = max(greatest, p.dual_value(p.loss_dual(z)), -np.inf if x.b is None else p.dual_value(x.b))
         if x.passes >= passes or least - greatest <= 1e-10 * (1.0 + abs(least)):
             break
-    return least, greatest
+    return least, best, greatest

@@ -1,10 +1,12 @@
 """Whether a solver comes near the optimum of a tiny problem, or stands still away from it."""
 
 import warnings
+from unittest import SkipTest
 
 import numpy as np
 
 from rrmbench import registry
+from rrmbench.errors import RrmbenchError
 from rrmbench.extending import problems
 from rrmbench.extending.runs import first_iterates, measured
 from rrmbench.extending.verdicts import Broken, Doubt
@@ -20,12 +22,49 @@ def approaches(component, solve, kind, number):
     """P(w) - P(w*) falls on the problem of this number, and goes on falling."""
     loss, psi = problems.taken_by(component.needs)[number]
     p = problems.problem_of(kind, loss, psi)
-    least, greatest = problems.bounds_of(kind, loss, psi)
+    _falls(component, solve, p, problems.optimum_of(kind, loss, psi), (loss, psi["name"]))
+
+
+# what reductions make of a problem -> (a reduction that does, the Problem that its solver sees, a hint)
+REDUCED = {
+    "a square around a centre": (
+        {"name": "proximal_point"},
+        lambda p: p.regularized(0.3, np.linspace(-2.0, 2.0, np.prod(p.shape)).reshape(p.shape)),
+        "Psi has (kappa/2) ||w - center||^2, too: problem.prox, problem.strong_convexity, problem.center_term()",
+    ),
+    "smoothed losses": (
+        {"name": "smooth", "mu": 1.0},
+        lambda p: p.smoothed(1.0),
+        "losses are smoothed by problem.mu: problem.loss_dual, problem.smoothness, dual_point(z, y, problem.mu)",
+    ),
+}
+
+
+def approaches_reduced(component, solve, what):
+    """As `approaches`, on the first problem as reductions change it."""
+    reduction, change, hint = REDUCED[what]
+    try:
+        registry.reduce_solver(solve, reduction)
+    except RrmbenchError as error:
+        raise SkipTest(str(error)) from None
+    for loss, psi in problems.taken_by(component.needs):
+        p = change(problems.problem_of("dense rows", loss, psi))
+        if not registry.lacking(solve.needs, p.traits):
+            try:
+                _falls(component, solve, p, problems.optimum(p), (loss, psi["name"]))
+            except Broken as broken:
+                raise Broken(f"{loss}, {psi['name']}: {broken.text}", hint) from None
+            return
+    raise SkipTest("no small problem here has what it needs when a reduction has changed it")
+
+
+def _falls(component, solve, p, optimum, names):
+    least, _, greatest = optimum
     if not solve.counts_passes:
         _measure_black_box(solve, p, least, greatest)
         return
     for passes in (FIRST, LAST):
-        trace, rows = measured(solve, p, passes, (loss, psi["name"]), gap=1e-9)
+        trace, rows = measured(solve, p, passes, names, gap=1e-9)
         if trace.status == "diverged":
             raise Broken(trace.reason, _needs_hint(component, p, "a step that is too long"))
         away = np.minimum.accumulate([row["primal"] for row in rows]) - greatest
@@ -40,8 +79,6 @@ def approaches(component, solve, kind, number):
                 f"after a third of them, {first:.3g} at the start",
                 _needs_hint(component, p, "a gradient, threshold or scaling that is wrong moves the fixed point"),
             )
-        if last <= STILL * third and last <= SLOW * first:
-            return
     if last > SLOW * first + width:
         raise Broken(
             f"P(w) - P(w*) is {last:.3g} after {rows[-1]['passes']:g} passes, {first:.3g} at the start",

@@ -13,8 +13,8 @@ import numpy as np
 from rrmbench import plugin_files, registry
 from rrmbench.components import alternatives
 from rrmbench.errors import nearest, shown
-from rrmbench.extending import problems, variants
-from rrmbench.extending.progress import approaches
+from rrmbench.extending import problems, theorems, variants
+from rrmbench.extending.progress import REDUCED, approaches, approaches_reduced
 from rrmbench.extending.runs import first_iterates, measured
 from rrmbench.extending.touched import Touched, kernels_in_memory
 from rrmbench.extending.verdicts import Broken, Doubt, located
@@ -47,6 +47,11 @@ def named_checks(component):
         for kind in ("dense rows", "sparse rows"):
             label = f"it reaches the optimum: {loss}, {psi['name']}, {kind}"
             yield label, lambda kind=kind, at=number: approaches(component, _plain(component), kind, at)
+    for what in REDUCED:
+        label = f"it minimizes what reductions make of a problem: {what}"
+        yield label, lambda what=what: approaches_reduced(component, _plain(component), what)
+    if component.bound is not None:
+        yield "its bound", lambda: theorems.bound_holds(component)
 
 
 def form(component):
@@ -58,7 +63,8 @@ def form(component):
             if word not in traits:
                 raise Broken(
                     f"needs: found '{word}', which no problem has{nearest(word, traits)}",
-                    f"traits: {', '.join(traits)}",
+                    f"traits: {', '.join(traits)}; the name of a class of your losses and regularizers is one where "
+                    "this file has or imports them",
                 )
     if not problems.taken_by(component.needs):
         raise SkipTest(f"no small problem here has {', '.join(sorted(component.needs))}: only its form was looked at")

@@ -45,14 +45,32 @@ def _read(entries, k):
 
 
 class Columns:
-    """As scipy's CSC of `CSR.columns`, with entries that count."""
+    """As scipy's CSC of `CSR.columns`, with entries that count; what else is asked of it reads every one of them."""
 
     def __init__(self, matrix, reads):
-        self.matrix, self.indptr, self.indices = matrix, matrix.indptr, matrix.indices
-        self.data = Entries(matrix.data, reads)
+        self.matrix, self.shape, self.nnz = matrix, matrix.shape, matrix.nnz
+        self.indptr, self.indices, self.data = matrix.indptr, matrix.indices, Entries(matrix.data, reads)
+
+    def __getattr__(self, name):
+        return getattr(self._read(), name)
+
+    def __getitem__(self, key):
+        found = self.matrix[key]
+        self.data.reads[0] += getattr(found, "nnz", 1)
+        return found
+
+    def __matmul__(self, other):
+        return self._read() @ other
+
+    def __rmatmul__(self, other):
+        return other @ self._read()
 
     def multiply(self, other):
         return self.matrix.multiply(self.matrix)
+
+    def _read(self):
+        self.data.reads[0] += self.nnz
+        return self.matrix
 
 
 class Touched:

@@ -160,7 +160,8 @@ def adapt_smooth(
 ):
     """smooth every loss by mu_t and halve mu_t whenever the solver has made progress [Reductions, Algorithm 2]
 
-    mu : mu_0, the paper's lambda_0; "auto" is Delta/(2 D), Delta/G^2 in [Reductions, Theorem 4.2].
+    mu : mu_0, the paper's lambda_0; "auto" is Delta/(2 D), Delta/G^2 in [Reductions, Theorem 4.2]. Of losses without a
+        Lipschitz constant, such as exp(z), D is that of their slopes at w0.
     """
     more = frozenset({"strongly_convex"} if inner == "theory" else ())
     return solve.inside("adapt_smooth", _adaptive(solve, None, mu, epochs, inner, output), more)
@@ -267,6 +268,11 @@ class _ByDiameter:
         """As `_ByProgress`; no epoch is over before its first step, or all to come would be, and no pass be made."""
         if x.passes == 0.0:
             return False, 0.0
+        if stage.diameter == np.inf:
+            raise RrmbenchError(
+                "reduction adapt_smooth: inner: diameter needs losses with a Lipschitz constant, found "
+                f"{type(stage.loss).__name__}; use inner: practice"
+            )
         distance, floor, cost = self.measure(stage, x)
         if distance == np.inf:
             raise RrmbenchError(

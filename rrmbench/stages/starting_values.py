@@ -15,7 +15,7 @@ def starting_values(solve, problem, state, sigma, mu):
     problem = problem.counted()
     z = problem.outputs(state.w)
     gap = bound_of_suboptimality(problem, state.w, z)
-    theory = _at_scale(gap, 2.0 * problem.diameter)
+    theory = _at_scale(gap, 2.0 * _diameter(problem, z))
     if mu == "auto":
         mu = theory
     if sigma == "auto":
@@ -30,6 +30,13 @@ def starting_values(solve, problem, state, sigma, mu):
                 yield state._replace(passes=problem.X.passes)
             sigma = _at_scale(gap, theta)
     return (sigma or 0.0, mu or 0.0), problem.X.passes
+
+
+def _diameter(problem, z):
+    """D, or of losses that are neither smooth nor Lipschitz what it is of their slopes at z: ||phi'(z)||^2 / (2 n)."""
+    if np.isfinite(problem.diameter) or "smooth" in problem.traits:
+        return problem.diameter
+    return float(np.sum(problem.loss_dual(z) ** 2)) / (2.0 * problem.n)
 
 
 def _at_scale(gap, size):

@@ -1,0 +1,71 @@
+"""Whether the theorem that a solver declares, its `bound`, lies above what it does."""
+
+from unittest import SkipTest
+
+import numpy as np
+
+from rrmbench import registry
+from rrmbench.extending import problems, variants
+from rrmbench.extending.verdicts import Broken, located
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.constants import NoTheorem, constants
+
+PASSES = 60.0
+SEEDS = 20  # of which the mean stands for the expectation
+SPREADS = 4.0  # standard errors of this mean
+
+
+def bound_holds(component):
+    """P(w) - P(w*) is at most bound(constants, passes) where the theorem says something.
+
+    On small problems of every kind with the defaults, and on the first with the `variants`.
+    """
+    (values, usual), *others = variants.built(component, component.solver)
+    taken, reasons, looked_at = problems.taken_by(component.needs), ["no small problem here has what it needs"], False
+    for at, (loss, psi) in enumerate(taken):
+        p = problems.problem_of("dense rows", loss, psi)
+        least, minimizer, greatest = problems.optimum_of("dense rows", loss, psi)
+        for given, solve in [(values, usual), *(others if at == 0 else ())]:
+            if minimizer is None or registry.lacking(solve.needs, p.traits):
+                continue
+            known = constants(p, minimizer)
+            with located(f"{component.name}{variants.shown(given)} on {loss}, {psi['name']}"):
+                try:
+                    _holds(
+                        solve, p, lambda passes, solve=solve, known=known: solve.bound(known, passes), least, greatest
+                    )
+                    looked_at = True
+                except NoTheorem as no:
+                    reasons = [str(no)]
+    if not looked_at:
+        raise SkipTest(reasons[0])
+
+
+def _holds(solve, problem, bound, least, greatest):
+    """Of a randomized method the mean over seeds, by more than its own errors, stands for the expectation."""
+    bound(np.zeros(1))
+    runs = [_run(solve, problem, seed) for seed in range(1 if solve.deterministic else SEEDS)]
+    points = min(len(passes) for passes, _ in runs)
+    passes = runs[0][0][:points]
+    most = np.broadcast_to(np.asarray(bound(passes), dtype=float), passes.shape)
+    away = np.array([primal[:points] for _, primal in runs]) - least
+    mean, error = away.mean(axis=0), away.std(axis=0) / np.sqrt(len(runs))
+    slack = max(least - greatest, 0.0) + 1e-12 * (1.0 + abs(least))
+    above = np.flatnonzero(~(mean - SPREADS * error <= most * (1.0 + 1e-9) + slack))
+    if above.size:
+        at = above[np.argmax(mean[above] - most[above])]
+        of = "" if len(runs) == 1 else f" in the mean over {len(runs)} seeds"
+        raise Broken(
+            f"P(w) - P(w*) is {mean[at]:.4g}{of} after {passes[at]:g} passes, its bound there is {most[at]:.4g}",
+            "bound(constants, passes) bounds P(w) - P(w*), in expectation; raise NoTheorem where it says nothing",
+        )
+
+
+def _run(solve, problem, seed):
+    """(passes, P(w)) of the iterates."""
+    found = []
+    for x in solve(problem, None, Rng(seed)):
+        found.append((float(x.passes), problem.primal(x.w)))
+        if not x.passes < PASSES:
+            break
+    return np.array(found).T
