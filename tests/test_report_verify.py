@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
@@ -13,7 +14,7 @@ import pytest
 import stored
 from lab import make_lab, odd, rows  # noqa: F401
 
-from rrmbench import data
+from rrmbench import data, registry
 from rrmbench.bench import identity
 from rrmbench.bench.store import Experiment
 from rrmbench.problem.problem import Problem
@@ -257,6 +258,47 @@ def test_the_rounding_of_outputs_whose_terms_cancel_is_that_of_an_objective(lab,
     wanted = np.sum(np.abs(b) * (np.abs(X) @ np.abs(w))) / problem.n
     spec = {"loss": {"name": loss}, "regularizer": {"name": "none"}, "dataset": {}}
     assert recompute.unsure_of_outputs(prepared, spec, w) == pytest.approx(wanted, rel=1e-12)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """strength ||w - mean(w)||_2, whose psi* is 0 where sum v = 0 and ||v|| <= strength: a set without an interior."""
+
+    strength: float
+    coordinate_separable = False
+    homogeneous = True
+
+    def value(self, w):
+        return self.strength * float(np.linalg.norm(w - w.mean()))
+
+    def conjugate(self, v):
+        return 0.0 if v.sum() == 0.0 and np.linalg.norm(v) <= self.strength else float("inf")
+
+    def prox(self, w, t):
+        off = w - w.mean()
+        return w.mean() + max(0.0, 1.0 - self.strength * t / np.linalg.norm(off)) * off
+
+
+def test_a_dual_variable_on_a_domain_without_an_interior_is_feasible_to_rounding(lab):
+    prepared = data.from_source({"path": str(lab.folder / "toy.txt")}, "any")
+    X, b = prepared.operator(), np.random.default_rng(0).normal(size=30)
+    along = X.forward(np.ones(6))
+    b -= along * (along @ b) / (along @ along)
+    longest = float(np.linalg.norm(X.adjoint(b) / 30))
+    with registry.restored():
+
+        @registry.regularizer
+        def deviation(strength: float):
+            return Deviation(strength)
+
+        def found(b, strength):
+            spec = {"loss": "squared", "regularizer": {"name": "deviation", "strength": strength}, "dataset": {}}
+            return recompute.dual(prepared, spec, b)[0]
+
+        wanted = -np.mean(0.5 * b**2 + prepared.y * b)
+        assert found(b, 1.001 * longest) == pytest.approx(wanted, rel=1e-12)
+        assert found(b, 0.999 * longest) == -np.inf
+        assert found(b + 1e-9 * along, 1.001 * longest) == -np.inf
 
 
 def test_an_objective_whose_outputs_cancel_is_as_good_as_these(lab):

@@ -56,7 +56,8 @@ def fenchel_equality(psi, w, t, tolerance=TOLERANCE):
         raise Broken(
             f"dual_scaling({text_of(v)}) = {scale:.12g} for v = (w - prox(w, t))/t, w = {text_of(w)}, t={t:g}; psi* is "
             "finite there, so expected 1",
-            "a dual norm that is too great, or a prox with another threshold than psi",
+            "a dual norm that is too great, or a prox with another threshold than psi; where the domain of psi* has no "
+            "interior, a test of it that allows for no rounding of v: 1e-11 ||v|| is little enough",
         )
     conjugate = psi.scaled_conjugate(v)[1]
     inner, value = float(np.vdot(p, v)), psi.value(p)

@@ -153,13 +153,27 @@ def dual(prepared, spec, b):
         terms += [*_psi_terms(regularizer, x), *(-body * x).ravel().tolist()]
     else:
         found = _psi_terms(regularizer, body * (1.0 - TOLERANCE), "conjugate")
-        if math.inf in found:
+        if math.inf in found and _is_outside_by_rounding(regularizer, body, _body(_rounding(prepared, loss, b), spec)):
+            found = [0.0]
+        elif math.inf in found:
             inner = np.maximum(np.abs(body) * (1.0 - TOLERANCE) - _body(_rounding(prepared, loss, b), spec), 0.0)
             nearest = _psi_terms(regularizer, np.sign(body) * inner, "conjugate")
             found = [there if here == math.inf else here for here, there in zip(found, nearest, strict=True)]
         terms += [-term for term in found]
         size += _unsure(regularizer, found, body, _body(_rounding(prepared, loss, b), spec)) / TOLERANCE
     return math.fsum(terms), math.fsum(map(abs, terms)) + size
+
+
+def _is_outside_by_rounding(regularizer, body, rounding):
+    """Whether a v outside of the domain of psi*, where it is 0, is nearer to it than its rounding, entry by entry.
+
+    v - prox(v, 1) is the nearest point of the domain of a homogeneous psi. It need not have an interior, as where psi
+    bounds no constant w, so that no scaling comes into it.
+    """
+    whole = over_coordinates(regularizer)
+    if whole.coordinate_separable or not whole.homogeneous:
+        return False
+    return bool(np.all(np.abs(_prox(regularizer, body, 1.0)) <= rounding + LEAST))
 
 
 def _unsure(regularizer, found, body, rounding):
