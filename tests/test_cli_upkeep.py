@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from numba import config
 
 import rrmbench
 from rrmbench import folders
+from rrmbench.bench.environment import environment
 from rrmbench.bench.store import STATUSES
 from rrmbench.cli import completion
 from rrmbench.commands import examination
@@ -25,9 +27,9 @@ def test_version(lab):
 
 def by_name(lab, *options, code=0):
     ran = lab.cli("doctor", "--json", *options)
-    assert ran.code == code, ran.out
+    assert code in (ran.code, None), ran.out
     found = json.loads(ran.out)
-    assert found["ok"] is (code == 0)
+    assert found["ok"] is (ran.code == 0)
     return {item["name"]: item for item in found["items"]}
 
 
@@ -70,6 +72,19 @@ def test_what_is_wrong_is_an_error_with_its_remedy(lab, monkeypatch, without_pro
     ran = lab.cli("doctor")
     assert ran.code == 1
     assert f"ERROR   cache: {lab.folder}/file" in ran.out
+
+
+def test_a_folder_on_the_path_that_is_not_installed_is_examined(lab, monkeypatch, without_processes):
+    def version(name, known=metadata.version):
+        if name == "rrmbench":
+            raise metadata.PackageNotFoundError(name)
+        return known(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    monkeypatch.setattr(examination, "_counts", lambda environment: ((0, 1), 0.1))
+    found = by_name(lab, code=None)["rrmbench"]
+    assert found["verdict"] == "warning" and "no package of this name is installed" in found["found"]
+    assert environment(1)[1]["versions"]["rrmbench"] == rrmbench.__version__
 
 
 def test_kernels_that_no_second_process_finds_are_an_error(lab, without_processes):

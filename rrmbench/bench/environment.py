@@ -8,12 +8,11 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from rrmbench import registry
+from rrmbench import __version__, registry
 from rrmbench.components import is_shipped
 
 BUSY = 0.3  # a load average per core above which other work disturbs the clock
 PACKAGES = (
-    "rrmbench",
     "numpy",
     "scipy",
     "numba",
@@ -42,7 +41,8 @@ def environment(jobs, **place):
         "governor": governor(),
         "physical_cores": physical_cores(),
         "threads_per_run": 1,
-        "versions": {name: version(name) for name in PACKAGES}
+        "versions": {"rrmbench": __version__}  # of the code that runs, which need not be what is installed
+        | {name: version(name) for name in PACKAGES}
         | {name: _version_of_module(name) for name in _declared()},
     } | place
     if changed := numba_settings():

@@ -14,6 +14,7 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
+from rrmbench import __version__
 from rrmbench.bench.environment import governor, load, numba_settings, physical_cores, version
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in
@@ -59,8 +60,11 @@ def findings():
 
 
 def _python():
-    version = metadata.version("rrmbench")
-    return Finding("rrmbench", "ok", f"{version} in {Path(__file__).parents[1]}, Python {platform.python_version()}")
+    found = f"{__version__} in {Path(__file__).parents[1]}, Python {platform.python_version()}"
+    if (installed := version("rrmbench")) == __version__:
+        return Finding("rrmbench", "ok", found)
+    other = "no package of this name is installed" if installed is None else f"the installed package is {installed}"
+    return Finding("rrmbench", "warning", f"{found}; {other}", "pip install . in its folder")
 
 
 def _library(name):
@@ -82,6 +86,8 @@ def _blas():
 
 
 def _extras():
+    if version("rrmbench") is None:  # a folder on the path, which says so of itself
+        return []
     extras = metadata.metadata("rrmbench").get_all("Provides-Extra") or []
     return sorted(extra for extra in extras if extra != "test")
 

@@ -9,8 +9,9 @@ import base64
 import hashlib
 from datetime import UTC, datetime
 from functools import cache
-from importlib import metadata, resources
+from importlib import resources
 
+from rrmbench import __version__
 from rrmbench.errors import RrmbenchError, printable
 
 SCRIPTS = ("charts.js", "legend.js", "runs.js", "page.js")  # in this order
@@ -47,7 +48,7 @@ def render(sections, most, only=()):
         style=Markup(_asset("page.css")),
         policy=_policy(scripts),
         written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        version=metadata.version("rrmbench"),
+        version=__version__,
     )
 
 
