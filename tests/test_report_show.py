@@ -133,6 +133,16 @@ def test_deterministic_runs_and_repeated_timings_are_told(lab):
         assert "the repeats differ by up to 25.0%: gd" in text
 
 
+def test_seconds_of_several_machines_are_told(lab):
+    found = [stored.result(stored.spec(seed=seed), environment=f"{machine}") for seed, machine in enumerate("ab")]
+    stored.experiment(lab.out / "two", found)
+    caution = "CAUTION: seconds from 2 different environments (machine or versions)"
+    assert caution in lab.cli("show", lab.out / "two").out
+    assert f"% {caution}" in lab.cli("show", lab.out / "two", "--latex").out
+    stored.experiment(lab.out / "one", found[:1])
+    assert "CAUTION" not in lab.cli("show", lab.out / "one").out
+
+
 def test_the_memory_of_large_runs_is_told(lab):
     memory = [{"peak_bytes": 3 * 2**30, "own_bytes": 2**29}, {"peak_bytes": 2**31, "own_bytes": 2**30}, {}]
     found = [stored.result(stored.spec(seed=seed), memory=one) for seed, one in enumerate(memory)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rrmbench.report import timing
 from rrmbench.report.methods import other_seeds
 from rrmbench.report.show_table import scientific
 from rrmbench.report.show_table import seconds as time_text
@@ -35,7 +36,7 @@ def escaped(text):
 
 
 def _tabular(standings):
-    levels = standings.methods[0].levels
+    levels, runs = standings.methods[0].levels, [run for method in standings.methods for run in method.runs]
     of = "gap" if levels.quantity == "gap" else "suboptimality"
     relative = " relative to the start" if levels.relative else ""
     columns = ["method", "gap", *(_number(text) for text in levels.texts)]
@@ -44,7 +45,7 @@ def _tabular(standings):
         f"% passes, below them seconds, until the {of}{relative} is at most ...: medians over seeds; bold is the least",
         "% \\le: what was known when evaluation looked for a bound; the run may have been there long before",
         "% an exponent k/n: k of n seeds come there; *: no dual bound, the levels are of P(w) - D*, where it is known",
-        *(f"% {line}".replace("\n", " ") for line in other_seeds(standings.problems)),
+        *(f"% {line}".replace("\n", " ") for line in (*other_seeds(standings.problems), *timing.told(runs))),
         f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
         r"\toprule",
         " & ".join(columns) + r" \\",

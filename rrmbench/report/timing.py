@@ -19,8 +19,16 @@ def how_many(repeats):
     return f"{min(repeats)}" if min(repeats) == max(repeats) else f"{min(repeats)} to {max(repeats)}"
 
 
+def of_environments(runs):
+    """Yield that the seconds of StoredRuns are of several machines or versions, if they are."""
+    machines = {run.result.info.get("environment") for run in runs} - {None}
+    if len(machines) > 1:
+        yield f"CAUTION: seconds from {len(machines)} different environments (machine or versions)"
+
+
 def told(runs):
-    """Yield how the seconds of StoredRuns were measured, where some are medians of repeats."""
+    """Yield how the seconds of StoredRuns were measured, where some are medians of repeats or of another machine."""
+    yield from of_environments([run for run in runs if run.result.points])
     records = {run: one for run in runs if (one := record(run))}
     if not records:
         return

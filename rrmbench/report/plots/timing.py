@@ -1,7 +1,7 @@
 """How the seconds of a figure were measured, in words: alone or side by side, repeated, on which machines."""
 
 from rrmbench.report.plots.curves import TIMED
-from rrmbench.report.timing import how_many, record
+from rrmbench.report.timing import how_many, of_environments, record
 
 
 def timing(runs, axes):
@@ -24,9 +24,7 @@ def timing(runs, axes):
         yield f"{caution} with up to {together[-1]} runs at the same time"
     elif together and not timed:
         yield "timed once, one run at a time"
-    machines = {run.result.info.get("environment") for run in runs} - {None}
-    if len(machines) > 1:
-        yield f"CAUTION: seconds from {len(machines)} different environments (machine or versions)"
+    yield from of_environments(runs)
 
 
 def _together(run):
