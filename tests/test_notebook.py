@@ -16,6 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 import rrmbench
 from rrmbench import registry
 from rrmbench.bench.rules import StopRule
+from rrmbench.bench.threads import OneThread
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
 from rrmbench.notebook import bar
 
@@ -194,6 +195,32 @@ def test_solve_wants_a_problem(cancer):
 
 
 # figures
+
+
+def test_what_was_made_before_the_package_was_imported_anew_is_told(fitted):
+    for cls, ask in (rrmbench.Problem, lambda old: rrmbench.solve(old, "agd")), (type(fitted[0]), rrmbench.plot):
+        old = type(cls.__name__, (), {"__module__": cls.__module__})()
+        with pytest.raises(RrmbenchError, match=f"found {cls.__name__} of an earlier import of rrmbench: make it anew"):
+            ask(old)
+
+
+def test_solves_that_overlap_in_threads_take_one_thread_each_and_leave_the_others_as_they_were(cancer, monkeypatch):
+    threads, one_thread = [4], OneThread()
+
+    class Limits:
+        def __init__(self, limit):
+            self.before, threads[0] = threads[0], limit
+
+        def restore_original_limits(self):
+            threads[0] = self.before
+
+    monkeypatch.setattr("threadpoolctl.threadpool_limits", Limits)
+    one_thread.__enter__()
+    one_thread.__enter__()  # another solve begins, and the first one ends
+    one_thread.__exit__()
+    assert threads == [1]
+    one_thread.__exit__()
+    assert threads == [4]
 
 
 def test_solutions_are_drawn_in_one_figure(fitted):

@@ -12,6 +12,7 @@ import numpy as np
 
 from rrmbench import plugin_files, registry
 from rrmbench.bench.rules import Schedule, StopRule
+from rrmbench.bench.threads import one_thread
 from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.components import Component
 from rrmbench.config.validity import needed
@@ -46,16 +47,16 @@ def solve(
     every, growth : trace points are `every` passes apart, or a factor `growth` where that is more
     progress : whether a bar shows after two seconds; by default on a terminal and in a notebook
 
-    Compilation is outside the clock: a few passes over a few rows come before it.
+    Compilation is outside the clock: a few passes over a few rows come before it. In threads at the same time the
+    numbers are those of one after another, but for the seconds, which hold each other's work.
 
     Raises RrmbenchError for unknown names, for rules that are no numbers greater than 0, if the problem lacks what the
     solver needs, or if the loss or the regularizer is somebody's own and no conjugate pair.
     """
     import pandas as pd
-    from threadpoolctl import threadpool_limits
 
     if not isinstance(problem, Problem):
-        raise RrmbenchError(f"problem: found {type(problem).__name__}, needed is rrmbench.Problem(X, y, loss, ...)")
+        raise RrmbenchError(f"problem: found {_told(problem, Problem)}, needed is rrmbench.Problem(X, y, loss, ...)")
     if callable(solver):
         solver = solver.__name__
     _check_rules(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds, every=every, growth=growth)
@@ -75,7 +76,7 @@ def solve(
         raise RrmbenchError(pairs.broken)
     if pairs.unchecked:
         warnings.warn(f"{pairs.unchecked}, at random points that gaps were to be checked at", stacklevel=2)
-    with threadpool_limits(1):
+    with one_thread:
         held, fault = warm_up(problem, run)  # open, since closing it may run its code
         if fault:
             warnings.warn(f"the warm-up failed, seconds may hold what is compiled: {fault}", stacklevel=2)
@@ -100,6 +101,13 @@ def solve(
             "trace": {"every": every, "growth": growth},
         },
     )
+
+
+def _told(found: Any, wanted: type) -> str:
+    """The class of what is found in place of a `wanted` one, and whether that was imported anew since."""
+    cls = type(found)
+    same = (cls.__module__, cls.__name__) == (wanted.__module__, wanted.__name__)
+    return f"{cls.__name__}{' of an earlier import of rrmbench: make it anew' * same}"
 
 
 def _check_rules(**given: Any) -> None:
@@ -202,5 +210,5 @@ def plot(what: Any, **options: Any) -> Any:
         solutions = [(None, one) for one in (what if several else [what])]
     for _, one in solutions:
         if not isinstance(one, Solution):
-            raise RrmbenchError(f"plot: found {type(one).__name__}, allowed is a folder of results, or Solutions")
+            raise RrmbenchError(f"plot: found {_told(one, Solution)}, allowed is a folder of results, or Solutions")
     return figure(solutions, **options)
