@@ -5,6 +5,9 @@ import json
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -12,11 +15,11 @@ import pytest
 from lab import TOY, make_lab  # noqa: F401, a fixture
 from scipy.sparse import coo_array, csr_array
 from sklearn.datasets import load_breast_cancer, load_iris
+from threadpoolctl import threadpool_info
 
 import rrmbench
 from rrmbench import registry
 from rrmbench.bench.rules import StopRule
-from rrmbench.bench.threads import OneThread
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
 from rrmbench.notebook import bar
 
@@ -204,23 +207,33 @@ def test_what_was_made_before_the_package_was_imported_anew_is_told(fitted):
             ask(old)
 
 
-def test_solves_that_overlap_in_threads_take_one_thread_each_and_leave_the_others_as_they_were(cancer, monkeypatch):
-    threads, one_thread = [4], OneThread()
+def test_solves_in_threads_take_turns(cancer):
+    """So that no clock has the work of another, and BLAS is left with as many threads as it had."""
+    X, y = cancer
+    problem, spans = rrmbench.Problem(X, y, "logistic", L2), []
 
-    class Limits:
-        def __init__(self, limit):
-            self.before, threads[0] = threads[0], limit
+    with registry.restored():
 
-        def restore_original_limits(self):
-            threads[0] = self.before
+        @registry.solver(needs={"smooth"})
+        def slow(problem, start, rng):
+            begun = time.monotonic()
+            rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "gd", passes=2)  # one inside waits for nobody
+            yield rrmbench.Iterate(problem.start(start))
+            yield rrmbench.Iterate(problem.start(start) + 1.0, passes=1.0)
+            spans.append((begun, time.monotonic()))
 
-    monkeypatch.setattr("threadpoolctl.threadpool_limits", Limits)
-    one_thread.__enter__()
-    one_thread.__enter__()  # another solve begins, and the first one ends
-    one_thread.__exit__()
-    assert threads == [1]
-    one_thread.__exit__()
-    assert threads == [4]
+        before = [pool["num_threads"] for pool in threadpool_info()]
+        threads = [
+            threading.Thread(target=rrmbench.solve, args=(problem, slow), kwargs={"passes": 2}) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
+    spans.sort()
+    assert len(spans) >= 4
+    assert all(end <= begun for (_, end), (begun, _) in pairwise(spans))
 
 
 def test_solutions_are_drawn_in_one_figure(fitted):

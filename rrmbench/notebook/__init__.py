@@ -2,6 +2,7 @@
 
 import math
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
@@ -12,7 +13,6 @@ import numpy as np
 
 from rrmbench import plugin_files, registry
 from rrmbench.bench.rules import Schedule, StopRule
-from rrmbench.bench.threads import one_thread
 from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.components import Component
 from rrmbench.config.validity import needed
@@ -22,6 +22,29 @@ from rrmbench.notebook.solution import Solution
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
+
+
+class _OneAtATime:
+    """`with`: one thread of this process solves. A solver may solve something itself; a child process begins anew.
+
+    Two at once would measure each other's work, and leave the libraries behind numpy with the threads of one another.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+
+_one_at_a_time = _OneAtATime()
 
 
 def solve(
@@ -47,13 +70,14 @@ def solve(
     every, growth : trace points are `every` passes apart, or a factor `growth` where that is more
     progress : whether a bar shows after two seconds; by default on a terminal and in a notebook
 
-    Compilation is outside the clock: a few passes over a few rows come before it. In threads at the same time the
-    numbers are those of one after another, but for the seconds, which hold each other's work.
+    Compilation is outside the clock: a few passes over a few rows come before it. Of several threads one
+    solves and the others wait, so that no clock has the work of another; several at once are several processes.
 
     Raises RrmbenchError for unknown names, for rules that are no numbers greater than 0, if the problem lacks what the
     solver needs, or if the loss or the regularizer is somebody's own and no conjugate pair.
     """
     import pandas as pd
+    from threadpoolctl import threadpool_limits
 
     if not isinstance(problem, Problem):
         raise RrmbenchError(f"problem: found {_told(problem, Problem)}, needed is rrmbench.Problem(X, y, loss, ...)")
@@ -76,7 +100,7 @@ def solve(
         raise RrmbenchError(pairs.broken)
     if pairs.unchecked:
         warnings.warn(f"{pairs.unchecked}, at random points that gaps were to be checked at", stacklevel=2)
-    with one_thread:
+    with _one_at_a_time, threadpool_limits(1):
         held, fault = warm_up(problem, run)  # open, since closing it may run its code
         if fault:
             warnings.warn(f"the warm-up failed, seconds may hold what is compiled: {fault}", stacklevel=2)
