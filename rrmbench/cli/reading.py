@@ -103,10 +103,17 @@ def export(
 
 
 @app.command(rich_help_panel=READ)
-def verify(results: Results, trust: Trust = False):
+def verify(
+    results: Results,
+    trust: Trust = False,
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="results of the same runs, executed again: compare all points too"),
+    ] = None,
+):
     """Recompute every final objective and certificate without the kernels; exit code 1 for what does not follow."""
     from rrmbench.commands.verify import verify as verdicts
 
     if trust:
         trust_plugins_of(results)
-    sys.exit(verdicts(results, trust, console()))
+    sys.exit(verdicts(results, trust, console(), against))

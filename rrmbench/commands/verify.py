@@ -6,12 +6,17 @@ from pathlib import Path
 from rrmbench.commands import PLAIN
 
 
-def verify(path, trust, console):
-    """Print a line per result; return 1 if one is wrong or cannot be verified."""
+def verify(path, trust, console, against=None):
+    """Print a line per result; return 1 if one is wrong or cannot be verified.
+
+    against : a folder of the same runs executed again, beside which all points of each run are looked at, too
+    """
     from rrmbench.errors import RrmbenchError, printable
+    from rrmbench.report.reruns import reruns
     from rrmbench.report.verify import TOLERANCE
     from rrmbench.report.verify import verify as verdicts
 
+    others = reruns(Path(path), Path(against)) if against else []
     found = []
     for verdict in verdicts(Path(path), trust):
         found.append(verdict)
@@ -31,7 +36,29 @@ def verify(path, trust, console):
     )
     line = f"{_results(len(found))}, {states.count('WRONG')} wrong{rest}, greatest relative difference "
     console.print(f"{line}{worst:.1e} (allowed: {TOLERANCE:g})", **PLAIN)
-    return int(not all(verdict.ok for verdict in found))
+    if against:
+        _print_reruns(others, against, console)
+    return int(not all(one.ok for one in (*found, *others)))
+
+
+def _print_reruns(found, other, console):
+    """Print a line per run beside its other execution, and how long they took."""
+    from statistics import median
+
+    from rrmbench.errors import printable
+
+    for one in found:
+        print(printable(f"{one.state:5} {one.why}  {one.label}").replace("\n", "\\n"), file=console.file)
+    told = [f"{count} {state}" for state in ("same", "near", "OTHER", "alone") if (count := _count(found, state))]
+    ratios = [one.ratio for one in found if not math.isnan(one.ratio)]
+    times = (
+        f"; seconds {min(ratios):.2g} to {max(ratios):.2g} times those, median {median(ratios):.2g}" if ratios else ""
+    )
+    console.print(printable(f"beside {other}: {', '.join(told)}{times}"), **PLAIN)
+
+
+def _count(found, state):
+    return sum(one.state == state for one in found)
 
 
 def _line(verdict):
