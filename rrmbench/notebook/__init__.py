@@ -32,7 +32,8 @@ class _OneAtATime:
 
     def __init__(self) -> None:
         self.renew()
-        os.register_at_fork(after_in_child=self.renew)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.renew)
 
     def renew(self) -> None:
         self._lock = threading.RLock()

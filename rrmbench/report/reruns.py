@@ -8,6 +8,8 @@ rounding elsewhere.
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from rrmbench.bench.merging import TIMING
 from rrmbench.errors import RrmbenchError
 from rrmbench.report import naming
@@ -58,29 +60,37 @@ def _alone(run, path):
 
 
 def _compared(run, again):
-    ours, theirs, label = run.result, again.result, naming.run(run.keys)
+    ours, theirs = run.result, again.result
     timed = "seconds" in (ours.reason, theirs.reason)  # the clock ends it at another point each time
-    points = min(ours.points, theirs.points)
-    ratio = math.nan
-    if points and theirs.trace["seconds"][points - 1] > 0.0:
-        ratio = float(ours.trace["seconds"][points - 1] / theirs.trace["seconds"][points - 1])
+    points = min(ours.points, theirs.points) - timed  # evaluation spends more on a last point
+    state, why = _found(ours, theirs, points, timed)
+    return Rerun(naming.run(run.keys), state, why, _ratio(ours, theirs, points))
+
+
+def _ratio(ours, theirs, points):
+    """The seconds of our first points over theirs."""
+    if points < 1 or not all("seconds" in result.trace for result in (ours, theirs)):
+        return math.nan
+    here, there = (float(result.trace["seconds"][points - 1]) for result in (ours, theirs))
+    return here / there if there > 0.0 else math.nan
+
+
+def _found(ours, theirs, points, timed):
+    """(state, why) of a Rerun of two results, whose first points are compared."""
     if not timed and (ours.status, ours.points) != (theirs.status, theirs.points):
-        ends = (f"{result.status} with {result.points} points" for result in (ours, theirs))
-        return Rerun(label, "OTHER", ", again ".join(ends), ratio)
-    compared = points - 1 if timed else points  # evaluation spends more on a last point
-    if _bits(ours, compared) == _bits(theirs, compared):
+        return "OTHER", ", again ".join(f"{result.status} with {result.points} points" for result in (ours, theirs))
+    if once := sorted(ours.trace.keys() ^ theirs.trace.keys()):
+        return "OTHER", f"only one of the two traces has {', '.join(once)}"
+    if _bits(ours, points) == _bits(theirs, points):
         if not timed and ours.info.get("helped") != theirs.info.get("helped"):
-            return Rerun(
-                label, "OTHER", "the points whose bound is one of evaluation (`helped`) are not the same", ratio
-            )
-        return Rerun(label, "same", f"{compared} points", ratio)
-    why, apart = _difference(ours.trace, theirs.trace, compared)
+            return "OTHER", "the points whose bound is one of evaluation (`helped`) are not the same"
+        return "same", f"{points} points"
+    why, apart = _difference(ours.trace, theirs.trace, points)
     if ours.code == theirs.code and ours.info.get("environment") == theirs.info.get("environment"):
-        why = why or f"P is up to {apart:.1e} P(0) apart, where one machine gives the same bits"
-        return Rerun(label, "OTHER", why, ratio)
+        return "OTHER", why or f"P is up to {apart:.1e} P(0) apart, where one machine gives the same bits"
     if why:
-        return Rerun(label, "OTHER", f"{why} (of other code, machines or versions)", ratio)
-    return Rerun(label, "near", f"{compared} points, P is up to {apart:.1e} P(0) apart", ratio)
+        return "OTHER", f"{why} (of other code, machines or versions)"
+    return "near", f"{points} points, P is up to {apart:.1e} P(0) apart"
 
 
 def _bits(result, points):
@@ -89,20 +99,27 @@ def _bits(result, points):
 
 
 def _difference(ours, theirs, points):
-    """(what is not the same to rounding, or None; the greatest |P - P'| over |P(0)|)."""
-    scale, greatest = abs(float(theirs["primal"][0])) if points else 1.0, 0.0
-    names = [name for name in theirs if name not in (*TIMING, "gap")]
-    if missing := sorted(set(ours) ^ set(theirs)):
-        return f"{missing[0]} is there once only", greatest
+    """(the first number that is not the same to rounding, in words, or None; the greatest |P - P'| over |P(0)|)."""
+    start = abs(float(theirs["primal"][0])) or 1.0
+    with np.errstate(invalid="ignore"):  # of two that diverged
+        apart = np.nanmax(np.abs(ours["primal"][:points] - theirs["primal"][:points]), initial=0.0) / start
     for at in range(points):
-        for name in names:
+        for name in theirs:
             here, there = float(ours[name][at]), float(theirs[name][at])
-            apart = 0.0 if here == there or (math.isnan(here) and math.isnan(there)) else abs(here - there)
-            if name == "primal":
-                greatest = max(greatest, apart / (scale or 1.0))
-            unit, allowed = {"primal": (scale, NEAR), "dual": (scale, NEAR)}.get(name, (1.0 + abs(there), 0.0))
-            allowed = PASSES if name in ("passes", "checks") else allowed or FEW
-            if not apart <= allowed * (unit or 1.0):
-                when = f"at point {at + 1}, after {theirs['passes'][at]:g} passes,"
-                return f"{name} {when} is {here:.10g}, again {there:.10g}", greatest
-    return None, greatest
+            if not (
+                here == there
+                or (math.isnan(here) and math.isnan(there))
+                or abs(here - there) <= _allowed(name, there, start)
+            ):
+                after = f"at point {at + 1}, after {theirs['passes'][at]:g} passes,"
+                return f"{name} {after} is {here:.10g}, again {there:.10g}", apart
+    return None, apart
+
+
+def _allowed(name, value, start):
+    """By how much a number may differ from `value` of another machine; start is |P(0)|."""
+    if name in TIMING:
+        return math.inf
+    if name in ("primal", "dual", "gap"):
+        return NEAR * start
+    return (PASSES if name in ("passes", "checks") else FEW) * (1.0 + abs(value))
