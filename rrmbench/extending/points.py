@@ -10,7 +10,7 @@ CLASSES = 3
 
 
 def labels(needs, n):
-    """n labels for a loss with these needs: signs, classes, rows of targets, sequences or numbers."""
+    """n labels for a loss with these needs: signs, classes, rows of targets, sequences or numbers, of a sign."""
     rng, mode = np.random.default_rng(0), mode_of(needs)
     if mode == "binary":
         return np.where(np.arange(n) % 3 > 0, 1.0, -1.0)
@@ -20,7 +20,10 @@ def labels(needs, n):
         return rng.standard_normal((n, CLASSES))
     if mode == "sequences":
         return np.column_stack([np.arange(n) % float(CLASSES), np.arange(n) // 4])
-    return np.concatenate([[0.0, 1.0, -0.5], rng.uniform(-8.0, 8.0, max(n - 3, 0))])[:n]
+    y = np.concatenate([[0.0, 1.0, -0.5], rng.uniform(-8.0, 8.0, max(n - 3, 0))])[:n]
+    if "positive" in needs:
+        return np.abs(y) + 0.25
+    return np.abs(y) if "nonnegative" in needs else y
 
 
 def outputs(y, count, seed):

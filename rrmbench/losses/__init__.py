@@ -11,6 +11,8 @@ the NamedTuple, or a pair (NamedTuple, mu) for a smoothed loss. The class attrib
     conjugate(b, y)         phi*(b), +inf outside its domain
     dual_point(z, y, mu)    argmax_b  b z - phi*(b) - (mu/2) b^2,   for every mu > -conjugate_convexity
 
+With `needs={"binary"}` y is -1 or 1; with {"positive"} or {"nonnegative"} other labels are refused.
+
 "vector": k numbers per sample, z and b rows (k,), y a class index (`needs={"classes"}`) or a row of targets
 (`needs={"targets"}`); compiled kernels call
 

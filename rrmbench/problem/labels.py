@@ -8,6 +8,18 @@ AS_THEY_ARE = "as in the file"  # the description of labels that stay what they 
 EXACT = 2.0**53  # from where on two whole numbers may be one float
 
 
+# what a loss on numbers may need of them -> (in words, which are)
+SIGNS = {"positive": ("greater than 0", lambda y: y > 0.0), "nonnegative": ("of at least 0", lambda y: y >= 0.0)}
+
+
+def check_signs(y, needs, loss):
+    """Raise RrmbenchError where a loss (its name) needs labels of a sign that some are not of."""
+    for need in needs & SIGNS.keys():
+        words, fits = SIGNS[need]
+        if not np.all(fits(y)):
+            raise RrmbenchError(f"y: {loss} needs labels {words}, found {np.min(y):g}")
+
+
 def mode_of(needs):
     """The `mode` of `rule` for a loss with these needs."""
     return next((mode for mode in ("binary", "classes", "sequences", "targets") if mode in needs), "any")

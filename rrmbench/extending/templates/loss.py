@@ -31,7 +31,7 @@ class CLASS(NamedTuple):
         return (z - y) / (1.0 / c + mu)
 
 
-@loss  # @loss(needs={"binary"}) for labels -1 and 1
+@loss  # @loss(needs={"binary"}) for labels -1 and 1, {"positive"} or {"nonnegative"} for others
 def NAME(level: Fraction = 0.7):
     """(c/2) (z - y)^2, c = level + 0.1 above y and 1.1 - level below"""
     return CLASS(level, 1.0 / max(level + 0.1, 1.1 - level))
