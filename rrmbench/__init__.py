@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from rrmbench import kernel_folder
+from rrmbench.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rrmbench.errors import RrmbenchError
@@ -11,8 +12,6 @@ if TYPE_CHECKING:
     from rrmbench.problem.problem import Problem
     from rrmbench.registry import dataset, loss, reduction, regularizer, solver
     from rrmbench.report.tidy import load_results
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "solver": "registry",

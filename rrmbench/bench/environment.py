@@ -8,8 +8,9 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from rrmbench import __version__, registry
+from rrmbench import registry
 from rrmbench.components import is_shipped
+from rrmbench.version import __version__
 
 BUSY = 0.3  # a load average per core above which other work disturbs the clock
 PACKAGES = (

@@ -45,7 +45,7 @@ app = App(
 
 def _version(asked: bool):
     if asked:
-        from rrmbench import __version__
+        from rrmbench.version import __version__
 
         print(f"rrmbench {__version__}")
         raise typer.Exit

@@ -14,12 +14,12 @@ from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
 
-from rrmbench import __version__
 from rrmbench.bench.environment import governor, load, numba_settings, physical_cores, version
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import bytes_in
 from rrmbench.folders import cache_root
 from rrmbench.report.sizes import megabytes
+from rrmbench.version import __version__
 
 BASIC = ("numpy", "scipy", "numba", "llvmlite", "joblib", "scikit-learn", "clarabel", "pandas", "matplotlib")
 ROOM = 2**30  # bytes that the cache should have free

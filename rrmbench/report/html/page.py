@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 
-from rrmbench import __version__
 from rrmbench.errors import RrmbenchError, printable
+from rrmbench.version import __version__
 
 SCRIPTS = ("charts.js", "legend.js", "runs.js", "page.js")  # in this order
 _EXTRA = "pip install 'rrmbench[report]'"
