@@ -39,7 +39,8 @@ _WORDS = {
     "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
 }
 _STRENGTHS = {"norm", "one_term"}  # what matters of a regularizer whose kind fits
-# Class of a regularizer -> the names that have it. A loss has the name of its class: SquaredHinge is squared_hinge.
+# Class of a regularizer -> the names that have it. A loss has the name of its class, SquaredHinge is squared_hinge, but:
+_LOSSES = {"BudgetHinge": "hinge"}
 _REGULARIZERS = {"BlockNorm": ("group_lasso", "l21"), "L1": ("elastic_net", "l1"), "Zero": ("l2", "none")}
 
 
@@ -141,7 +142,7 @@ def _formulas(trait):
         more = tuple(_words_of(name) for name in all_of if not name[:1].isupper())
         regularizers[_names(all_of, "loss"), more] += _names(all_of, "regularizer")
     for (loss, more), psi in regularizers.items():
-        losses[psi, more] += loss
+        losses[psi, more] += tuple(name for name in loss if name not in losses[psi, more])
     found = []
     for (psi, more), loss in losses.items():
         parts = [f"the {part} {_either(names)}" for part, names in (("loss", loss), ("regularizer", psi)) if names]
@@ -155,7 +156,7 @@ def _names(classes, kind):
     if kind == "regularizer":
         return sum(regularizers.values(), ())
     losses = (cls for cls in classes if cls[:1].isupper() and not regularizers[cls])
-    return tuple(re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in losses)
+    return tuple(_LOSSES.get(cls) or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in losses)
 
 
 def _either(names):
