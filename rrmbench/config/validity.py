@@ -39,7 +39,7 @@ _WORDS = {
     "polyhedral": ("l1, l1inf, linf_norm or bounds, without a square beside them", "regularizer", "one of these"),
 }
 _STRENGTHS = {"norm", "one_term"}  # what matters of a regularizer whose kind fits
-# Class of a regularizer -> the names that have it. A loss has the name of its class, SquaredHinge is squared_hinge, but:
+# Class of a regularizer -> the names that have it. A loss has that of its class, SquaredHinge is squared_hinge, but:
 _LOSSES = {"BudgetHinge": "hinge"}
 _REGULARIZERS = {"BlockNorm": ("group_lasso", "l21"), "L1": ("elastic_net", "l1"), "Zero": ("l2", "none")}
 
