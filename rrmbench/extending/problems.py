@@ -8,7 +8,6 @@ import numpy as np
 
 from rrmbench import registry
 from rrmbench.components import alternatives, is_shipped
-from rrmbench.errors import RrmbenchError
 from rrmbench.extending import variants
 from rrmbench.extending.points import labels
 from rrmbench.numerics.random import Rng
@@ -92,7 +91,7 @@ def _built(problems, kind):
     for loss, psi in problems:
         try:
             yield loss, psi, problem_of(kind, loss, psi)
-        except RrmbenchError:  # a model that the regularizer is not about
+        except Exception:  # a model that the regularizer is not about; of other plug-ins, whatever they raise
             continue
 
 
@@ -110,7 +109,7 @@ def _of_plug_ins(kind):
     """The mappings of the components of plug-ins, with a value for each parameter that needs one."""
     for component in (registry.lookup(kind, name) for name in registry.names(kind)):
         if not is_shipped(component.build):
-            with suppress(RrmbenchError):  # no value is known
+            with suppress(Exception):  # no value is known, or what a plug-in raises
                 yield {"name": component.name, **variants.defaults(component)}
 
 
