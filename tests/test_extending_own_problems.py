@@ -4,6 +4,8 @@ import pytest
 from lab import make_lab  # noqa: F401
 from test_extending_commands import plug_ins_of_this_test_alone  # noqa: F401
 
+from rrmbench import registry
+
 BALL = """\"\"\"An l1 ball, and projected gradients on it.\"\"\"
 
 from dataclasses import dataclass
@@ -78,3 +80,17 @@ def test_a_solver_of_a_regularizer_of_a_plug_in_is_skipped_with_its_name(lab):
     ran = lab.cli("run", lab.folder / "toy.yaml", "--dry-run")
     assert "projected_gradient is for the regularizer l1_ball only, and not for squared with l1" in ran.out
     assert "projected_gradient needs a smooth loss; hinge is not smooth (try " in ran.out
+
+
+def test_what_another_loaded_plug_in_raises_is_no_fault_of_the_file(lab):
+    def broken():
+        raise TypeError("of another file")
+
+    registry.regularizer(broken)
+    try:
+        text = BALL.replace("PULL", "problem.kappa").replace("CENTER", "problem.center_term()")
+        (lab.folder / "ball.py").write_text(text.replace("L1Ball", "L1BallAlone"))
+        found = lab.cli("test", lab.folder / "ball.py")
+    finally:
+        del registry._components["regularizer"]["broken"]
+    assert found.code == 0, found.out
