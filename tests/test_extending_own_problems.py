@@ -5,6 +5,7 @@ from lab import make_lab  # noqa: F401
 from test_extending_commands import plug_ins_of_this_test_alone  # noqa: F401
 
 from rrmbench import registry
+from rrmbench.losses.squared import Squared
 
 BALL = """\"\"\"An l1 ball, and projected gradients on it.\"\"\"
 
@@ -86,11 +87,20 @@ def test_what_another_loaded_plug_in_raises_is_no_fault_of_the_file(lab):
     def broken():
         raise TypeError("of another file")
 
+    class FarPair(Squared):  # no conjugate pair, so that P(w) < D(b) where it is taken
+        def conjugate(self, b, y):
+            return -1e3
+
+    def far_pair():
+        return FarPair(1.0)
+
     registry.regularizer(broken)
+    registry.loss(far_pair)
     try:
         text = BALL.replace("PULL", "problem.kappa").replace("CENTER", "problem.center_term()")
         (lab.folder / "ball.py").write_text(text.replace("L1Ball", "L1BallAlone"))
-        found = lab.cli("test", lab.folder / "ball.py")
+        found = lab.cli("test", lab.folder / "ball.py", "--verbose")
     finally:
-        del registry._components["regularizer"]["broken"]
+        del registry._components["regularizer"]["broken"], registry._components["loss"]["far_pair"]
     assert found.code == 0, found.out
+    assert "far_pair" not in found.out

@@ -1,6 +1,5 @@
 """Tiny problems on which components are run."""
 
-from contextlib import suppress
 from functools import cache
 from itertools import chain, islice
 
@@ -8,10 +7,12 @@ import numpy as np
 
 from rrmbench import registry
 from rrmbench.components import alternatives, is_shipped
+from rrmbench.errors import RrmbenchError
 from rrmbench.extending import variants
 from rrmbench.extending.points import labels
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss, build_regularizer
 
 N = 24
 L1, L2 = {"name": "l1", "strength": 0.02}, {"name": "l2", "strength": 0.05}
@@ -78,47 +79,61 @@ def _problem(kind, loss, regularizer, behind):
 def taken_by(needs, kind="dense rows", most=None):
     """(loss, mapping of the regularizer) of the problems that have what `needs` says.
 
-    Of rare ones, and of those with losses and regularizers of plug-ins, only where there are no others.
+    Of rare ones, and of those with losses and regularizers of plug-ins whose classes `needs` names, only where there
+    are no others.
     """
-    for problems in PROBLEMS, RARE, _with_plug_ins():
+    for problems in PROBLEMS, RARE, _with_plug_ins(_words(needs)):
         if found := [(loss, psi) for loss, psi, p in _built(problems, kind) if not registry.lacking(needs, p.traits)]:
             return found[:most]
     return []
 
 
-def _built(problems, kind):
-    """(loss, mapping of the regularizer, Problem) of those that there are."""
+def _built(problems, kind, skipped=RrmbenchError):
+    """(loss, mapping of the regularizer, Problem) of those that are made without `skipped`.
+
+    That is raised of a model that the regularizer is not about.
+    """
     for loss, psi in problems:
         try:
             yield loss, psi, problem_of(kind, loss, psi)
-        except Exception:  # a model that the regularizer is not about; of other plug-ins, whatever they raise
+        except skipped:
             continue
 
 
-def _with_plug_ins():
-    """(loss, mapping of the regularizer) with the components of the plug-ins that are loaded."""
-    losses = [mapping["name"] for mapping in _of_plug_ins("loss") if len(mapping) == 1]
-    mappings = list(_of_plug_ins("regularizer"))
+def _words(needs):
+    """The traits that stand in `needs`, whether all or one of several."""
+    return {word for need in needs for word in chain.from_iterable(alternatives(need))}
+
+
+def _with_plug_ins(classes=None):
+    """(loss, mapping of the regularizer) with the components of these classes, or of all, of the loaded plug-ins."""
+    losses = [mapping["name"] for mapping in _of_plug_ins("loss", classes) if len(mapping) == 1]
+    mappings = list(_of_plug_ins("regularizer", classes))
     return [
         *((loss, psi) for psi in mappings for loss in (*losses, "squared", "logistic", "hinge")),
         *((loss, psi) for loss in losses for psi in (NET, L1, L2)),
     ]
 
 
-def _of_plug_ins(kind):
+def _of_plug_ins(kind, classes):
     """The mappings of the components of plug-ins, with a value for each parameter that needs one."""
-    for component in (registry.lookup(kind, name) for name in registry.names(kind)):
+    build = {"loss": build_loss, "regularizer": build_regularizer}[kind]
+    for component in registry.components(kind):
         if not is_shipped(component.build):
-            with suppress(Exception):  # no value is known, or what a plug-in raises
-                yield {"name": component.name, **variants.defaults(component)}
+            try:
+                mapping = {"name": component.name, **variants.defaults(component)}
+                cls = type(build(mapping)[0])
+            except Exception:  # no value is known; of a plug-in that is not tested, whatever it raises
+                continue
+            if classes is None or cls.__name__ in classes:
+                yield mapping
 
 
 def known_traits():
     """All traits that a solver may need: of the problems here, and those that shipped solvers need."""
     shipped = [component.needs for component in registry.components("solver") if is_shipped(component.build)]
-    words = {word for needs in shipped for need in needs for word in chain.from_iterable(alternatives(need))}
-    known = _built([*PROBLEMS, *_with_plug_ins()], "dense rows")
-    return sorted(words.union(*(problem.traits for *_, problem in known)))
+    known = [*_built(PROBLEMS, "dense rows"), *_built(_with_plug_ins(), "dense rows", skipped=Exception)]
+    return sorted(set().union(*map(_words, shipped), *(problem.traits for *_, problem in known)))
 
 
 # solver, passes: who finds the optimum of a problem, in this order
