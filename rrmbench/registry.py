@@ -298,8 +298,8 @@ def names_beside(kind, class_name):
         cls = getattr(module, class_name, None)
         return inspect.isclass(cls) and cls.__module__ == module.__name__
 
-    mine = (c for c in _components[kind].values() if not is_shipped(c.build))
-    return sorted(c.name for c in mine if has(sys.modules.get(c.build.__module__)))
+    mine = (component for component in components(kind) if not is_shipped(component.build))
+    return [component.name for component in mine if has(sys.modules.get(component.build.__module__))]
 
 
 def _is_in_module_of_a_loss(class_name):

@@ -80,9 +80,10 @@ def methods_for(problem: Problem, passes: float) -> list[Method]:
         found += [begin_by_dual_ascent] if passes >= MANY else []
         found.append(dual_splitting.ascend)
     else:
-        if passes >= MANY:
-            found += [ascend_by_threshold] if is_best_for_budget(problem.traits) else []
-            found += [ascend_by_apcg] if is_best_for_bias(problem.traits) else []
+        if is_best_for_bias(problem.traits) and passes >= MANY:
+            found.append(ascend_by_apcg)
+        if is_best_for_budget(problem.traits) and passes >= MANY:
+            found.append(ascend_by_threshold)
         if _labellings_fit(problem, passes):
             return [ascend_by_labellings]
         no_stage = not {"smooth", "conjugate_prox"} & problem.traits  # of `rrmbench.bench.dual_ascent`

@@ -49,16 +49,13 @@ def _print_reruns(found, other, console):
 
     for one in found:
         print(printable(f"{one.state:5} {one.why}  {one.label}").replace("\n", "\\n"), file=console.file)
-    told = [f"{count} {state}" for state in ("same", "near", "OTHER", "alone") if (count := _count(found, state))]
+    states = [one.state for one in found]
+    told = [f"{count} {state}" for state in ("same", "near", "OTHER", "alone") if (count := states.count(state))]
     ratios = [one.ratio for one in found if not math.isnan(one.ratio)]
     times = (
         f"; seconds {min(ratios):.2g} to {max(ratios):.2g} times those, median {median(ratios):.2g}" if ratios else ""
     )
     console.print(printable(f"beside {other}: {', '.join(told)}{times}"), **PLAIN)
-
-
-def _count(found, state):
-    return sum(one.state == state for one in found)
 
 
 def _line(verdict):

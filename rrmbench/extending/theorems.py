@@ -1,5 +1,6 @@
 """Whether the theorem that a solver declares, its `bound`, lies above what it does."""
 
+from functools import partial
 from unittest import SkipTest
 
 import numpy as np
@@ -31,9 +32,7 @@ def bound_holds(component):
             known = constants(p, minimizer)
             with located(f"{component.name}{variants.shown(given)} on {loss}, {psi['name']}"):
                 try:
-                    _holds(
-                        solve, p, lambda passes, solve=solve, known=known: solve.bound(known, passes), least, greatest
-                    )
+                    _holds(solve, p, partial(solve.bound, known), least, greatest)
                     looked_at = True
                 except NoTheorem as no:
                     reasons = [str(no)]

@@ -15,7 +15,7 @@ from rrmbench.numerics.whole_arrays import psi_prox
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.sdca.output import DualState
-from rrmbench.solvers.sdca.steps import Exact
+from rrmbench.solvers.sdca.steps import Exact, of_kind
 
 
 def apcg_quartering(problem):
@@ -211,7 +211,7 @@ def _pair_outputs(regularizer, t, rows, begin, end, r, both, p, sums):
             for c in entries(0, p.shape[1]):
                 p[0, c] += x * regularizer.prox(r * both[j, c] + both[j, p.shape[1] + c], t)
 
-    def of_shortened_rows(regularizer, t, rows, begin, end, r, both, p, sums):
+    def of_shrunk_rows(regularizer, t, rows, begin, end, r, both, p, sums):
         p[:] = 0.0
         for e in entries(begin, end):
             j, square = rows.indices[e], 0.0
@@ -223,6 +223,4 @@ def _pair_outputs(regularizer, t, rows, begin, end, r, both, p, sums):
                 for c in entries(0, p.shape[1]):
                     p[0, c] += x * sums[0, c]
 
-    if getattr(regularizer.instance_class, "on_rows", False):
-        return of_shortened_rows
-    return of_rows if getattr(regularizer.instance_class, "is_zero", False) else of_proximal_points
+    return of_kind(regularizer, {"is_zero": of_rows, "on_rows": of_shrunk_rows}, of_proximal_points)

@@ -264,8 +264,13 @@ def _row_outputs(regularizer, t, rows, begin, end, u, p):
         sum_rows(rows.indices[begin:end], shrunk, 0, shrunk.shape[0], u, p, 0)
 
     kinds = {"is_zero": of_rows, "is_l1": of_soft_rows, "on_rows": of_shrunk_rows}
-    psi = regularizer.instance_class
-    return next((sums for kind, sums in kinds.items() if getattr(psi, kind, False)), of_proximal_points)
+    return of_kind(regularizer, kinds, of_proximal_points)
+
+
+def of_kind(regularizer, kinds, other):
+    """That of the `kinds` {attribute: implementation} whose attribute the class of a numba type has, or `other`."""
+    found = (one for kind, one in kinds.items() if getattr(regularizer.instance_class, kind, False))
+    return next(found, other)
 
 
 @kernel
