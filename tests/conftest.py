@@ -2,12 +2,16 @@
 
 import gc
 import re
+import sys
 import zlib
 
 import pytest
 import scipy.linalg  # noqa: F401, so that its BLAS is loaded
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
+
+from rrmbench import registry
+from rrmbench.components import PLUGIN
 
 # Test processes are as many as the cores, and more: threads of BLAS beside them wait for each other.
 threadpool_limits(1, "blas")
@@ -17,6 +21,20 @@ gc.set_threshold(50_000, 20, 100)  # as the command line does: compilation makes
 # Kernels compile inside of a first example; the same examples in each run.
 settings.register_profile("rrmbench", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("rrmbench")
+
+
+@pytest.fixture(autouse=True)
+def plug_ins_of_this_test_alone(monkeypatch, tmp_path_factory):
+    """Components, plug-in files and modules of a test are gone after it: tests share a process in any order."""
+    registry.load()
+    monkeypatch.setattr(registry, "plugin_paths", set(registry.plugin_paths))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before, folder = set(sys.modules), str(tmp_path_factory.getbasetemp())
+    with registry.restored():
+        yield
+    for name in set(sys.modules) - before:
+        if name.startswith(PLUGIN) or str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
+            del sys.modules[name]
 
 
 @pytest.fixture

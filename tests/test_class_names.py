@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from rrmbench import Problem, plugin_files, registry, solve
+from rrmbench import Problem, registry, solve
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 
@@ -198,7 +198,7 @@ def written(path, factor, helper=""):
     path.write_text(f"{helper}\n{source(LOSS, factor)}{textwrap.dedent(PLUGIN)}")
 
 
-def test_a_plug_in_that_is_edited_in_a_session_is_executed_anew(tmp_path, registry_as_before):
+def test_a_plug_in_that_is_edited_in_a_session_is_executed_anew(tmp_path):
     path = tmp_path / "my_edited_loss.py"
     given = {"loss": {"path": str(path), "name": "edited"}, "regularizer": RIDGE}
     for factor in 1.0, 4.0:
@@ -210,10 +210,3 @@ def test_a_plug_in_that_is_edited_in_a_session_is_executed_anew(tmp_path, regist
     (tmp_path / "my_helper_module.py").write_text("ONE = 2.0\n")
     with pytest.raises(RrmbenchError, match=r"my_helper_module\.py has changed since this process imported it"):
         Problem(X, Y, **given)
-
-
-@pytest.fixture
-def registry_as_before():
-    yield
-    for path in [path for path in registry.plugin_paths if path.stem == "my_edited_loss"]:
-        plugin_files._forget(path)

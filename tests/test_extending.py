@@ -13,13 +13,6 @@ from rrmbench.regularizers.norms import longest_within, scale_into
 INF = float("inf")
 
 
-@pytest.fixture(name="registered", autouse=True)
-def components_of_this_test_alone(monkeypatch):
-    """The registry, from which the components of a test are gone after it."""
-    for kind in registry._components:
-        monkeypatch.setitem(registry._components, kind, dict(registry._components[kind]))
-
-
 def verdict(kind, name, check):
     """The Verdict of one check of a registered component, by the beginning of its name."""
     (found,) = [c for c in checks_of(registry.lookup(kind, name)) if c.name.startswith(check)]

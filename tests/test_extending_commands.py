@@ -17,20 +17,6 @@ from rrmbench.kinds import COMPONENTS
 CASES = [*((kind, ()) for kind in COMPONENTS), ("solver", ("--stochastic",))]
 
 
-@pytest.fixture(name="alone", autouse=True)
-def plug_ins_of_this_test_alone(monkeypatch, tmp_path):
-    """Components and modules of a test that are gone after it."""
-    registry.load()
-    for kind in registry._components:
-        monkeypatch.setitem(registry._components, kind, dict(registry._components[kind]))
-    monkeypatch.setattr(registry, "plugin_paths", set(registry.plugin_paths))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    yield
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
-            del sys.modules[name]
-
-
 def new(lab, kind, name, *options):
     return lab.cli("new", kind, name, "-o", lab.folder, *options)
 

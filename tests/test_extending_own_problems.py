@@ -2,7 +2,6 @@
 
 import pytest
 from lab import make_lab  # noqa: F401
-from test_extending_commands import plug_ins_of_this_test_alone  # noqa: F401
 
 from rrmbench import registry
 from rrmbench.losses.squared import Squared
@@ -96,11 +95,8 @@ def test_what_another_loaded_plug_in_raises_is_no_fault_of_the_file(lab):
 
     registry.regularizer(broken)
     registry.loss(far_pair)
-    try:
-        text = BALL.replace("PULL", "problem.kappa").replace("CENTER", "problem.center_term()")
-        (lab.folder / "ball.py").write_text(text.replace("L1Ball", "L1BallAlone"))
-        found = lab.cli("test", lab.folder / "ball.py", "--verbose")
-    finally:
-        del registry._components["regularizer"]["broken"], registry._components["loss"]["far_pair"]
+    text = BALL.replace("PULL", "problem.kappa").replace("CENTER", "problem.center_term()")
+    (lab.folder / "ball.py").write_text(text.replace("L1Ball", "L1BallAlone"))
+    found = lab.cli("test", lab.folder / "ball.py", "--verbose")
     assert found.code == 0, found.out
     assert "far_pair" not in found.out

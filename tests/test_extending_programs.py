@@ -13,13 +13,6 @@ from rrmbench.regularizers.box import Box
 from rrmbench.regularizers.powers import Power, SquaredNorm
 
 
-@pytest.fixture(name="registered", autouse=True)
-def components_of_this_test_alone(monkeypatch):
-    """The registry, from which the components of a test are gone after it."""
-    for kind in registry._components:
-        monkeypatch.setitem(registry._components, kind, dict(registry._components[kind]))
-
-
 def verdict(kind, name):
     (found,) = [check for check in checks_of(registry.lookup(kind, name)) if check.name == "programs"]
     return found.verdict()

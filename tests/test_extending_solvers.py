@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from test_extending import broken, components_of_this_test_alone, verdict  # noqa: F401
+from test_extending import broken, verdict
 
 from rrmbench import Iterate, registry
 from rrmbench.errors import RrmbenchError

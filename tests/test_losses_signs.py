@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from lab import make_lab, rows  # noqa: F401
-from test_extending_commands import plug_ins_of_this_test_alone  # noqa: F401
 
 import rrmbench
 from rrmbench.errors import RrmbenchError

@@ -212,24 +212,20 @@ def test_solves_in_threads_take_turns(cancer):
     X, y = cancer
     problem, spans = rrmbench.Problem(X, y, "logistic", L2), []
 
-    with registry.restored():
+    @registry.solver(needs={"smooth"})
+    def slow(problem, start, rng):
+        begun = time.monotonic()
+        rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "gd", passes=2)  # one inside waits for nobody
+        yield rrmbench.Iterate(problem.start(start))
+        yield rrmbench.Iterate(problem.start(start) + 1.0, passes=1.0)
+        spans.append((begun, time.monotonic()))
 
-        @registry.solver(needs={"smooth"})
-        def slow(problem, start, rng):
-            begun = time.monotonic()
-            rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "gd", passes=2)  # one inside waits for nobody
-            yield rrmbench.Iterate(problem.start(start))
-            yield rrmbench.Iterate(problem.start(start) + 1.0, passes=1.0)
-            spans.append((begun, time.monotonic()))
-
-        before = [pool["num_threads"] for pool in threadpool_info()]
-        threads = [
-            threading.Thread(target=rrmbench.solve, args=(problem, slow), kwargs={"passes": 2}) for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    threads = [threading.Thread(target=rrmbench.solve, args=(problem, slow), kwargs={"passes": 2}) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert [pool["num_threads"] for pool in threadpool_info()] == before
     spans.sort()
     assert len(spans) >= 4
@@ -264,13 +260,10 @@ def test_a_warm_up_that_fails_is_told(cancer):
             raise ValueError("too few rows")
         yield rrmbench.Iterate(problem.start(start))
 
-    solver = rrmbench.solver(many_rows)
-    try:
-        X, y = cancer
-        with pytest.warns(UserWarning, match="the warm-up failed.*too few rows"):
-            assert rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "many_rows", passes=1).status == "done"
-    finally:
-        del registry._components["solver"][solver.__name__]
+    rrmbench.solver(many_rows)
+    X, y = cancer
+    with pytest.warns(UserWarning, match="the warm-up failed.*too few rows"):
+        assert rrmbench.solve(rrmbench.Problem(X, y, "logistic", L2), "many_rows", passes=1).status == "done"
 
 
 def test_solutions_that_differ_in_more_than_the_seed_have_a_curve_each(cancer):

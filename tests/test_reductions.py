@@ -438,23 +438,15 @@ def test_output_epoch_reports_what_closed_the_last_epoch(solver, reduction):
 # what a plug-in returns
 
 
-@pytest.fixture
-def of_my_own(monkeypatch):
-    """The registry's decorators for components that are gone after the test."""
-    for kind in "solver", "reduction":
-        monkeypatch.setitem(registry._components, kind, dict(registry._components[kind]))
-    return registry
-
-
 @pytest.mark.parametrize("returned", ["function", "Solver", "the Solver itself"])
-def test_what_a_reduction_returns_becomes_a_solver(of_my_own, returned):
+def test_what_a_reduction_returns_becomes_a_solver(returned):
     """Its needs are those of the inner one without what the reduction gives, and theorems are its own or none.
 
     The Solver itself is as it was: nothing was given to it.
     """
     quarter = registry.build_solver("prox_sdca").passes_to_quarter
 
-    @of_my_own.reduction(gives={"strongly_convex"})
+    @registry.reduction(gives={"strongly_convex"})
     def stronger(solve, *, kappa: float):
         def reduced(problem, start, rng):
             return solve(problem.regularized(kappa), start, rng)
@@ -481,8 +473,8 @@ def test_a_reduced_solver_counts_no_passes_if_the_inner_one_does_not():
 
 
 @each_reduction
-def test_an_epoch_whose_solver_ends_by_itself_is_closed_by_its_last_iterate(reduction, of_my_own):
-    @of_my_own.solver(needs={"strongly_convex", "smooth"})
+def test_an_epoch_whose_solver_ends_by_itself_is_closed_by_its_last_iterate(reduction):
+    @registry.solver(needs={"strongly_convex", "smooth"})
     def brief(problem, start, rng):
         yield from islice(registry.build_solver("agd")(problem, start, rng), 30)
 
@@ -492,10 +484,10 @@ def test_an_epoch_whose_solver_ends_by_itself_is_closed_by_its_last_iterate(redu
     assert found[-1] - optimum < 0.1 * (found[0] - optimum)
 
 
-def test_quartering_is_the_former_name_of_passes_to_quarter(of_my_own):
+def test_quartering_is_the_former_name_of_passes_to_quarter():
     with pytest.warns(DeprecationWarning, match="now called passes_to_quarter"):
 
-        @of_my_own.solver(quartering=lambda problem, *, factor: factor * problem.n)
+        @registry.solver(quartering=lambda problem, *, factor: factor * problem.n)
         def slow(problem, start, rng, *, factor: float = 1.0):
             yield Iterate(problem.start(start))
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from lab import make_lab  # noqa: F401
 
-from rrmbench import registry
 from rrmbench.bench.store import Experiment
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.report import plots
@@ -108,8 +107,7 @@ def stages_of_my_own(solve, *, sigma: float = 0.5, length: float = 20.0):
 """
 
 
-def test_the_file_of_a_reduction_says_all_that_its_curve_needs(lab, monkeypatch):
-    monkeypatch.setitem(registry._components, "reduction", dict(registry._components["reduction"]))
+def test_the_file_of_a_reduction_says_all_that_its_curve_needs(lab):
     plugin = lab.folder / "stages_of_my_own.py"
     plugin.write_text(PLUGIN)
     mine = {"path": str(plugin), "name": "stages_of_my_own", "sigma": 0.25}
