@@ -53,7 +53,7 @@ def test_the_second_derivative_is_that_of_differences(data, mu, monkeypatch):
     coordinates = np.sort(RNG.permutation(w.size)[:15])
     H = np.zeros((15, 15))
     before = problem.X.passes
-    for _ in prox_newton._add_second_derivative(problem, problem.loss_dual(z), coordinates, H):
+    for _ in prox_newton._add_second_derivative(problem, problem.loss_dual(z), coordinates, np.arange(problem.n), H):
         assert problem.X.passes - before <= 1.0 + 1e-12
         before = problem.X.passes
 
@@ -80,6 +80,30 @@ def test_passes_are_products_over_those_of_a_pass(is_dense):
     after = 1.0 + entries / (2 * sizes.sum() * k)
     assert any(p == pytest.approx(after) for p in passes)
     assert any(p == pytest.approx(after + 1.0) for p in passes)  # X (u - w), and the next gradient
+
+
+@pytest.mark.parametrize("psi", PSIS[:2], ids=lambda psi: psi["name"])
+def test_the_second_derivative_of_few_samples_takes_fewer_passes(psi, monkeypatch):
+    data = RNG.normal(size=(5000, 10))
+    y = np.argmax(data @ RNG.normal(size=(10, 5)) + RNG.gumbel(size=(5000, 5)), axis=1)
+    problem = Problem(data, y, "multinomial_logistic", psi | {"strength": 1e-3})
+    few = solve(problem, "prox_newton", passes=1000, gap=1e-7)
+    monkeypatch.setattr(prox_newton, "FEW", np.inf)
+    every = solve(problem, "prox_newton", passes=1000, gap=1e-7)
+    assert few.gap <= 1e-7 and every.gap <= 1e-7
+    assert few.trace["passes"].max() < 0.6 * every.trace["passes"].max()
+
+
+def test_what_samples_lack_of_a_column_is_on_the_diagonal_at_their_mean_curvature():
+    data = np.zeros((8, 3))
+    data[:, 0], data[[0, 1, 2, 5], 1], data[7, 2] = 1.0, 2.0, 4.0
+    problem = Problem(csr_array(data), [0, 1, 2, 1, 0, 1, 2, 1], "multinomial_logistic", PSIS[0]).counted()
+    every, few = np.arange(9), np.arange(4)
+    H = np.diag(np.arange(1.0, 10.0))
+    prox_newton._add_lacking(problem, np.mean(data**2, axis=0), every, few, H)
+    mean = 45.0 / (3 * (1.0 + 3.0))  # of the columns the samples have the means of squares 1, 3 and 0
+    np.testing.assert_allclose(np.diag(H), np.arange(1.0, 10.0) + mean * np.repeat([0.0, 0.0, 2.0], 3))
+    assert problem.X.passes == pytest.approx(0.5 * 7 / 13)
 
 
 def test_large_models_are_skipped_with_the_reason():

@@ -1,5 +1,6 @@
-"""Proximal Newton's method for losses on several outputs, with the whole second derivative, on samples that grow."""
+"""Proximal Newton's method for losses on several outputs, with the whole second derivative of samples that grow."""
 
+from functools import partial
 from itertools import pairwise
 from math import sqrt
 
@@ -14,13 +15,16 @@ from rrmbench.solvers.coordinate.quadratic import ROUNDING
 from rrmbench.solvers.coordinate.rehearsal import outcome
 from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
 from rrmbench.solvers.second_order import gram
-from rrmbench.solvers.second_order.curvature import longest_step
+from rrmbench.solvers.second_order.curvature import longest_step, mean_squares
 from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples
 
 NEEDS = frozenset({"rows", "smooth", "slopes", "coordinate or blocks"})
 NUMBERS = 2**16  # in a block of rows, of chosen entries, which stays in the cache
 AFFORDED = 2 * 10**10  # products for H, for which other solvers are slower to the last digits: some seconds
 ACCURACY = 1e-4  # of a model: the greatest potential left, over that before
+FEW = 16  # samples times d sqrt(k), of which H is made at first
+LACKS = 0.8  # of the mean square of a column, below which those samples are too few for it
+SLOW = 0.2  # of the fall of the model before, above which H is made of twice as many
 
 
 def too_many_entries(n, d, k):
@@ -37,17 +41,20 @@ def is_best_for(traits, n, size):
 def prox_newton(problem, start, rng):
     """w+ = w + t (u - w), u = argmin g.(u - w) + (1/2) (u - w)^T H (u - w) + Psi(u) [Lee, Sun and Saunders 2014].
 
-    g and H are the derivatives of the mean loss on samples that grow from stage to stage, as in `newton`, 8 d sqrt(k)
-    at least. H is known in the coordinates that are not 0 or that a proximal step would move; the others stay 0. u is
-    found as in `working_sets`, by coordinate descent, or steps on blocks, and conjugate gradients on the matrix. t is
-    the first of 1, 1/2, 1/4 ... where P falls by 1e-4 t times what the model falls by; X (u - w) is known then, so that
-    a trial of t touches no data.
+    g is the derivative of the mean loss on samples that grow from stage to stage, as in `newton`, 8 d sqrt(k) at least.
+    H is the second derivative of 16 d sqrt(k) of them at first, drawn anew for each step, and of twice as many after a
+    step whose model falls by more than a fifth of what the one before fell by, up to all [Byrd et al. 2011]; its
+    diagonal is raised in columns of which those samples hold too little. It is known in the coordinates that are not 0
+    or that a proximal step would move; the others stay 0. u is found as in `working_sets`, by coordinate descent, or
+    steps on blocks, and conjugate gradients on the matrix. t is the first of 1, 1/2, 1/4 ... where P falls by 1e-4 t
+    times what the model falls by; X (u - w) is known then, so that a trial of t touches no data.
 
     For few features and outputs: the product of two entries of a row, for two of k outputs, counts as that of an entry
     with a number of the model, of which a pass has 2 k for each entry. So a row of m chosen entries and outputs counts
     m (m + 3)/2 of these, of dense data with its zeros. Outputs, gradient, the copy of a stage's rows and the norms of
-    its columns are half a pass each. The descent on the model touches no data; the clock includes it. Yields after the
-    gradient, each part of H and each step; iterates have b in the last stage.
+    its columns, of all samples and of those of H, are half a pass of their rows each. The descent on the model touches
+    no data; the clock includes it. Yields after the gradient, each part of H and each step; iterates have b in the last
+    stage.
 
     Raises RrmbenchError for d k > 3000.
     """
@@ -56,12 +63,14 @@ def prox_newton(problem, start, rng):
     if problem.n <= WARM_UP_ROWS:  # on more, which kernels are called depends on the data
         _rehearse(problem.counted(), w)
     d, k = w.shape  # a sample tells of each output
-    yield from on_growing_samples(problem, w, rng, _steps, PER_FEATURE * d * sqrt(k))
+    size = d * sqrt(k)
+    yield from on_growing_samples(problem, w, rng, partial(_steps, rng, FEW * size), PER_FEATURE * size)
 
 
-def _steps(problem, w, is_last):
-    X, units = problem.X, _units_of(problem)
-    z = problem.outputs(w)
+def _steps(rng, few, problem, w, is_last):
+    X, squares = problem.X, _mean_squares(problem, np.arange(problem.n))
+    units = _units_of(problem, squares)
+    z, before = problem.outputs(w), np.inf
     P, b = problem.primal(w, z), problem.loss_dual(z)
     while True:
         g, flat = X.adjoint(b).reshape(-1) / problem.n, w.reshape(-1)
@@ -69,15 +78,19 @@ def _steps(problem, w, is_last):
         potentials = units.potentials(flat, g)
         chosen = np.flatnonzero(units.are_nonzero(flat) | (potentials > 0.0))
         coordinates = units.columns(chosen)
+        samples = np.arange(problem.n) if 2 * few > problem.n else np.unique(rng.integers(problem.n, int(few)))
         H = np.zeros((coordinates.size, coordinates.size))
-        for _ in _add_second_derivative(problem, b, coordinates, H):
+        for _ in _add_second_derivative(problem, b, coordinates, samples, H):
             yield Iterate(w, b, X.passes)
+        if samples.size < problem.n:
+            _add_lacking(problem, squares, coordinates, samples, H)
         form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
         model = outcome(units.model(form, chosen, coordinates, flat, g, False, np.inf))
         for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
             pass
         u = w.copy()
         u.reshape(-1)[coordinates] = model.w
+        few, before = few if model.fall <= SLOW * before else 2 * few, model.fall
         t, w, z, P = longest_step(problem.primal, w, z, u, X.forward(u - w), P, -model.fall, _between)
         b = problem.loss_dual(z)
         yield Iterate(w, b, X.passes)
@@ -85,12 +98,16 @@ def _steps(problem, w, is_last):
             return
 
 
-def _units_of(problem):
-    """The units of the flat model, its coordinates or blocks of them; half a pass, for the norms of the columns."""
-    (d, k), rows = problem.shape, problem.X.rows
-    squares = np.bincount(rows.indices, rows.data**2, d)
-    problem.X.passes += 0.5
-    curvatures = np.repeat(problem.smoothness / problem.n * squares, k)
+def _mean_squares(problem, samples):
+    """The means of the squares of each column (d,) over some samples; half a pass of their rows."""
+    share = np.diff(problem.X.rows.indptr)[samples].sum() / max(problem.X.nnz, 1)
+    return mean_squares(problem, samples, np.ones(problem.n), share)[:, 0] * (problem.n / samples.size)
+
+
+def _units_of(problem, squares):
+    """The units of the flat model, its coordinates or blocks of them; squares (d,) are the means of those of X."""
+    k = problem.shape[1]
+    curvatures = np.repeat(problem.smoothness * squares, k)
     linear = (problem.center_term() + np.zeros(problem.shape)).reshape(-1)
     if "coordinate" in problem.traits:
         return CoordinateUnits(problem.regularizer, problem.strong_convexity, linear, curvatures)
@@ -111,7 +128,11 @@ def _rehearse(problem, w):
     for _ in model.extrapolate(every):
         pass
     whole_arrays.toward(zeros, ones, 0.5)
-    outcome(_add_second_derivative(problem, problem.loss_dual(problem.outputs(w)), every, np.zeros((2, 2))))
+    outcome(
+        _add_second_derivative(
+            problem, problem.loss_dual(problem.outputs(w)), every, np.arange(problem.n), np.zeros((2, 2))
+        )
+    )
 
 
 def _between(w, u, t):
@@ -119,30 +140,45 @@ def _between(w, u, t):
     return u if t == 1.0 else whole_arrays.toward(w, u, t)
 
 
-def _add_second_derivative(problem, b, coordinates, H):
-    """Add (1/n) sum_i D_i (x) x_i x_i^T in the flat coordinates (m,) to H (m, m), which is zero; D_i (k, k) of phi.
+def _add_second_derivative(problem, b, coordinates, samples, H):
+    """Add the mean D_i (x) x_i x_i^T of the samples (s,) in the flat coordinates (m,) to H (m, m), which is zero.
+
+    D_i (k, k) is the second derivative of phi at sample i.
 
     Yields after each part of the work, at least once a pass.
     """
-    X, n, (d, k) = problem.X, problem.n, problem.shape
+    X, (d, k) = problem.X, problem.shape
     features, outputs = np.divmod(coordinates, k)
     order = np.argsort(outputs, kind="stable")  # those of an output one behind the other
     features, outputs = features[order], outputs[order]
     ends = np.searchsorted(outputs, np.arange(k), side="right")
-    reads = np.concatenate(([0.0], np.cumsum(gram.reads_of(_sizes(X, features, outputs)))))
+    reads = np.concatenate(([0.0], np.cumsum(gram.reads_of(_sizes(X, features)[samples]))))
     a_pass, before = 2.0 * max(X.nnz if X.array is None else X.array.size, 1) * k, X.passes
     G, size = np.zeros(H.shape), max(NUMBERS // max(order.size, d, k * k), 1)
-    for begin in range(0, n, size):
-        part = np.arange(begin, min(begin + size, n))
-        after = before + reads[part[-1] + 1] / a_pass
+    for begin in range(0, samples.size, size):
+        part = samples[begin : begin + size]
+        after = before + reads[begin + part.size] / a_pass
         yield from gram.told_ahead(X, after)
         lines, slopes = _lines(X, part)[:, features], _slopes(problem, b[part], part)
         for e, (first, end) in enumerate(pairwise([0, *ends])):
             G[:end, first:end] += (slopes[e][:, outputs[:end]] * lines[:, :end]).T @ lines[:, first:end]
         X.passes = after
         yield
-    upper = np.triu(G) / n
+    upper = np.triu(G) / samples.size
     H[np.ix_(order, order)] = upper + np.triu(upper, 1).T
+
+
+def _add_lacking(problem, squares, coordinates, samples, H):
+    """Add to the diagonal of H what its samples lack of columns, at the mean curvature of what they have.
+
+    Few of them or none may tell of a rare feature, and steps on it would be too long. squares (d,) : means over all
+    samples. Half a pass of the rows of these.
+    """
+    features = coordinates // problem.shape[1]
+    of_all, of_these = squares[features], _mean_squares(problem, samples)[features]
+    if of_these.any():
+        lacking = np.where(of_these < LACKS * of_all, of_all - of_these, 0.0)
+        H.flat[:: len(H) + 1] += np.trace(H) / of_these.sum() * lacking
 
 
 def _slopes(problem, b, part):
@@ -156,7 +192,7 @@ def _slopes(problem, b, part):
     return slopes
 
 
-def _sizes(X, features, outputs):
+def _sizes(X, features):
     """How many of the chosen entries each row has (n,); of dense data all of them."""
     if X.array is not None:
         return np.full(X.shape[0], features.size)
@@ -167,7 +203,7 @@ def _sizes(X, features, outputs):
 def _lines(X, part):
     """The rows of X (m, d) with their zeros."""
     if X.array is not None:
-        return X.array[part[0] : part[-1] + 1]
+        return X.array[part]
     block = np.zeros((part.size, X.shape[1]))
     gram.scatter(*X.rows[:3], part, block)
     return block
