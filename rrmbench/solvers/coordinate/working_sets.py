@@ -34,6 +34,7 @@ BACK = 0.03  # of the last change of the outputs, back and ahead, that the weigh
 OFTEN = 0.25  # passes between iterates, at least
 BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
+BEYOND = 1e4  # times the lengths over which phi' changes by as much as it is: a slope up to there holds everywhere
 DEAR = 2.0  # passes, from which on a matrix is not made new for each model
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
@@ -103,7 +104,7 @@ class State:
     """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
 
     flat : w, a matrix row by row
-    is_quadratic : whether phi' has its greatest slope over all lengths over which it can change by as much as it is
+    is_quadratic : whether phi' has its greatest slope far beyond the lengths over which it changes by as much as it is
     greatest : the greatest potential of all units
     _spread : of the outputs around z, between which slopes of phi' are taken
     _greatest_before, _kept : `greatest` before the last model, and how many models in a row kept a matrix
@@ -130,7 +131,7 @@ class State:
         if self.w.ndim > 1:  # of several outputs the squared loss alone
             return True
         smoothness = self.problem.smoothness
-        o = np.abs(self.b).max() / smoothness
+        o = BEYOND * np.abs(self.b).max() / smoothness
         slopes = [(self.problem.loss_dual(self.z + step) - self.b) / step for step in (o, -o) if o > 0.0]
         return bool(np.all(np.array(slopes) >= (1.0 - 1e-6) * smoothness))
 
@@ -197,7 +198,7 @@ class State:
         """A generator of iterates; returns (the `Quadratic` of P at w on the set, whether it bounds P from above)."""
         problem, W = self.problem, self.chosen.numbers
         bound = problem.smoothness
-        h = self._slopes() if self.w.ndim == 1 else np.full(problem.n, bound)
+        h = np.full(problem.n, bound) if self.is_quadratic else self._slopes()
         is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
         if self._damping > FLOOR and not is_bound:
             np.maximum(h, self._damping * self._greatest_slopes(), out=h)
