@@ -125,14 +125,15 @@ def test_derivative(name, seed):
 
 
 def test_the_slopes_of_dual_points_are_those_of_differences():
-    with_slopes = [name for name in LOSSES if hasattr(oracles.loss_of(name), "slope_row")]
+    with_slopes = [name for name in LOSSES if hasattr(oracles.loss_of(name), "slopes_row")]
     assert with_slopes
     rng = np.random.default_rng(0)
     for name in with_slopes * 20:
         loss, y = loss_and_label(name, rng)
-        z, o, slope, h = 3.0 * rng.standard_normal(K), rng.standard_normal(K), np.empty(K), 1e-5
+        z, o, s, h = 3.0 * rng.standard_normal(K), rng.standard_normal(K), np.empty(K), 1e-5
         for mu in 0.0, 0.3, 40.0:
-            loss.slope_row(maximizer(loss, z, y, mu), y, mu, o, slope)
+            loss.slopes_row(maximizer(loss, z, y, mu), y, mu, s)
+            slope = s * o - s * (s @ o) / s.sum()
             differences = (maximizer(loss, z + h * o, y, mu) - maximizer(loss, z - h * o, y, mu)) / (2 * h)
             np.testing.assert_allclose(slope, differences, atol=1e-8)
 

@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 
 from rrmbench import solve
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.registry import build_solver
 from rrmbench.solvers.second_order import prox_newton
@@ -53,7 +54,7 @@ def test_the_second_derivative_is_that_of_differences(data, mu, monkeypatch):
     coordinates = np.sort(RNG.permutation(w.size)[:15])
     H = np.zeros((15, 15))
     before = problem.X.passes
-    for _ in prox_newton._add_second_derivative(problem, problem.loss_dual(z), coordinates, np.arange(problem.n), H):
+    for _ in prox_newton._add_second_derivative(problem.X, problem, problem.loss_dual(z), coordinates, H):
         assert problem.X.passes - before <= 1.0 + 1e-12
         before = problem.X.passes
 
@@ -69,12 +70,14 @@ def test_the_second_derivative_is_that_of_differences(data, mu, monkeypatch):
 
 @pytest.mark.parametrize("is_dense", [False, True])
 def test_passes_are_products_over_those_of_a_pass(is_dense):
-    """Column norms and gradient, then H: m (m + 3)/2 of the 2 nnz k of a pass for the m chosen entries of each row."""
+    """Column norms and gradient, then H, of the 2 nnz k products of a pass: pairs of the m k chosen entries of each
+    row, m k (m k + 3)/2, and m (m + 1)/2 of each output once more.
+    """
     data, k = np.zeros((4, 5)), 3
     data[[0, 0, 1, 3, 3, 3], [0, 1, 1, 0, 1, 2]] = 1.0, 2.0, 1.0, 3.0, 1.0, 2.0
     problem = Problem(data + is_dense, [0, 1, 2, 1], "multinomial_logistic", {"name": "l2", "strength": 0.1})
     sizes = np.array([5, 5, 5, 5] if is_dense else [2, 1, 0, 3])  # at w = 0 all columns that have entries move
-    entries = sum(m * k * (m * k + 3) / 2 for m in sizes)
+    entries = sum(m * k * (m * k + 3) / 2 + k * m * (m + 1) / 2 for m in sizes)
     passes = [it.passes for it in islice(build_solver("prox_newton")(problem, None, Rng(0)), 20)]
     assert passes[:2] == [0.0, 1.0]
     after = 1.0 + entries / (2 * sizes.sum() * k)
@@ -95,15 +98,26 @@ def test_the_second_derivative_of_few_samples_takes_fewer_passes(psi, monkeypatc
 
 
 def test_what_samples_lack_of_a_column_is_on_the_diagonal_at_their_mean_curvature():
-    data = np.zeros((8, 3))
-    data[:, 0], data[[0, 1, 2, 5], 1], data[7, 2] = 1.0, 2.0, 4.0
-    problem = Problem(csr_array(data), [0, 1, 2, 1, 0, 1, 2, 1], "multinomial_logistic", PSIS[0]).counted()
-    every, few = np.arange(9), np.arange(4)
-    H = np.diag(np.arange(1.0, 10.0))
-    prox_newton._add_lacking(problem, np.mean(data**2, axis=0), every, few, H)
-    mean = 45.0 / (3 * (1.0 + 3.0))  # of the columns the samples have the means of squares 1, 3 and 0
-    np.testing.assert_allclose(np.diag(H), np.arange(1.0, 10.0) + mean * np.repeat([0.0, 0.0, 2.0], 3))
-    assert problem.X.passes == pytest.approx(0.5 * 7 / 13)
+    H = np.diag([1.0, 2.0, 6.0])
+    prox_newton._add_lacking(np.array([1.0, 3.0, 0.0]), np.array([1.2, 2.0, 5.0]), H)
+    np.testing.assert_allclose(H, np.diag([1.0, 2.0, 6.0 + 9.0 / 4.0 * 5.0]))
+
+
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_passes_of_the_second_derivative_of_few_samples(is_dense):
+    data = RNG.normal(size=(500, 2)) * (is_dense | (RNG.random((500, 2)) < 0.4))
+    y = np.arange(500.0) % 2
+    problem = Problem(data if is_dense else csr_array(data), y, "multinomial_logistic", {"name": "l2", "strength": 0.1})
+    start = Iterate(np.array([[0.1, -0.1], [0.2, -0.2]]))  # all stages have all samples
+    passes = [it.passes for it in islice(build_solver("prox_newton")(problem, start, Rng(0)), 4)]
+    rng = Rng(0)
+    rng.integers(64, 500)
+    samples = np.unique(rng.integers(500, int(16 * 2 * np.sqrt(2.0))))
+    m = np.full(500, 2) if is_dense else np.count_nonzero(data, axis=1)
+    pairs = (2 * m[samples] * (2 * m[samples] + 3) / 2 + 2 * m[samples] * (m[samples] + 1) / 2).sum()
+    share = m[samples].sum() / m.sum()
+    assert passes[1] == pytest.approx(1.5)  # norms of columns, outputs, gradient
+    assert passes[2] == pytest.approx(1.5 + share + pairs / (2 * 2 * m.sum()))
 
 
 def test_large_models_are_skipped_with_the_reason():

@@ -32,7 +32,7 @@ _WORDS = {
     "isotropic": ("a regularizer that is a function of ||w||_2", "regularizer", "one"),
     "labellings": ("a maximum over labellings of sequences", "loss", "one"),
     "piecewise_linear": ("a loss of linear pieces", "loss", "one"),
-    "slopes": ("multinomial_logistic or soft_max_of_hinge, or another loss with `slope_row`", "loss", "one of these"),
+    "slopes": ("multinomial_logistic or soft_max_of_hinge, or another loss with `slopes_row`", "loss", "one of these"),
     "conic": ("a regularizer of norms or bounds", "regularizer", "one"),
     "norm": ("a norm with a strength above 0", "regularizer", "one"),
     "one_term": ("a norm or a square alone", "regularizer", "one of them"),

@@ -20,8 +20,9 @@ With `needs={"binary"}` y is -1 or 1; with {"positive"} or {"nonnegative"} other
     conjugate_row(b, y)               phi*(b)
     penalty_row(b, y)                 what mu/2 multiplies: ||b||^2, or that of a linear map of b
     dual_point_row(z, y, mu, q, b)    writes to b the argmax of  b.z - phi*(b) - (mu/2) penalty(b) - (q/2) ||b||^2
-    slope_row(b, y, mu, o, out)       writes to out the slope of that b, for q = 0, as z moves along o; without it
-                                      Newton's method takes differences, which cost evaluations
+    slopes_row(b, y, mu, s)           writes to s (k,) that for which that b, for q = 0, has the slopes
+                                      diag(s) - s s^T / sum(s) in z; without it Newton's method takes differences,
+                                      which cost evaluations
     value_rows(z, y, values)          phi of several samples, z (m, k), and
     dual_point_rows(z, y, b)          their b for mu = q = 0: what is faster for several at once than one by one; may be
                                       left out

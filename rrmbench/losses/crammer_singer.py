@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
-from rrmbench.numerics.class_shares import RADIUS, center_slopes, close_row, share_out, total_of, write_shares
+from rrmbench.numerics.class_shares import RADIUS, close_row, share_out, total_of, write_shares
 from rrmbench.numerics.pieces import Parts
 from rrmbench.numerics.thresholds import raised
 from rrmbench.parameters import Positive
@@ -179,13 +179,12 @@ class SoftMaxOfHinge(NamedTuple):
         write_shares(h, m, b)
         share_out(b, c)
 
-    def slope_row(self, b, y, mu, o, out):
-        """s o - s (s.o)/sum_j s_j for s_j = b_j/(gamma + mu b_j), j != y, and s_y = r/gamma, r = 1 - s."""
+    def slopes_row(self, b, y, mu, s):
+        """s_j = b_j/(gamma + mu b_j) for j != y, and s_y = r/gamma for r = 1 + b_y, what the others leave of 1."""
         c = int(y)
         for j in range(b.shape[0]):
-            out[j] = b[j] / (self.gamma + mu * b[j])
-        out[c] = max(1.0 + b[c], 0.0) / self.gamma
-        center_slopes(o, out)
+            s[j] = b[j] / (self.gamma + mu * b[j])
+        s[c] = max(1.0 + b[c], 0.0) / self.gamma
 
 
 @loss(needs={"classes"})

@@ -11,9 +11,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rrmbench.numerics.circulation import balanced_classes
-from rrmbench.numerics.class_shares import RADIUS, center_slopes, share_out, sum_of_others, total_of, write_shares
+from rrmbench.numerics.class_shares import RADIUS, share_out, sum_of_others, total_of, write_shares
 from rrmbench.numerics.exponentials import exp_of_minus
-from rrmbench.numerics.jit import plus
 from rrmbench.numerics.output_rows import squares
 from rrmbench.registry import loss
 
@@ -107,21 +106,12 @@ class MultinomialLogistic(NamedTuple):
             exponentiate(b)
         share_out(b, c)
 
-    def slope_row(self, b, y, mu, o, out):
-        """The slope of b along o: s o - s (s.o)/sum_j s_j for s_j = p_j/(1 + mu p_j), p = b + e_y."""
+    def slopes_row(self, b, y, mu, s):
+        """s_j = p_j/(1 + mu p_j), p = b + e_y."""
         c = int(y)
-        if mu == 0.0:  # s = p, of the sum 1
-            mean = o[c]
-            for j in range(b.shape[0]):
-                mean = plus(mean, b[j] * o[j])
-            for j in range(b.shape[0]):
-                out[j] = b[j] * (o[j] - mean)
-            out[c] += o[c] - mean
-            return
         for j in range(b.shape[0]):
             p = b[j] + 1.0 if j == c else b[j]
-            out[j] = p / (1.0 + mu * p)
-        center_slopes(o, out)
+            s[j] = p / (1.0 + mu * p)
 
 
 @loss(needs={"classes"})

@@ -68,18 +68,6 @@ def share_out(b, c):
 
 
 @register_jitable
-def center_slopes(o, out):
-    """Write s_j (o_j - s.o / sum s) to out (k,) for the s in it."""
-    total, mean = 0.0, 0.0
-    for j in range(o.shape[0]):
-        total += out[j]
-        mean += out[j] * o[j]
-    mean /= total
-    for j in range(o.shape[0]):
-        out[j] *= o[j] - mean
-
-
-@register_jitable
 def write_shares(h, m, p):
     """Write the p_j with log p_j + m_j p_j = h_j - eta, eta so that their sum is 1, to p (k,); h and m >= 0 are (k,).
 

@@ -86,22 +86,27 @@ def loss_dual_rows(loss, mu, q, z, y, b):
 
 
 @kernel
-def slopes_along(loss, mu, b, y, o, out):
-    """Write the slopes of the b_i = argmax_b b.z_i - (phi^mu)*(b) along o_i to out; all are (n, k)."""
+def slopes(loss, mu, b, y, s):
+    """Write the s_i with which D_i = diag(s_i) - s_i s_i^T / sum(s_i) is the second derivative of phi^mu to s (n, k).
+
+    b : (n, k), the b_i = argmax_b b.z_i - (phi^mu)*(b), whose slope along o is D_i o
+    """
     for i in range(b.shape[0]):
-        loss.slope_row(b[i], y[i], mu, o[i], out[i])
+        loss.slopes_row(b[i], y[i], mu, s[i])
 
 
 @kernel
-def slopes_along_units(loss, mu, b, y, out):
-    """As `slopes_along`, for each unit vector of outputs the slope of its entry of b_i alone: out (n, k)."""
-    unit, slope = np.zeros(b.shape[1]), np.empty(b.shape[1])
+def slopes_along(loss, mu, b, y, o, out):
+    """Write the D_i o_i to out, see `slopes`; b, o and out are (n, k)."""
     for i in range(b.shape[0]):
-        for j in range(unit.shape[0]):
-            unit[j] = 1.0
-            loss.slope_row(b[i], y[i], mu, unit, slope)
-            out[i, j] = slope[j]
-            unit[j] = 0.0
+        s, total, mean = out[i], 0.0, 0.0
+        loss.slopes_row(b[i], y[i], mu, s)
+        for j in range(s.shape[0]):
+            total = plus(total, s[j])
+            mean = plus(mean, s[j] * o[i, j])
+        mean /= total
+        for j in range(s.shape[0]):
+            s[j] *= o[i, j] - mean
 
 
 @kernel

@@ -58,7 +58,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "separable": outputs != "whole" and "minimized_bias" not in data,
         "scalar": outputs == "scalar",
         "piecewise_linear": (hasattr(loss, "kinks") or hasattr(loss, "parts")) and loss.conjugate_convexity + mu == 0.0,
-        "slopes": hasattr(loss, "slope_row"),
+        "slopes": hasattr(loss, "slopes_row"),
         "labellings": getattr(loss, "labellings", False) and mu == 0.0,
         "conjugate_prox": getattr(loss, "conjugate_prox", True),
         "euclidean": not is_entropic(loss),

@@ -167,7 +167,7 @@ class Curvature:
 class DirectionalCurvature:
     """As `Curvature`, of losses with several outputs per sample, or over all samples at once.
 
-    D o is the slope of the derivatives b along o: by the loss's own `slope_row` or, where it has none, by central
+    D o is the slope of the derivatives b along o: by the loss's own `slopes_row` or, where it has none, by central
     differences, for which the loss is evaluated twice more. Nothing is kept of the n matrices (k, k). In place of the
     diagonal of H is that of the greatest D.
 
@@ -194,7 +194,7 @@ class DirectionalCurvature:
     def slopes(self, outputs):
         """The slopes of the derivatives b along outputs (n, k); (n, k)."""
         problem = self.problem
-        if hasattr(problem.loss, "slope_row"):
+        if hasattr(problem.loss, "slopes_row"):
             bent = np.empty(self.b.shape)
             whole_arrays.slopes_along(problem.loss, problem.mu, self.b, problem.y, outputs, bent)
             return bent
@@ -207,9 +207,9 @@ class DirectionalCurvature:
     def diagonals(self):
         """The diagonal of the D of each sample (n, k)."""
         problem, diagonals = self.problem, np.empty(self.b.shape)
-        if hasattr(problem.loss, "slope_row"):
-            whole_arrays.slopes_along_units(problem.loss, problem.mu, self.b, problem.y, diagonals)
-            return diagonals
+        if hasattr(problem.loss, "slopes_row"):
+            whole_arrays.slopes(problem.loss, problem.mu, self.b, problem.y, diagonals)
+            return diagonals - diagonals**2 / diagonals.sum(axis=1, keepdims=True)
         for j in range(self.b.shape[1]):
             unit = np.zeros(self.b.shape)
             unit[:, j] = 1.0

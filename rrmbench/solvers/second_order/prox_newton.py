@@ -15,11 +15,11 @@ from rrmbench.solvers.coordinate.quadratic import ROUNDING
 from rrmbench.solvers.coordinate.rehearsal import outcome
 from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
 from rrmbench.solvers.second_order import gram
-from rrmbench.solvers.second_order.curvature import longest_step, mean_squares
+from rrmbench.solvers.second_order.curvature import add_squares, longest_step
 from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples
 
 NEEDS = frozenset({"rows", "smooth", "slopes", "coordinate or blocks"})
-NUMBERS = 2**16  # in a block of rows, of chosen entries, which stays in the cache
+NUMBERS = 2**18  # in a block of rows, of chosen entries, which stays in the cache
 AFFORDED = 2 * 10**10  # products for H, for which other solvers are slower to the last digits: some seconds
 ACCURACY = 1e-4  # of a model: the greatest potential left, over that before
 FEW = 16  # samples times d sqrt(k), of which H is made at first
@@ -51,10 +51,10 @@ def prox_newton(problem, start, rng):
 
     For few features and outputs: the product of two entries of a row, for two of k outputs, counts as that of an entry
     with a number of the model, of which a pass has 2 k for each entry. So a row of m chosen entries and outputs counts
-    m (m + 3)/2 of these, of dense data with its zeros. Outputs, gradient, the copy of a stage's rows and the norms of
-    its columns, of all samples and of those of H, are half a pass of their rows each. The descent on the model touches
-    no data; the clock includes it. Yields after the gradient, each part of H and each step; iterates have b in the last
-    stage.
+    m (m + 3)/2 of these, and m_j (m_j + 1)/2 for the m_j of each output, of dense data with its zeros. Outputs,
+    gradient, copies of rows, of those of H too, and the norms of their columns are half a pass of these rows each. The
+    descent on the model touches no data; the clock includes it. Yields after the gradient, each part of H and each
+    step; iterates have b in the last stage.
 
     Raises RrmbenchError for d k > 3000.
     """
@@ -68,7 +68,8 @@ def prox_newton(problem, start, rng):
 
 
 def _steps(rng, few, problem, w, is_last):
-    X, squares = problem.X, _mean_squares(problem, np.arange(problem.n))
+    X, squares = problem.X, _mean_squares(problem)
+    X.passes += 0.5
     units = _units_of(problem, squares)
     z, before = problem.outputs(w), np.inf
     P, b = problem.primal(w, z), problem.loss_dual(z)
@@ -78,12 +79,17 @@ def _steps(rng, few, problem, w, is_last):
         potentials = units.potentials(flat, g)
         chosen = np.flatnonzero(units.are_nonzero(flat) | (potentials > 0.0))
         coordinates = units.columns(chosen)
-        samples = np.arange(problem.n) if 2 * few > problem.n else np.unique(rng.integers(problem.n, int(few)))
+        part, of_part = problem, b
+        if 2 * few <= problem.n:
+            samples = np.unique(rng.integers(problem.n, int(few)))
+            part, of_part = problem.on(samples), b[samples]
+            X.passes += part.X.nnz / max(X.nnz, 1)
         H = np.zeros((coordinates.size, coordinates.size))
-        for _ in _add_second_derivative(problem, b, coordinates, samples, H):
+        for _ in _add_second_derivative(X, part, of_part, coordinates, H):
             yield Iterate(w, b, X.passes)
-        if samples.size < problem.n:
-            _add_lacking(problem, squares, coordinates, samples, H)
+        if part is not problem:
+            features = coordinates // w.shape[1]
+            _add_lacking(_mean_squares(part)[features], squares[features], H)
         form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
         model = outcome(units.model(form, chosen, coordinates, flat, g, False, np.inf))
         for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
@@ -98,10 +104,11 @@ def _steps(rng, few, problem, w, is_last):
             return
 
 
-def _mean_squares(problem, samples):
-    """The means of the squares of each column (d,) over some samples; half a pass of their rows."""
-    share = np.diff(problem.X.rows.indptr)[samples].sum() / max(problem.X.nnz, 1)
-    return mean_squares(problem, samples, np.ones(problem.n), share)[:, 0] * (problem.n / samples.size)
+def _mean_squares(problem):
+    """The means of the squares of each column (d,)."""
+    rows, squares = problem.X.rows, np.zeros(problem.shape[0])
+    add_squares(rows, np.arange(problem.n), np.ones(problem.n), squares)
+    return squares / problem.n
 
 
 def _units_of(problem, squares):
@@ -128,11 +135,8 @@ def _rehearse(problem, w):
     for _ in model.extrapolate(every):
         pass
     whole_arrays.toward(zeros, ones, 0.5)
-    outcome(
-        _add_second_derivative(
-            problem, problem.loss_dual(problem.outputs(w)), every, np.arange(problem.n), np.zeros((2, 2))
-        )
-    )
+    b = problem.loss_dual(problem.outputs(w))
+    outcome(_add_second_derivative(problem.X, problem, b, every, np.zeros((2, 2))))
 
 
 def _between(w, u, t):
@@ -140,56 +144,57 @@ def _between(w, u, t):
     return u if t == 1.0 else whole_arrays.toward(w, u, t)
 
 
-def _add_second_derivative(problem, b, coordinates, samples, H):
-    """Add the mean D_i (x) x_i x_i^T of the samples (s,) in the flat coordinates (m,) to H (m, m), which is zero.
+def _add_second_derivative(X, part, b, coordinates, H):
+    """Add the mean D_i (x) x_i x_i^T of a part of the samples in the flat coordinates (m,) to H (m, m), which is zero.
 
-    D_i (k, k) is the second derivative of phi at sample i.
+    D_i = diag(s_i) - s_i s_i^T / sum(s_i) is the second derivative of phi at sample i, so that this is a matrix of each
+    output less one product for all. Yields after each part of the work, at least once a pass.
 
-    Yields after each part of the work, at least once a pass.
+    X : the counting view whose passes grow, of all samples; part : the problem of the part, b (n, k) its derivatives
     """
-    X, (d, k) = problem.X, problem.shape
+    n, (d, k) = part.n, part.shape
     features, outputs = np.divmod(coordinates, k)
     order = np.argsort(outputs, kind="stable")  # those of an output one behind the other
     features, outputs = features[order], outputs[order]
     ends = np.searchsorted(outputs, np.arange(k), side="right")
-    reads = np.concatenate(([0.0], np.cumsum(gram.reads_of(_sizes(X, features)[samples]))))
+    reads = np.concatenate(([0.0], np.cumsum(_reads(part.X, features, outputs))))
     a_pass, before = 2.0 * max(X.nnz if X.array is None else X.array.size, 1) * k, X.passes
-    G, size = np.zeros(H.shape), max(NUMBERS // max(order.size, d, k * k), 1)
-    for begin in range(0, samples.size, size):
-        part = samples[begin : begin + size]
-        after = before + reads[begin + part.size] / a_pass
+    G, size = np.zeros(H.shape), max(NUMBERS // max(order.size, d), 1)
+    for begin in range(0, n, size):
+        block = slice(begin, min(begin + size, n))
+        after = before + reads[block.stop] / a_pass
         yield from gram.told_ahead(X, after)
-        lines, slopes = _lines(X, part)[:, features], _slopes(problem, b[part], part)
-        for e, (first, end) in enumerate(pairwise([0, *ends])):
-            G[:end, first:end] += (slopes[e][:, outputs[:end]] * lines[:, :end]).T @ lines[:, first:end]
+        s = np.empty((block.stop - begin, k))
+        whole_arrays.slopes(part.loss, part.mu, b[block], part.y[block], s)
+        U = _lines(part.X, block)[:, features] * np.sqrt(s)[:, outputs]
+        for first, end in pairwise([0, *ends]):
+            G[first:end, first:end] += U[:, first:end].T @ U[:, first:end]
+        U *= np.sqrt(s / s.sum(axis=1, keepdims=True))[:, outputs]
+        G -= U.T @ U
         X.passes = after
         yield
-    upper = np.triu(G) / samples.size
-    H[np.ix_(order, order)] = upper + np.triu(upper, 1).T
+    H[np.ix_(order, order)] = G / n
 
 
-def _add_lacking(problem, squares, coordinates, samples, H):
+def _add_lacking(of_part, of_all, H):
     """Add to the diagonal of H what its samples lack of columns, at the mean curvature of what they have.
 
-    Few of them or none may tell of a rare feature, and steps on it would be too long. squares (d,) : means over all
-    samples. Half a pass of the rows of these.
+    Few of them or none may tell of a rare feature, and steps on it would be too long.
+
+    of_part, of_all : the mean squares of the column of each coordinate (m,) over the samples of H, and over all
     """
-    features = coordinates // problem.shape[1]
-    of_all, of_these = squares[features], _mean_squares(problem, samples)[features]
-    if of_these.any():
-        lacking = np.where(of_these < LACKS * of_all, of_all - of_these, 0.0)
-        H.flat[:: len(H) + 1] += np.trace(H) / of_these.sum() * lacking
+    if of_part.any():
+        lacking = np.where(of_part < LACKS * of_all, of_all - of_part, 0.0)
+        H.flat[:: len(H) + 1] += np.trace(H) / of_part.sum() * lacking
 
 
-def _slopes(problem, b, part):
-    """The D_i of some samples, by columns: (k, m, k)."""
-    m, k = b.shape
-    unit, slopes = np.zeros((m, k)), np.empty((k, m, k))
-    for e in range(k):
-        unit[:, e] = 1.0
-        whole_arrays.slopes_along(problem.loss, problem.mu, b, problem.y[part], unit, slopes[e])
-        unit[:, e] = 0.0
-    return slopes
+def _reads(X, features, outputs):
+    """The products of pairs of chosen entries of each row (n,), and of pairs of one output once more."""
+    total = gram.reads_of(_sizes(X, features))
+    for e in range(outputs.max(initial=-1) + 1):
+        m = _sizes(X, features[outputs == e])
+        total = total + m * (m + 1) // 2
+    return total
 
 
 def _sizes(X, features):
@@ -200,10 +205,10 @@ def _sizes(X, features):
     return np.add.reduceat(np.append(chosen[X.rows.indices], 0), X.rows.indptr[:-1]) * (np.diff(X.rows.indptr) > 0)
 
 
-def _lines(X, part):
-    """The rows of X (m, d) with their zeros."""
+def _lines(X, block):
+    """The rows of X in a slice (m, d) with their zeros."""
     if X.array is not None:
-        return X.array[part]
-    block = np.zeros((part.size, X.shape[1]))
-    gram.scatter(*X.rows[:3], part, block)
-    return block
+        return X.array[block]
+    lines = np.zeros((block.stop - block.start, X.shape[1]))
+    gram.scatter(*X.rows[:3], np.arange(block.start, block.stop), lines)
+    return lines
