@@ -20,8 +20,10 @@ from threadpoolctl import threadpool_info
 import rrmbench
 from rrmbench import registry
 from rrmbench.bench.rules import StopRule
+from rrmbench.bench.trace import Trace, warm_up
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
-from rrmbench.notebook import bar
+from rrmbench.notebook import bar, warming
+from rrmbench.numerics import jit
 
 L2 = {"name": "l2", "strength": 1e-3}
 
@@ -502,3 +504,40 @@ def test_a_plug_in_that_was_imported_is_not_loaded_by_its_path(tmp_path, monkeyp
     with pytest.raises(RrmbenchError, match="imported already, as the module 'imported_before'; name 'squared_before'"):
         rrmbench.Problem(np.eye(3), [1.0, 2.0, 3.0], mapping, L2)
     assert rrmbench.Problem(np.eye(3), [1.0, 2.0, 3.0], "squared_before", L2).n == 3
+
+
+def test_solves_of_one_kind_are_warmed_up_once_and_no_clock_has_a_kernel(cancer, monkeypatch):
+    """A great strength leaves w at 0, in the warm-up too; a small one needs kernels that this one did not."""
+    warm_ups, compiled = [], []
+    monkeypatch.setattr(warming, "_warm", set())
+    monkeypatch.setattr(warming, "warm_up", lambda *given: warm_ups.append(given) or warm_up(*given))
+
+    class Watched(Trace):
+        def __iter__(self):
+            yield from super().__iter__()
+            compiled.append(self.compiled)
+
+    monkeypatch.setattr(rrmbench.notebook, "Trace", Watched)
+    for kernel in jit._kernels:
+        kernel._reset_overloads()
+    found = []
+    for strength in 100.0, 100.0, 1e-3, 1e-3, 1e-4:
+        problem = rrmbench.Problem(*cancer, "logistic", {"name": "l1", "strength": strength})
+        found.append(rrmbench.solve(problem, "apcg", passes=5))
+    assert len(warm_ups) <= 2 and not any(compiled)
+    pd.testing.assert_frame_equal(*(one.trace.drop(columns=["seconds", "cpu_seconds"]) for one in found[2:4]))
+    assert found[2].trace["passes"].iloc[-1] == 5.0
+
+
+def test_code_from_elsewhere_is_warmed_up_each_time(cancer, monkeypatch):
+    warm_ups = []
+    monkeypatch.setattr(warming, "warm_up", lambda *given: warm_ups.append(given) or warm_up(*given))
+
+    def from_elsewhere(problem, start, rng):
+        yield rrmbench.Iterate(problem.start(start))
+
+    rrmbench.solver(from_elsewhere)
+    problem = rrmbench.Problem(*cancer, "logistic", L2)
+    for _ in range(2):
+        rrmbench.solve(problem, "from_elsewhere")
+    assert len(warm_ups) == 2

@@ -1,6 +1,7 @@
 """The trace: an iterator around a solver whose clock runs only inside the solver."""
 
 import math
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ from rrmbench.bench.metrics import model_of
 from rrmbench.bench.rules import ENDED, NO_PROGRESS, Row, Schedule, StopRule
 from rrmbench.errors import shown
 from rrmbench.numerics.jit import WARM_UP_ROWS
+from rrmbench.numerics.jit_cache import KernelCache
 from rrmbench.numerics.random import Rng
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.numerics.whole_arrays import is_finite
@@ -76,6 +78,7 @@ class Trace:
         self.reason: str | None = None
         self.w: Any = None  # an array after the first point
         self.b: np.ndarray | None = None
+        self.compiled = False  # whether the clock has the compilation of a kernel, or the import of a module
         self.evaluation_seconds = 0.0
         self.helped: dict[int, float] = {}  # of points with a bound that evaluation found: the gap without it
         self._points = 0
@@ -135,6 +138,7 @@ class Trace:
 
     def _next(self) -> Iterate | None:
         products = self._audited.passes if self._audited else 0.0
+        before = _prepared()
         wall, cpu, x = perf_counter(), process_time(), None
         try:
             x = next(self._iterates, None)
@@ -145,6 +149,7 @@ class Trace:
             self._seconds += (took := perf_counter() - wall)
             self._spent += took
             self._cpu += process_time() - cpu
+        self.compiled = self.compiled or _prepared() != before
         return x
 
     def _check(self, x: Iterate, last: float | None) -> None:
@@ -275,6 +280,11 @@ class Trace:
             rests = len(self._recent) == AT_REST and max(self._recent) - min(self._recent) <= SUM_ROUNDING * abs(primal)
         if rests or self._spent >= ALL_CALLS * self.stop.seconds:  # budgets that do not grow never meet the rule
             self.status, self.reason = "done", NO_PROGRESS
+
+
+def _prepared() -> tuple[int, int]:
+    """How many signatures of kernels this process has compiled or loaded, and how many modules it has."""
+    return KernelCache.signatures, len(sys.modules)
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:

@@ -13,10 +13,11 @@ import numpy as np
 
 from rrmbench import plugin_files, registry
 from rrmbench.bench.rules import Schedule, StopRule
-from rrmbench.bench.trace import Trace, warm_up
+from rrmbench.bench.trace import Trace
 from rrmbench.components import Component
 from rrmbench.config.validity import needed
 from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.notebook import warming
 from rrmbench.notebook.bar import with_bar
 from rrmbench.notebook.solution import Solution
 from rrmbench.numerics.random import Rng
@@ -71,8 +72,9 @@ def solve(
     every, growth : trace points are `every` passes apart, or a factor `growth` where that is more
     progress : whether a bar shows after two seconds; by default on a terminal and in a notebook
 
-    Compilation is outside the clock: a few passes over a few rows come before it. Of several threads one
-    solves and the others wait, so that no clock has the work of another; several at once are several processes.
+    Compilation is outside the clock: a few passes over a few rows come before it, unless they did for a solve of the
+    same kind; one that then compiles something or imports a module is begun again after them. Of several threads
+    one solves and the others wait, so that no clock has the work of another; several at once are several processes.
 
     Raises RrmbenchError for unknown names, for rules that are no numbers greater than 0, if the problem lacks what the
     solver needs, or if the loss or the regularizer is somebody's own and no conjugate pair.
@@ -101,22 +103,27 @@ def solve(
         raise RrmbenchError(pairs.broken)
     if pairs.unchecked:
         warnings.warn(f"{pairs.unchecked}, at random points that gaps were to be checked at", stacklevel=2)
+    kind = warming.kind_of(problem, solver, reduction)
     with _one_at_a_time, threadpool_limits(1):
-        held, fault = warm_up(problem, run)  # open, since closing it may run its code
-        if fault:
-            warnings.warn(f"the warm-up failed, seconds may hold what is compiled: {fault}", stacklevel=2)
-        apart = problem.apart()
-        iterates = run(apart, None, Rng(seed))
-        trace = Trace(problem, iterates, stop, Schedule(every, growth), audited=apart.X, **run.declared)
-        rows = pd.DataFrame(list(with_bar(trace, run.name, stop, progress)))
+        for known in (warming.is_warm(kind), False):
+            held = None if known else warming.warmed(problem, run, kind)  # open, since closing it may run its code
+            apart, rows = problem.apart(), []
+            iterates = run(apart, None, Rng(seed))
+            trace = Trace(problem, iterates, stop, Schedule(every, growth), audited=apart.X, **run.declared)
+            for row in with_bar(trace, run.name, stop, progress):
+                rows.append(row)
+                if known and trace.compiled:  # its numbers lead another way than those of the warm-up before
+                    break
+            if not (known and trace.compiled):
+                break
     del held
     return Solution(
         w=trace.w.copy(),
         b=None if trace.b is None else trace.b.copy(),
-        gap=float(rows["gap"].iloc[-1]),
+        gap=rows[-1]["gap"],
         status=trace.status or "",
         reason=trace.reason or "",
-        trace=rows,
+        trace=pd.DataFrame(rows),
         problem=problem,
         spec={
             "solver": solver,

@@ -41,7 +41,12 @@ def settings():
 
 
 class KernelCache(FunctionCache):
-    """The cache of one kernel's compiled signatures."""
+    """The cache of one kernel's compiled signatures.
+
+    signatures : how many of all kernels this process has asked for, so has loaded or compiled
+    """
+
+    signatures = 0
 
     def __init__(self, function):
         kernel_folder.chosen()  # now: the code behind the folder's name is that which is about to be imported
@@ -62,6 +67,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig, target_context):
         """The compiled signature, or None where it has to be compiled."""
+        KernelCache.signatures += 1
         folder = self._folder(sig)
         if folder is None:
             return None
