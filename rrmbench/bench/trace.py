@@ -14,7 +14,7 @@ import numpy as np
 from rrmbench import crashes
 from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
-from rrmbench.bench.rules import ENDED, NO_PROGRESS, Row, Schedule, StopRule
+from rrmbench.bench.rules import ENDED, NO_PROGRESS, ROUNDING, Row, Schedule, StopRule
 from rrmbench.errors import shown
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.jit_cache import KernelCache
@@ -101,7 +101,9 @@ class Trace:
                 return
             self._check(x, work)
             still = still + 1 if work is not None and x.passes + x.checks <= work else 0
-            if still >= STALLED and self._gap <= 0.0:  # products with 0 are free, and 0 is optimal
+            if still >= STALLED and self._gap <= ROUNDING * abs(
+                self._least_primal
+            ):  # products with 0 are free, and 0 is optimal
                 self.status, self.reason = "done", ENDED
                 return
             if still >= STALLED:

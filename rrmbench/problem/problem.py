@@ -45,6 +45,7 @@ from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
 from rrmbench.registry import from_mapping
 
 DUAL_ROUNDING = 1e-13  # of an entry of v, relative to the magnitudes of its terms
+LEAST_SQUARE = 1e-305  # of a row, as the greatest: the inverses of smaller ones are infinite
 
 
 @with_former_names("problem")
@@ -65,8 +66,9 @@ class Problem:
     free_bias : whether the last entry (row) of w is in neither psi nor l2; the last column of X is then constant
     minimized_bias : whether outputs are z_i + beta with the best beta for each w (losses of one output per sample)
 
-    Raises RrmbenchError for what is none of this, where the squared norms of the samples overflow, on which every
-    method's steps depend, and for a minimized bias beside a free one or of a loss that is not on single outputs.
+    Raises RrmbenchError for what is none of this, where the squared norms of the samples overflow or all underflow, on
+    which every method's steps depend, and for a minimized bias beside a free one or of a loss that is not on single
+    outputs.
     """
 
     X: Any
@@ -97,6 +99,11 @@ class Problem:
             raise RrmbenchError(
                 f"the squared norms of the rows of X overflow, their greatest is {self.X.sqnorms.max():g}: scale the "
                 "data, so that entries are below 1e150"
+            )
+        if 0.0 < (greatest := self.X.sqnorms.max(initial=0.0)) < LEAST_SQUARE:
+            raise RrmbenchError(
+                f"the squared norms of the rows of X underflow, their greatest is {greatest:g}: scale the data, so "
+                "that entries are above 1e-152"
             )
         self.regularization.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
 
