@@ -234,3 +234,18 @@ def test_an_optimum_is_pinned_to_a_billionth_and_looked_for_to_a_tenth_of_it():
     assert not reference.pinned({"primal": 2.0, "dual": -np.inf}, 2.0) and not reference.pinned(None, 2.0)
     parts = {"dataset": {"name": "a9a"}, "loss": {"name": "hinge"}, "regularizer": {"name": "l2", "strength": 0.1}}
     assert {spec["stop"]["relative_gap"] for spec in reference.specs(parts, 60.0)} == {1e-10}
+
+
+@pytest.mark.parametrize("method", ["ipm", "simplex"])
+@pytest.mark.parametrize("loss", ["absolute", {"name": "epsilon_insensitive", "epsilon": 0.1}])
+def test_columns_of_any_scale(loss, method):
+    """Without a regularizer P* does not depend on it; entries below 1e-9 of the greatest are not 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 8)), rng.normal(size=60)
+    if loss != "absolute":
+        loss = loss | {"epsilon": 1e6 * loss["epsilon"]}
+    least = []
+    for scales, unit in (np.ones(8), 1e6), (np.logspace(-6, 6, 8), 1e6):
+        problem = Problem(X * scales, unit * y, loss, "none")
+        least.append(rrmbench.solve(problem, {"name": "highs", "method": method}).trace["primal"].iloc[-1])
+    assert least[1] == pytest.approx(least[0], rel=1e-10)

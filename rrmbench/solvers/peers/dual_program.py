@@ -11,8 +11,9 @@ bounds. Psi* is psi* of its pieces or its balls; where Psi has a square (s/2) ||
 psi*(v') + ||v - v'||^2/(2 s); a centre moves v by kappa center. The multiplier of v = -(1/n) X^T b is w.
 
 The tolerances of libraries are absolute, so all is in units: v in one in which its bounds and the greatest entry of X/n
-are 1 or more (or in `units` of these), kinks in one in which they are 1 or less, as are the labels of the squared loss,
-whose b has this unit too. The minimum is in units of kinks times those of b, over n.
+are 1 or more (or in `units` of these), an equation without v in that of its greatest entry, kinks in one in which they
+are 1 or less, as are the labels of the squared loss, whose b has this unit too. The minimum is in units of kinks times
+those of b, over n.
 """
 
 import math
@@ -88,7 +89,7 @@ class Program(NamedTuple):
     sums : (A, right), A x <= right in every row, for groups of u and l1 balls of v', or None
     balls : (first, blocks, radii, grow), those x[first + j] with blocks[j] = g have ||.||_2 <= radii[g], times the last
         x where balls grow, or None
-    w_unit : the unit of the multipliers
+    w_unit : (d,), the units of the multipliers
     """
 
     x: Unknowns
@@ -96,18 +97,18 @@ class Program(NamedTuple):
     sums: tuple | None
     balls: tuple | None
     duals: Duals
-    w_unit: float
+    w_unit: np.ndarray
 
     def solution(self, problem, x, multipliers):
         """(w, b), in their domains, of x and the multipliers of the equations, the slopes of the minimum in `right`."""
         duals = self.duals
-        w = self.w_unit * multipliers[: math.prod(problem.shape)].reshape(problem.shape)
+        w = (self.w_unit * multipliers[: self.w_unit.size]).reshape(problem.shape)
         return problem.prox(w, 0.0), duals.b(x[: duals.costs.size], problem.output_shape)
 
 
 def program_of(problem, units=1.0):
     """The Program of a problem whose loss knows its pieces or is the squared one, and psi its pieces or its balls."""
-    from scipy.sparse import coo_array, eye_array, hstack, kron, vstack
+    from scipy.sparse import coo_array, diags_array, eye_array, hstack, kron, vstack
 
     n, size, psi = problem.n, math.prod(problem.shape), problem.regularizer
     shape = problem.start()[: -1 if problem.free_bias else None].shape
@@ -159,7 +160,9 @@ def program_of(problem, units=1.0):
         unknowns.append(Unknowns(0.0 * cost, cost, 0.0 * cost, np.full(1, np.inf), coo_array((of_u.shape[0], 1))))
 
     *numbers, columns = zip(*unknowns, strict=True)
-    x = Unknowns(*map(np.concatenate, numbers), hstack(columns, format="csc"))
+    columns = hstack(columns, format="csc")
+    rows = _row_units(columns, first)
+    x = Unknowns(*map(np.concatenate, numbers), diags_array(1.0 / rows) @ columns)
     sums = []
     if duals.parts is not None:
         groups, limit = duals.parts.groups, duals.parts.limit
@@ -170,12 +173,22 @@ def program_of(problem, units=1.0):
         sums = vstack([A for A, _ in sums]), np.concatenate([np.full(A.shape[0], limit) for A, limit in sums])
     return Program(
         x,
-        right,
+        right / rows,
         sums or None,
         None if blocks is None else (first, blocks, radii / v_unit, growth > 0.0),
         duals,
-        w_unit,
+        w_unit / rows[:size],
     )
+
+
+def _row_units(columns, first):
+    """The greatest entry of each equation on u alone, the `first` unknowns; 1 for the others, whose unit is that of v.
+
+    Libraries take entries below 1e-9 for 0, where Psi is 0 those of columns of X that are small beside others.
+    """
+    greatest = np.abs(columns).max(axis=1).toarray()
+    alone = np.diff(columns[:, first:].tocsr().indptr) == 0
+    return np.where(alone & (greatest > 0.0), greatest, 1.0)
 
 
 def _sums(pieces, d, before, after):
