@@ -419,3 +419,19 @@ def test_passes_of_a_library_are_the_iterations_that_it_made_and_not_those_that_
     toy = Problem(np.eye(3), np.arange(1.0, 4.0), "squared", {"name": "l2", "strength": 0.1})
     its = list(black_box.restarts(toy, (), build, [5, 10, 20, 40], per_iteration=2.0))
     assert [it.passes for it in its] == [0.0, 6.0, 20.0, 8.0]  # the last call has left more than half of its budget
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e6])
+def test_no_unit_of_measurement_matters_to_tolerances(scale):
+    """skglm's own tolerance is that of a gradient, which has the units of X."""
+    pytest.importorskip("skglm")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 60))
+    y = np.sign(X[:, 0] + 0.1 * rng.normal(size=40))
+    points = []
+    for unit in 1.0, scale:
+        problem = rrmbench.Problem(unit * X, y, "logistic", {"name": "l1", "strength": 1e-3 * unit})
+        found = rrmbench.solve(problem, "skglm", relative_gap=1e-6, seconds=20)
+        assert found.reason == "relative_gap"
+        points.append(len(found.trace))
+    assert abs(points[0] - points[1]) <= 1

@@ -124,9 +124,14 @@ def iterations():
         m = ceil(1.3 * m)
 
 
-def tolerances(first=0.1, last=1e-13):
-    """Falling tolerances: 0.1, 0.033, 0.011, ... down to 1e-13."""
-    return (first * 3.0**-k for k in range(ceil(log(first / last, 3.0))))
+def tolerances(first=0.1, last=1e-13, unit=1.0):
+    """Falling tolerances: 0.1, 0.033, 0.011, ... down to 1e-13, in a unit."""
+    return (unit * first * 3.0**-k for k in range(ceil(log(first / last, 3.0))))
+
+
+def gradient_unit(problem):
+    """max |X^T phi'(0)| / n, the unit of a library's tolerance that is of gradients; 1 for 0."""
+    return float(np.abs(problem.v(problem.loss_dual(np.zeros(problem.output_shape)))).max()) or 1.0
 
 
 def imported(module):

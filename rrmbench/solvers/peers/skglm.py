@@ -7,6 +7,7 @@ from rrmbench.solvers.peers.black_box import (
     as_array,
     elastic_net,
     fastest,
+    gradient_unit,
     group_lasso,
     imported,
     known,
@@ -42,7 +43,8 @@ def skglm(problem, start, rng):
     def build(tol):
         return model(**penalty, fit_intercept=False, tol=tol)
 
-    return restarts(problem, known("skglm"), build, tolerances(), layout=layout)
+    # its tolerance is of the distance of -X^T phi'(z)/n to the subdifferential, and not relative to anything
+    return restarts(problem, known("skglm"), build, tolerances(unit=gradient_unit(problem)), layout=layout)
 
 
 def _logistic_groups(groups, alpha, weights, **settings):
