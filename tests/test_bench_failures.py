@@ -455,3 +455,16 @@ def test_a_run_that_is_cut_short_in_place_of_a_finished_one_loses_nothing(lab, m
     ran = lab.run(lab.config(), "--fresh")
     assert ran.code == 1 and "cannot be read" not in ran.err
     assert [result.status for result in lab.results()] == ["done"]
+
+
+def test_a_thread_that_the_import_of_a_plug_in_leaves_behind_is_not_waited_for(lab):
+    (lab.folder / "stays.py").write_text(
+        "import threading, time\n\nimport rrmbench\n\n"
+        "threading.Thread(target=time.sleep, args=(3600,), name='stays').start()\n\n\n"
+        "@rrmbench.solver()\ndef stays(problem, start, rng):\n    yield rrmbench.Iterate(problem.start(start))\n"
+    )
+    ran = lab.command("validate", lab.config(solver={"path": "stays.py", "name": "stays"}))
+    assert ran.code == 0 and "1 run" in ran.out
+    assert ran.err == "rrmbench: not waited for: stays, which the code of a plug-in has left\n"
+    ran = lab.command("validate", lab.config(solver={"path": "stays.py", "name": "stay"}))
+    assert ran.code == 2 and "not waited for" in ran.err

@@ -3,9 +3,11 @@
 A module per family of commands, which it adds to the app when it is imported.
 """
 
+import atexit
 import codecs
 import os
 import sys
+import threading
 import warnings
 from contextlib import suppress
 
@@ -52,6 +54,22 @@ def run_app():
             _forget_output()
         print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
         sys.exit(2)
+
+
+def end_beside_threads(code):
+    """End this process with an exit code where threads of a plug-in would have it wait for them; a line says so.
+
+    Without such threads it returns.
+    """
+    left = [
+        thread.name for thread in threading.enumerate() if not thread.daemon and thread is not threading.main_thread()
+    ]
+    if left:
+        with suppress(OSError, ValueError):  # nobody is there to read it
+            print(f"rrmbench: not waited for: {', '.join(left)}, which the code of a plug-in has left", file=sys.stderr)
+            sys.stderr.flush()
+        atexit._run_exitfuncs()
+        os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 def _escaped(error):
