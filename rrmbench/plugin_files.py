@@ -1,13 +1,14 @@
 """Plug-in files: a user's own components, imported by the path of their file."""
 
 import importlib.util
+import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 from rrmbench import crashes, fingerprint, loaded_code, registry
 from rrmbench.components import PLUGIN
-from rrmbench.errors import RrmbenchError
+from rrmbench.errors import RrmbenchError, shown
 from rrmbench.keys import nested
 
 
@@ -112,6 +113,8 @@ def load_edited_plugins_of(mapping):
     """
     for component in nested(mapping):
         if "path" in component:
+            if not isinstance(component["path"], str | os.PathLike):
+                raise RrmbenchError(f"path: found {shown(component['path'])}, allowed is the path of a plug-in file")
             path = Path(component["path"]).resolve()
             if path in registry.plugin_paths and path.is_file() and not loaded_code.is_as_imported(path):
                 _forget(path)

@@ -541,3 +541,32 @@ def test_code_from_elsewhere_is_warmed_up_each_time(cancer, monkeypatch):
     for _ in range(2):
         rrmbench.solve(problem, "from_elsewhere")
     assert len(warm_ups) == 2
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda p: rrmbench.solve(p, "gd", passes=HUGE), "passes: found 1000"),
+        (lambda p: rrmbench.solve(p, "gd", gap=HUGE), "gap: found 1000"),
+        (lambda p: rrmbench.solve(p, "gd", growth=HUGE), "growth: found 1000"),
+        (lambda p: rrmbench.solve(p, "gd", progress=np.ones(2)), "progress: found array"),
+        (lambda p: rrmbench.solve(p, {"path": 5}), "path: found 5, allowed is the path of a plug-in file"),
+        (lambda p: rrmbench.Problem(p.X, p.y, {"path": None}, "none"), "path: found None"),
+        (lambda p: rrmbench.Problem(p.X, p.y, "logistic", "none", l2=HUGE), "l2: found 1000"),
+        (lambda p: rrmbench.Problem(p.X, p.y, "logistic", "none", offset=-HUGE), "offset: found -1000"),
+        (lambda p: p.smoothed(HUGE), "mu: found 1000"),
+        (lambda p: p.regularized(np.ones(2)), "kappa: found array"),
+        (lambda p: rrmbench.run(5), "run: found int"),
+        (lambda p: rrmbench.run("quickstart", only=5), "only: found 5, allowed is a text KEY=VALUE"),
+        (lambda p: rrmbench.run("quickstart", sets=[None]), "sets: found .None., allowed is a text KEY=VALUE"),
+        (lambda p: rrmbench.plot(rrmbench.solve(p, "gd", passes=1), x=np.ones(2)), "--x: found array"),
+        (lambda p: rrmbench.plot("nowhere", theory="yes"), "theory: found 'yes', allowed is True or False"),
+    ],
+)
+def test_arguments_of_another_kind_or_size_are_one_message(cancer, call, says):
+    problem = rrmbench.Problem(*cancer, "logistic", L2)
+    with pytest.raises(RrmbenchError, match=says):
+        call(problem)

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -88,6 +89,8 @@ def solve(
         solver = solver.__name__
     _check_rules(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds, every=every, growth=growth)
     _check_seed(seed)
+    if not isinstance(progress, bool | None):
+        raise RrmbenchError(f"progress: found {shown(progress)}, allowed is True, False or None")
     for mapping in solver, reduction:
         plugin_files.load_edited_plugins_of(mapping)
     run = registry.build_solver(solver, reduction)
@@ -147,7 +150,8 @@ def _check_rules(**given: Any) -> None:
     for name, value in given.items():
         least = 1.0 if name == "growth" else math.ulp(0.0)
         is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not is_number or not (value >= least or (value == -np.inf and name.endswith("gap"))):
+        is_size = is_number and (least <= value <= sys.float_info.max or value == np.inf)
+        if not is_size and not (is_number and value == -np.inf and name.endswith("gap")):
             allowed = "a number of at least 1" if name == "growth" else "a number greater than 0"
             raise RrmbenchError(f"{name}: found {shown(value)}, allowed is {allowed}")
 
@@ -192,7 +196,7 @@ def run(
 
     if not isinstance(config, str | os.PathLike | dict):
         raise RrmbenchError(f"run: found {type(config).__name__}, allowed is a YAML file, a shipped name, or a dict")
-    only, sets = ([texts] if isinstance(texts, str) else list(texts) for texts in (only, sets))
+    only, sets = _texts("only", only), _texts("sets", sets)
     if jobs is not None and not (type(jobs) is int and jobs >= 1):
         raise RrmbenchError(f"jobs: found {shown(jobs)}, allowed is a whole number from 1")
     raw = configuration.read(config, sets)
@@ -203,6 +207,14 @@ def run(
     progress = progress_on(console(stderr=True), quiet)
     report = run_experiment(plan, Path(output), jobs=jobs, whole=not only, fresh=fresh, progress=progress)
     return Path(report.directory)
+
+
+def _texts(name: str, given: Any) -> list[str]:
+    """The texts KEY=VALUE of an argument, which may be one; RrmbenchError for anything else."""
+    texts = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if not all(isinstance(text, str) for text in texts):
+        raise RrmbenchError(f"{name}: found {shown(given)}, allowed is a text KEY=VALUE, or a list of them")
+    return texts
 
 
 def _check_options(options: dict, allowed: set) -> None:

@@ -1,6 +1,6 @@
 """What may be given for the fields of a Problem and for the arrays that its functions take: checks, and copies."""
 
-import math
+import sys
 from collections.abc import Iterable
 from numbers import Real
 from typing import Any
@@ -13,6 +13,7 @@ from rrmbench.problem.operators import CSR, check_mask
 from rrmbench.problem.samples import takes_bias
 
 NUMBER = int | float | np.integer | np.floating
+GREATEST = sys.float_info.max  # integers may be beyond it
 MEAN_ROUNDING = 1e-9  # of weights, whose mean is 1
 FAR = 1e6  # the mean of labels over their deviation, up to which a bias may take it
 
@@ -31,7 +32,7 @@ def check_numbers(problem: Any) -> None:
     for name in "free_bias", "minimized_bias":
         if not isinstance(value := getattr(problem, name), bool | np.bool_):
             raise RrmbenchError(f"{name}: found {shown(value)}, allowed is True or False")
-    if not (isinstance(problem.offset, NUMBER) and math.isfinite(problem.offset)):
+    if not (isinstance(problem.offset, NUMBER) and -GREATEST <= problem.offset <= GREATEST):
         raise RrmbenchError(f"offset: found {shown(problem.offset)}, needed is a finite number")
 
 
@@ -76,9 +77,9 @@ def _check_offset(y: np.ndarray) -> None:
         raise RrmbenchError(f"y: found {found}; subtract their mean, which the bias takes anyway and rounding does not")
 
 
-def check_strength(name: str, value: object) -> None:
+def check_strength(name: str, value: Any) -> None:
     """Raise RrmbenchError unless the value is a finite number that is not negative."""
-    if not (isinstance(value, NUMBER) and 0.0 <= value < math.inf):
+    if not (isinstance(value, NUMBER) and 0.0 <= value <= GREATEST):
         raise RrmbenchError(f"{name}: found {shown(value)}, needed is a finite number that is not negative")
 
 

@@ -308,6 +308,7 @@ class Problem:
 
     def regularized(self, kappa: float, center: np.ndarray | None = None) -> "Problem":
         """The problem plus (kappa/2) ||w - center||^2; a copy of the centre is kept."""
+        check_strength("kappa", kappa)
         if kappa == 0.0:
             return self
         if self.kappa == 0.0:

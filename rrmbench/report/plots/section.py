@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rrmbench.columns import MEASURES
-from rrmbench.errors import RrmbenchError, nearest, printable
+from rrmbench.errors import RrmbenchError, nearest, printable, shown
 
 X = ("passes", "work", "seconds", "cpu_seconds")
 SCALES = ("log", "linear")
@@ -24,13 +24,17 @@ class Options:
         check("--x", self.x, (None, *X))
         check("--y", self.y, (None, *MEASURES))
         check("--xscale", self.xscale, (None, *SCALES))
+        for name in "theory", "trust":
+            if not isinstance(value := getattr(self, name), bool):
+                raise RrmbenchError(f"{name}: found {shown(value)}, allowed is True or False")
 
 
 def check(option, value, allowed):
     """Raise RrmbenchError for a value that is not among the allowed ones."""
-    if value not in allowed:
+    if not isinstance(value, str | None) or value not in allowed:
         names = [name for name in allowed if name]
-        raise RrmbenchError(f"{option}: found '{value}', allowed is {', '.join(names)}{nearest(value, names)}")
+        found = f"'{value}'" if isinstance(value, str) else shown(value)
+        raise RrmbenchError(f"{option}: found {found}, allowed is {', '.join(names)}{nearest(value, names)}")
 
 
 def formats_of(text, allowed):
