@@ -319,6 +319,16 @@ def test_of_a_run_that_restarts_all_calls_are_work(tmp_path):
     assert cost.fixed == pytest.approx(0.5) and cost.step == pytest.approx(63.0 / 32 / ENTRIES)
 
 
+@pytest.mark.parametrize(("bounds", "fixed", "step"), [(0.4, 0.9, 0.1), (5.0, 1.5, 0.5)])
+def test_better_bounds_are_no_look_at_each_point(bounds, fixed, step):
+    """Those of a short run on little data take what those of a long one take; others grow with its passes."""
+    facts = {"evaluation_seconds": bounds + 0.11, "bound_seconds": bounds, "wall_seconds": 0.5 + 1.0 + bounds + 0.11}
+    columns = stored.trace(passes=10, seconds_per_pass=0.1)
+    cost = cost_of(stored.spec(), ENTRIES, stored.result(stored.spec(), columns, **facts), cold=False)
+    assert cost.fixed == pytest.approx(fixed) and cost.step * ENTRIES == pytest.approx(step)
+    assert cost.look * ENTRIES == pytest.approx(0.01)
+
+
 def test_a_reference_that_needed_no_extra_run_is_remembered(lab):
     config = lab.config(reference={"seconds": 5}, solver="direct")
     assert "reference optima of" in lab.run(config, "--dry-run").out

@@ -4,14 +4,16 @@ The wall-clock seconds of a run are
 
     fixed (or cold) + passes * stored entries * step + points * stored entries * look
 
-fixed, cold : starting the process, loading the data and the kernels, the set-up of the solver; cold where the kernels
-    are compiled first
-step, look : seconds per stored entry, of a pass of the solver and of an evaluation at a trace point
+fixed, cold : starting the process, loading the data and the kernels, the set-up of the solver, and the first second of
+    better bounds, which a short run on little data gets as a long one does; cold where the kernels are compiled first
+step, look : seconds per stored entry, of a pass of the solver, with the rest of its better bounds, and of an evaluation
+    at a trace point
 """
 
 import math
 from dataclasses import dataclass
 
+LITTLE = 1.0  # seconds of better bounds that a run on little data may take, however short it is
 MEMORY = 5  # runs that an average is about
 TINY = 1e-12
 
@@ -56,14 +58,15 @@ def cost_of(spec, entries, result, cold):
     if not wall or result.status not in ("done", "timeout") or result.points < 2 or entries < 1:
         return None
     passes = float(trace["passes"][-1])
-    looks = result.info.get("evaluation_seconds", 0.0)
+    bounds = result.info.get("bound_seconds", 0.0)
+    looks = result.info.get("evaluation_seconds", 0.0) - bounds
     if math.isnan(passes) and result.status == "timeout":  # nobody knows how much more it would have taken
         return None
     if math.isnan(passes) or result.info.get("restarts"):  # the trace has the clock of the last call alone
         fixed = min(result.info.get("load_seconds", 0.0) + result.info.get("warmup_seconds", 0.0), wall)
         work, looks = wall - fixed, 0.0
     else:
-        work = float(trace["seconds"][-1] - trace["seconds"][0])
+        work = float(trace["seconds"][-1] - trace["seconds"][0]) + max(bounds - LITTLE, 0.0)
         fixed = wall - work - looks
     fixed, work, looks = (max(part, 0.0) for part in (fixed, work, looks))
     return Cost(

@@ -56,18 +56,18 @@ def warm_up(problem: Problem, tiny: Problem) -> None:
 class Polisher:
     """Offers a Certifier better b, at the cost of a share of the passes of the run.
 
-    passes : what it took so far, the products for the bounds included
+    passes, seconds : what it took so far, the products for the bounds included
     fault : the last exception of a method, in words, which costs the run nothing but better bounds; None without any
     """
 
     def __init__(self, problem: Problem, certifier: Certifier) -> None:
-        self.passes = 0.0
+        self.passes = self.seconds = 0.0
         self.fault: str | None = None
         self._problem, self._certifier = problem.counted(), certifier
         self._look = 0.0, math.inf  # the passes and the gap at the last look
         self._least, self._nearest = math.inf, np.zeros(problem.shape)  # P at the best model of a method, the model
         self._is_optimal = False  # the bound, of a linear program
-        self._seconds = SECONDS  # which are left for the methods of `TIMED`
+        self._left = SECONDS  # which are left for the methods of `TIMED`
 
     def polish(self, w: np.ndarray, primal: float, work: float, target: float, last: bool) -> None:
         """Improve the bound of P at w, where the gap does not get small by itself.
@@ -151,8 +151,8 @@ class Polisher:
         problem, known = self._problem, self._certifier.b
         start = np.zeros(problem.output_shape) if known is None else known
         end, products, asked, found = self.passes + passes, problem.X.passes, 0.0, False
-        begun, limit = time.perf_counter(), {"seconds": self._seconds} if method in TIMED else {}
-        if self._seconds <= 0.0 and limit:
+        begun, limit = time.perf_counter(), {"seconds": self._left} if method in TIMED else {}
+        if self._left <= 0.0 and limit:
             return False
         try:
             with np.errstate(all="ignore"):
@@ -170,6 +170,7 @@ class Polisher:
         except Exception as error:  # a plug-in's loss fails at what its solver does not ask
             self.fault = crashes.text_of(error)
         self.passes += problem.X.passes - products
+        self.seconds += (took := time.perf_counter() - begun)
         if limit:
-            self._seconds -= time.perf_counter() - begun
+            self._left -= took
         return found

@@ -76,7 +76,14 @@ def header(content: dict, run: str) -> dict:
     )
     _timing(timing)
     _memory(content.get("memory", {}))
-    for name in "evaluation_passes", "evaluation_seconds", "load_seconds", "warmup_seconds", "wall_seconds":
+    for name in (
+        "evaluation_passes",
+        "evaluation_seconds",
+        "bound_seconds",
+        "load_seconds",
+        "warmup_seconds",
+        "wall_seconds",
+    ):
         spent = content.get(name, 0.0)
         _need(_is_number(spent) and 0.0 <= spent < math.inf, name, f"{spent!r}")
     _helped(content.get("helped", []))

@@ -33,10 +33,10 @@ class Result:
 
     `trace` maps a column name to a float64 array (points,); missing values are NaN. `w` and `b` are the final
     iterate and its certificate, or None. `info` holds the rest of the header: warmup_seconds, warmup_fault,
-    unchecked_pair, load_seconds, evaluation_seconds, evaluation_passes, evaluation_fault, helped (points with a bound
-    that evaluation found there, each with the gap without it, None for inf), codes (digests by component, see
-    `identity.Run`), concurrent_runs, environment, wall_seconds, deterministic, restarts, yardstick_cpu_seconds, memory,
-    timing, traceback, contradiction, other_code.
+    unchecked_pair, load_seconds, evaluation_seconds, bound_seconds (the part of them for better bounds),
+    evaluation_passes, evaluation_fault, helped (points with a bound that evaluation found there, each with the gap
+    without it, None for inf), codes (digests by component, see `identity.Run`), concurrent_runs, environment,
+    wall_seconds, deterministic, restarts, yardstick_cpu_seconds, memory, timing, traceback, contradiction, other_code.
     `unreadable` marks what stands for a damaged file.
     """
 

@@ -184,6 +184,11 @@ class Trace:
         return self._polisher.passes
 
     @property
+    def bound_seconds(self) -> float:
+        """The part of `evaluation_seconds` that these passes took."""
+        return self._polisher.seconds
+
+    @property
     def evaluation_fault(self) -> str | None:
         """What went wrong in the search for better bounds, or None."""
         return self._polisher.fault
