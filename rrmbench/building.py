@@ -28,12 +28,26 @@ def adopted(kind, component):
     for part in component if isinstance(component, tuple) else ():
         if hasattr(part, "_fields"):
             adopted(kind, part)
-    cls, number = type(renamed(kind, component)), 2  # warnings have the name that the file has
-    if not is_shipped(cls):
-        name = cls.__name__
-        while cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls:
-            cls.__name__, number = f"{name}_{number}", number + 1
+    _named(type(renamed(kind, component)))  # warnings have the name that the file has
     return component
+
+
+def adopt_classes(module):
+    """Give the classes of a plug-in's module that may be losses and regularizers names of their own, as `adopted` does.
+
+    So a solver that needs one of them has its name before anything is made of it.
+    """
+    for cls in list(vars(module).values()):
+        if inspect.isclass(cls) and cls.__module__ == module.__name__ and hasattr(cls, "_fields"):
+            _named(cls)
+
+
+def _named(cls):
+    name, number = cls.__name__, 2
+    while not is_shipped(cls) and (
+        cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls
+    ):
+        cls.__name__, number = f"{name}_{number}", number + 1
 
 
 _owners = {}  # name -> the class of losses and regularizers that has it, of those that are not shipped

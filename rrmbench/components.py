@@ -190,9 +190,21 @@ class Component:
             return self.build(problem, start, _NoRandomNumbers(self.name) if deterministic else rng, **values)
 
         needed, lost = self.choose(**values) if self.choose is not None else (frozenset(), frozenset())
-        needs, gives = self.needs | needed, self.gives - lost
+        needs, gives = frozenset(map(self._as_named, self.needs | needed)), self.gives - lost
         theorems = (self.told(theorem, values) for theorem in (self.bound, self.passes_to_quarter))
         return Solver(run, self.name, needs, gives, *theorems, self.counts_passes, deterministic)
+
+    def _as_named(self, need):
+        """A need of a plug-in with the present names of classes of its module, which `building.adopted` may change."""
+        module = sys.modules.get(self.build.__module__)
+
+        def present(name):
+            cls = getattr(module, name, None)
+            return cls.__name__ if inspect.isclass(cls) else name
+
+        if is_shipped(self.build):
+            return need
+        return " or ".join(" and ".join(map(present, all_of)) for all_of in alternatives(need))
 
     def told(self, theorem, values):
         """A function with the parameters that it names, as in `values` or by default; None for None."""

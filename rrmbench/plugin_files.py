@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from rrmbench import crashes, fingerprint, loaded_code, registry
+from rrmbench import building, crashes, fingerprint, loaded_code, registry
 from rrmbench.components import PLUGIN
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.keys import nested
@@ -44,6 +44,7 @@ def load_plugin(path):
         raise RrmbenchError(f"{path}: the plug-in cannot be imported: {text}") from error
     _check_neighbours(path)
     _check_the_package(path, before)
+    building.adopt_classes(sys.modules[name])
     loaded_code.unforeseen.update(imported - set(fingerprint.sources_of(path)))
     registry.plugin_paths.add(path)
 

@@ -294,14 +294,16 @@ def reduce_solver(solver, reduction_spec, where="reduction"):
 def names_beside(kind, class_name):
     """The sorted names of the components of a kind that are not shipped and stand beside a class of this name."""
 
-    def has(module):
-        cls = getattr(module, class_name, None)
-        return inspect.isclass(cls) and cls.__module__ == module.__name__
-
     mine = (component for component in components(kind) if not is_shipped(component.build))
-    return [component.name for component in mine if has(sys.modules.get(component.build.__module__))]
+    return [component.name for component in mine if class_name in _classes_beside(component, own=True)]
 
 
 def _is_in_module_of_a_loss(class_name):
-    modules = (sys.modules[component.build.__module__] for component in _components["loss"].values())
-    return any(inspect.isclass(getattr(module, class_name, None)) for module in modules)
+    return any(class_name in _classes_beside(component) for component in _components["loss"].values())
+
+
+def _classes_beside(component, own=False):
+    """The names of the classes in the module of a component, as `building.adopted` left them; or of its own ones."""
+    name = component.build.__module__
+    classes = (value for value in vars(sys.modules[name]).values() if inspect.isclass(value))
+    return {cls.__name__ for cls in classes if not own or cls.__module__ == name}

@@ -210,3 +210,50 @@ def test_a_plug_in_that_is_edited_in_a_session_is_executed_anew(tmp_path):
     (tmp_path / "my_helper_module.py").write_text("ONE = 2.0\n")
     with pytest.raises(RrmbenchError, match=r"my_helper_module\.py has changed since this process imported it"):
         Problem(X, Y, **given)
+
+
+STEPS = """
+    import rrmbench
+
+    @rrmbench.loss
+    def fit_FILE():
+        return NAME()
+
+    @rrmbench.solver(needs={"NAME", "smooth"})
+    def steps_FILE(problem, start, rng):
+        w, passes = problem.start(start), 0.0
+        yield rrmbench.Iterate(w)
+        while True:
+            b = problem.loss_dual(problem.X.forward(w))
+            w, passes = problem.prox(w - problem.X.adjoint(b) / problem.n / problem.L, 1.0 / problem.L), passes + 1.0
+            yield rrmbench.Iterate(w, b, passes)
+"""
+
+
+def test_a_solver_needs_the_class_of_its_own_file_whatever_it_is_called_now(tmp_path):
+    """Not another plug-in's class of this name, not a shipped one; also after the file was edited in a session."""
+
+    def write(file, name, factor):
+        steps = textwrap.dedent(STEPS).replace("FILE", file).replace("NAME", name)
+        (tmp_path / f"{file}.py").write_text(source(LOSS, factor, name) + steps)
+
+    def problem(file):
+        return Problem(X, Y, {"path": str(tmp_path / f"{file}.py"), "name": f"fit_{file}"}, RIDGE)
+
+    def steps(file):
+        return {"path": str(tmp_path / f"{file}.py"), "name": f"steps_{file}"}
+
+    write("first_file", "Mine", 1.0)
+    write("second_file", "Mine", 2.0)
+    write("third_file", "Squared", 3.0)
+    for file in "first_file", "second_file", "third_file":
+        for other in "first_file", "second_file", "third_file":
+            if file == other:
+                assert solve(problem(file), steps(other), passes=200, gap=1e-6).reason == "gap"
+            else:
+                with pytest.raises(RrmbenchError, match=f"needs the loss fit_{other}"):
+                    solve(problem(file), steps(other), passes=3)
+    write("first_file", "Mine", 4.0)
+    assert solve(problem("first_file"), steps("first_file"), passes=200, gap=1e-6).reason == "gap"
+    with pytest.raises(RrmbenchError, match="needs the loss fit_third_file"):
+        solve(Problem(X, Y, "squared", RIDGE), steps("third_file"), passes=3)

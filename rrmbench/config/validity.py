@@ -155,8 +155,13 @@ def _names(classes, kind):
     regularizers = {cls: _REGULARIZERS.get(cls) or tuple(registry.names_beside("regularizer", cls)) for cls in classes}
     if kind == "regularizer":
         return sum(regularizers.values(), ())
-    losses = (cls for cls in classes if cls[:1].isupper() and not regularizers[cls])
-    return tuple(_LOSSES.get(cls) or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower() for cls in losses)
+    losses = [cls for cls in classes if cls[:1].isupper() and not regularizers[cls]]
+    return sum((_names_of_loss(cls) for cls in losses), ())
+
+
+def _names_of_loss(cls):
+    known = (_LOSSES[cls],) if cls in _LOSSES else tuple(registry.names_beside("loss", cls))
+    return known or (re.sub("(?<=[a-z])(?=[A-Z])", "_", cls).lower(),)
 
 
 def _either(names):
