@@ -43,10 +43,10 @@ def adopt_classes(module):
 
 
 def _named(cls):
+    if is_shipped(cls):
+        return
     name, number = cls.__name__, 2
-    while not is_shipped(cls) and (
-        cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls
-    ):
+    while cls.__name__ in _shipped_names() or _owners.setdefault(cls.__name__, cls) is not cls:
         cls.__name__, number = f"{name}_{number}", number + 1
 
 

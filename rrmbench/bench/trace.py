@@ -101,9 +101,8 @@ class Trace:
                 return
             self._check(x, work)
             still = still + 1 if work is not None and x.passes + x.checks <= work else 0
-            if still >= STALLED and self._gap <= ROUNDING * abs(
-                self._least_primal
-            ):  # products with 0 are free, and 0 is optimal
+            # products with 0 are free, and 0 is optimal
+            if still >= STALLED and self._gap <= ROUNDING * abs(self._least_primal):
                 self.status, self.reason = "done", ENDED
                 return
             if still >= STALLED:
