@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from rrmbench import registry
+from rrmbench.bench import polishing
 from rrmbench.bench.trace import warm_up
 from rrmbench.extending import problems
 from rrmbench.numerics import jit
@@ -55,6 +56,15 @@ def test_an_interrupt_ends_the_warm_up():
 
     with pytest.raises(KeyboardInterrupt):
         warm_up(problems.problem_of("dense rows", "squared", {"name": "none"}), solve)
+
+
+def test_the_warm_up_looks_for_no_bounds_but_once_by_each_method(monkeypatch):
+    """They cost what the model is long, so on a million columns a multiple of a run of a few passes."""
+    followed, follow = [], polishing.Polisher.follow
+    monkeypatch.setattr(polishing.Polisher, "follow", lambda *given: followed.append(given[1]) or follow(*given))
+    problem = problems.problem_of("sparse rows", "logistic", {"name": "l2", "strength": 0.1})
+    assert warm_up(problem, registry.build_solver("fista"))[1] is None
+    assert followed and len(followed) == len(set(followed))
 
 
 def called_after_the_warm_up(problem, solve):

@@ -320,11 +320,10 @@ def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[
         weights = None if problem.weights is None else problem.weights[:n] / problem.weights[:n].mean()
         tiny = replace(problem, X=X, y=y, weights=weights)
         iterates = solve(tiny, None, Rng(0))
-        for point, row in enumerate(
-            Trace(tiny, iterates, StopRule(passes=WARM_UP_PASSES), Schedule(0.0), counted=False)
-        ):
-            if math.isnan(row["passes"]) and point > 0:  # one call compiles what a library compiles
-                break
+        # no rule ends it: at the last point of a run evaluation looks for bounds, whose passes read the whole model
+        for point, row in enumerate(Trace(tiny, iterates, StopRule(), Schedule(0.0), counted=False)):
+            if row["passes"] >= WARM_UP_PASSES or (math.isnan(row["passes"]) and point > 0):
+                break  # one call compiles what a library compiles
         tiny.certificate(np.zeros(tiny.output_shape))
         polishing.warm_up(problem, tiny)
     except (Exception, SystemExit) as error:
