@@ -74,11 +74,17 @@ def test_costs_of_several_runs_are_geometric_means_of_the_last_five_or_so():
     "schedule", [Schedule(), Schedule(2.5), Schedule(1.0, 1.1), Schedule(1.0, 1.5), Schedule(4.0, 1.2)]
 )
 def test_the_expected_points_of_a_run_are_those_that_its_schedule_makes(schedule):
-    for end in 3.0, 40.0, 5000.0:
+    for end in 3.0, 40.0, 5000.0, 4e5:
         made, due = 0, 0.0
         while due <= end:
             made, due = made + 1, schedule.after(due)
         assert points(end, schedule.every, schedule.growth) == pytest.approx(made, rel=0.15, abs=2.0)
+
+
+def test_on_little_data_passes_and_points_have_a_price_of_their_own(tmp_path):
+    """What was never measured is not taken for free where X has a hundred entries."""
+    spec = stored.spec() | {"stop": {"passes": 100_000}}
+    assert 5.0 < seconds(Rates(tmp_path / "none.json"), spec, entries=100)[0] < 50.0
 
 
 def test_what_a_rule_other_than_passes_ended_early_is_expected_to_end_early_again(tmp_path):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from multiprocessing import forkserver, resource_tracker
 from types import ModuleType
 
+from rrmbench.bench.rows import Rows
 from rrmbench.errors import RrmbenchError
 
 GRACE = 2.0  # seconds in which a child that has closed its pipe may end by itself
@@ -35,7 +36,7 @@ class Outcome:
 
     status: str
     reason: str
-    rows: list = field(default_factory=list)
+    rows: Rows = field(default_factory=Rows)
     facts: dict = field(default_factory=dict)
     concurrent_runs: int = 1
     wall_seconds: float = 0.0

@@ -11,7 +11,9 @@ step, look : seconds per stored entry, of a pass of the solver, with the rest of
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from rrmbench.bench.rules import DENSE
 
 LITTLE = 1.0  # seconds of better bounds that a run on little data may take, however short it is
 MEMORY = 5  # runs that an average is about
@@ -50,6 +52,13 @@ class Cost:
 
 # what a run of a kind that was never measured is taken for
 TYPICAL = Cost(0, fixed=0.3, cold=3.0, step=6e-9, look=4e-9, share=1.0, passes=100.0)
+PASS, LOOK = 3e-5, 1e-4  # seconds that it takes beside, for a pass and a point on any data: on little data nearly all
+
+
+def typical(entries):
+    """TYPICAL on data of so many stored entries."""
+    many = max(entries, 1)
+    return replace(TYPICAL, step=TYPICAL.step + PASS / many, look=TYPICAL.look + LOOK / many)
 
 
 def cost_of(spec, entries, result, cold):
@@ -82,8 +91,7 @@ def cost_of(spec, entries, result, cold):
 
 def points(passes, every=1.0, growth=1.0):
     """About how many trace points the passes of a run have."""
-    if growth <= 1.0:
-        return passes / every
+    growth = max(growth, 1.0 + 1.0 / DENSE)
     turn = max(1.0 / (growth - 1.0), 1.0) * every  # from here on points are a factor apart
     if passes <= turn:
         return passes / every

@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 
 from rrmbench import kernel_cache, kernel_folder
-from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points
+from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points, typical
 from rrmbench.bench.identity import canonical, id_of, problem_key
 from rrmbench.errors import RrmbenchError
 from rrmbench.files import replacing
@@ -92,7 +92,7 @@ class Rates:
             return stop.get("seconds", math.nan), False
         keys = _keys(spec, entries)
         level = next((level for level, key in enumerate(keys) if key in self.costs), len(keys))
-        cost = self.costs[keys[level]] if level < len(keys) else TYPICAL
+        cost = self.costs[keys[level]] if level < len(keys) else typical(entries)
         measured = level < ALIKE
         passes = stop["passes"] * cost.share if "passes" in stop else cost.passes
         allowed = stop.get("seconds", math.inf)

@@ -8,6 +8,7 @@ SPREAD = ("seconds_min", "seconds_max")  # columns of repeated runs, whose `seco
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 
 OWN_ENDS = ENDED, NO_PROGRESS = "ended", "no more progress"  # reasons beside the rules: of a solver, and of a black box
+DENSE = 100_000  # points `every` passes apart, at most
 ROUNDING = 1e-15  # of |P|: a gap is the difference of two sums, which are rounded
 
 
@@ -39,11 +40,17 @@ class StopRule:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Trace points are `every` passes apart, or a factor `growth` where that is more."""
+    """Trace points are `every` passes apart, or a factor `growth` where that is more.
+
+    From `DENSE` points on they are a factor 1 + 1/DENSE apart at least, so that millions of passes leave a trace that
+    can be kept, stored and read.
+    """
 
     every: float = 1.0
     growth: float = 1.0
 
     def after(self, passes: float) -> float:
         """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
-        return max(passes + self.every, passes * self.growth) - 1e-9
+        return (
+            max(passes + self.every, passes * self.growth, passes * (1.0 + 1.0 / DENSE) if self.every else 0.0) - 1e-9
+        )

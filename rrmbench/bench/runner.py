@@ -1,6 +1,5 @@
 """Running an experiment: what is missing is run, every result is stored as soon as it is there."""
 
-import math
 import signal
 import threading
 from contextlib import closing, contextmanager
@@ -213,7 +212,6 @@ class Scheduler:
         if "traceback" in facts:
             facts["traceback"] = printable(facts["traceback"])
         w, b = facts.pop("w", None), facts.pop("b", None)
-        columns = dict.fromkeys(key for row in outcome.rows for key in row)
         return Result(
             run=run.run,
             spec_id=run.spec_id,
@@ -227,7 +225,7 @@ class Scheduler:
             info=facts
             | {"concurrent_runs": outcome.concurrent_runs, "wall_seconds": outcome.wall_seconds, "codes": run.codes}
             | self._origin(outcome),
-            trace={key: np.array([row.get(key, math.nan) for row in outcome.rows]) for key in columns},
+            trace={name: np.array(column) for name, column in outcome.rows.columns.items()},
             w=w,
             b=b,
         )

@@ -14,6 +14,7 @@ import numpy as np
 from rrmbench.bench.children import Outcome
 from rrmbench.bench.environment import governor, load, numba_settings
 from rrmbench.bench.pinning import quiet_core
+from rrmbench.bench.rows import Rows
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import ENDED_BY_ITSELF, UnreadableFile
 
@@ -83,7 +84,7 @@ def untimed(experiment, runs, repeats):
 def _merged(outcomes, timing, loads):
     """One Outcome: the shortest repeat, where a rule of seconds makes them differ, with the median clock."""
     shortest = min(outcomes, key=lambda outcome: len(_repeatable(outcome)))
-    rows, common = [], len(_repeatable(shortest))
+    rows, common = Rows(), len(_repeatable(shortest))
     for point, row in enumerate(shortest.rows):
         met = outcomes if point < common else [shortest]
         clocks = {name: [outcome.rows[point][name] for outcome in met] for name in CLOCKS}

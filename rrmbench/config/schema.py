@@ -75,7 +75,7 @@ class StopSection(_Part):
 
 
 class TraceSection(_Part):
-    """Points are max(every, (growth - 1) * passes) passes apart."""
+    """Points are max(every, (growth - 1) * passes) passes apart, and at least 1e-5 of the passes."""
 
     every: Number = Field(1.0, description=POSITIVE)
     growth: float = Field(1.0, ge=1, allow_inf_nan=False, description="a finite number of at least 1")
