@@ -45,7 +45,7 @@ EXPECTED = {
     "huge": ("diverged", "the objective is inf after 3 passes", 4),
     "exit": ("killed", "the process ended with exit code 3", 3),
     "early": ("killed", "exit code 3, while it loaded and warmed up", 0),
-    "kill": ("killed", "killed by signal 9", 3),
+    "kill": ("killed", "killed by signal 9, as the system does where memory is out", 3),
     "sleep": ("timeout", f"killed after the limit of {LIMIT} s", 3),
     "hang": ("timeout", f"killed after the limit of {LIMIT} s", 3),
     "ends": ("done", "ended", 4),

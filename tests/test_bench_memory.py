@@ -28,3 +28,10 @@ def test_arrays_find_memory_that_is_mapped():
         )
         counts[settled] = int(run.stdout)
     assert counts[True] < 0.2 * counts[False]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems choose by themselves")
+def test_where_memory_is_out_a_run_ends_before_the_process_that_waits_for_all():
+    asked = "from rrmbench.bench import memory; memory.give_way(); print(open('/proc/self/oom_score_adj').read())"
+    run = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert int(run.stdout) == 1000

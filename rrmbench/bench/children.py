@@ -274,6 +274,8 @@ def _stage(outcome):
 def _end_of(exitcode):
     if exitcode is None:
         return "the process closed its pipe and went on"
+    if exitcode == -signal.SIGKILL:
+        return "the process was killed by signal 9, as the system does where memory is out"
     if exitcode < 0:
         return f"the process was killed by signal {-exitcode}"
     return f"the process ended with exit code {exitcode}"

@@ -56,6 +56,7 @@ def child(task, connection):
     held = []  # generators that are never closed: what a solver does with GeneratorExit is no part of its run
     os.register_at_fork(after_in_child=connection.close)  # a solver that forks has copies, which tell nothing
     try:
+        memory.give_way()
         pin(task.core)
         _check_code(task)
         for plugin in task.plugins:
