@@ -285,6 +285,17 @@ def test_a_run_that_arrives_falls_to_rounding_and_counts_for_every_level(tmp_pat
     assert [reached.passes.median for reached in direct.reached] == [1.0, 1.0]
 
 
+def test_a_curve_ends_where_it_was_measured_however_high_it_was_on_the_way(tmp_path):
+    columns = stored.trace(rate=1.0)
+    columns["primal"][1] = 1e20  # as after the first steps, too long, of a method that recovers
+    columns["gap"] = columns["primal"] - columns["dual"]
+    experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec(), columns)], width=0.0)
+    for y in "suboptimality", "gap":
+        ((_, _, sheet),) = sheets(experiment.directory, y=y)
+        ((curve,),) = (panel.curves.values() for panel in sheet.panels.values())
+        assert curve.y[1] == pytest.approx(1e20) and curve.y[-1] == pytest.approx(np.exp(-20.0), rel=1.1)
+
+
 @pytest.mark.parametrize(("other", "floor"), [(2e-3, 2e-3), (0.8, 0.0)])
 def test_one_band_stands_for_several_problems_only_where_their_widths_are_alike(tmp_path, other, floor):
     runs = [stored.result(stored.spec(strength=strength)) for strength in (1e-4, 1e-300)]

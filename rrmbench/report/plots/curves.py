@@ -14,7 +14,7 @@ MEASURED = ("suboptimality", "gap")  # of which no more is known than P to round
 FALLING = ("suboptimality", "gap", "objective")  # of these less is better
 TIMED = ("seconds", "cpu_seconds")
 STRUCTURE = ("solver", "reduction", "reduction.inside")
-DEEPEST = 1e-17  # times the greatest value of a curve: what lies below is rounding
+DEEPEST = 1e-17  # times the greatest value of a curve: where 0 is drawn; times the first: the end of an axis
 MOST_POINTS = 500  # of a median; every seed has points of its own
 
 
@@ -250,9 +250,10 @@ def _points(run, axes):
     x, y = run.column(axes.x), run.known(axes.y) if axes.y in MEASURED else run.column(axes.y)
     shown = np.isfinite(x) & np.isfinite(y)
     if axes.logarithmic:
-        greatest = y[shown].max(initial=0.0)
-        y = np.maximum(y, DEEPEST * greatest)
-        shown &= greatest > 0.0
+        above = y[shown & (y > 0.0)]
+        shown &= above.size > 0
+        if above.size:  # what is measured stands where it is, however far the curve was up before
+            y = np.where(y > 0.0, y, min(DEEPEST * above.max(), above.min()))
     begun = np.isfinite(x) & (y == np.inf) if axes.y in FALLING else np.zeros(len(x), dtype=bool)
     x, y, first = np.clip(x[shown], -LARGEST, LARGEST), np.clip(y[shown], -LARGEST, LARGEST), x[begun]
     if run.is_called_anew:  # in this time: a call that took longer may have come less far
