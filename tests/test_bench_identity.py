@@ -81,9 +81,15 @@ def test_runs_of_one_call_share_their_data_and_have_the_ids_that_they_have_alone
         for s in (0.1, 0.2)
         for seed in range(3)
     ]
+    named, files = [], identity.blocks.files
+    monkeypatch.setattr(identity.blocks, "files", lambda block: named.append(block) or files(block))
+    stamped, of = [], identity.Identities._stamped
+    monkeypatch.setattr(identity.Identities, "_stamped", lambda self, files: stamped.append(files) or of(self, files))
     identities = identity.Identities()
     runs = [identities.run(spec) for spec in specs]
     assert len(set(blocks)) == len(blocks) == 2  # binary labels, and as they are
+    assert len(named) == 2 * 4  # for the id of a problem and for those of its runs, whose files are looked for once
+    assert len(stamped) == 1 + 2 + 4  # of all runs, of those with each loss, of problems: none of them run by run
     for spec, run in zip(specs, runs, strict=True):
         checksum = identity.data_of(spec).checksum
         assert (run.spec_id, run.problem) == (identity.spec_id(spec, checksum), identity.problem_id(spec, checksum))

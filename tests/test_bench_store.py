@@ -22,6 +22,7 @@ from lab import make_lab  # noqa: F401
 
 from rrmbench.bench import stored_files
 from rrmbench.bench.bounds import Bounds
+from rrmbench.bench.statuses import Index
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 from rrmbench.data import checksums
 from rrmbench.errors import RrmbenchError, printable
@@ -323,10 +324,24 @@ def test_statuses_are_those_of_the_files_whatever_the_index_says(tmp_path, monke
     for spoil in (index.unlink, lambda: index.write_text('{"facts": 1}'), lambda: index.write_bytes(b"\xff")):
         spoil()
         looked.clear()
-        assert experiment.statuses() == found and len(looked) == 3
+        assert Experiment(tmp_path / "e").statuses() == found and len(looked) == 3
     shutil.copytree(tmp_path / "e", tmp_path / "copy")  # whose files are others: its index knows nothing
     looked.clear()
     assert Experiment(tmp_path / "copy").statuses() == found and len(looked) == 3
+
+
+def test_a_writer_reads_the_index_once_and_looks_at_every_file_again(tmp_path, monkeypatch):
+    results = [stored.result(stored.spec(seed=seed)) for seed in range(3)]
+    monkeypatch.setattr(checksums, "SETTLED", 0.0)
+    stored.experiment(tmp_path / "e", results).statuses()
+    experiment, read, made = Experiment(tmp_path / "e"), Index._read, []
+    monkeypatch.setattr(Index, "_read", lambda self: made.append(self) or read(self))
+    assert set(experiment.statuses().values()) == {"done"} and len(experiment.sizes()) == 1
+    for status in "timeout", "diverged":
+        results[1].status = status
+        experiment.write(results[1])
+        assert experiment.statuses()[results[1].run] == status
+    assert len(made) == 1
 
 
 def test_files_of_this_moment_are_read_again(tmp_path, monkeypatch):

@@ -53,17 +53,17 @@ class Identities:
     """
 
     def __init__(self):
-        self._prepared, self._digests, self._problems, self._files, self._codes = {}, {}, {}, {}, {}
+        self._prepared, self._digests, self._problems, self._sources, self._codes = {}, {}, {}, {}, {}
 
     def run(self, spec):
         """The Run of a spec, its data prepared; RrmbenchError where the data cannot be had."""
-        prepared, problem = self._problem(spec)
-        code, digest = self._stamped(self._files_of(tuple(_sources(spec))))
+        prepared, problem, behind = self._problem(spec)
+        code, digest = self._code_with(tuple(_sources(spec)))
         files = registry.parameter_files(spec)
         stamps = code | fingerprint.stamps(map(Path, files))
-        name = spec_id(spec, prepared.checksum, files)
+        name = spec_id(spec, prepared.checksum, files, behind=behind)
         codes = {kind: self._code_of(kind, spec[kind]) for kind in KINDS}
-        codes["shared"] = self._stamped(self._shared)[1]
+        codes["shared"] = self._shared_digest
         return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, codes, prepared, stamps)
 
     def dimensions(self, spec):
@@ -71,26 +71,31 @@ class Identities:
         return self._problem(spec)[0].dimensions
 
     def _problem(self, spec):
-        """(the prepared data, the id) of the problem of a spec; many runs have the same one."""
+        """(the prepared data, the id, the files behind the data) of the problem of a spec; many runs have the same."""
         key = problem_key(spec)
         if key not in self._problems:
             prepared = data_of(spec, self._load)
-            self._problems[key] = prepared, problem_id(spec, prepared.checksum, self._code_behind)
+            name = problem_id(spec, prepared.checksum, self._code_behind)
+            self._problems[key] = prepared, name, blocks.files(spec["dataset"])
         return self._problems[key]
 
     def _code_behind(self, common, sources):
         return self._stamped(tuple(_files_behind(common, sources)))[1]
 
-    def _files_of(self, sources):
-        """The files of the code of a run with components of these files; many runs have the same."""
-        if sources not in self._files:
-            self._files[sources] = tuple(_files_behind(fingerprint.EVERY_RUN, sources))
-        return self._files[sources]
+    def _code_with(self, sources):
+        """(the stamps, the digest) of the code of a run with components of these files; many runs have the same."""
+        if sources not in self._sources:
+            self._sources[sources] = self._stamped(tuple(_files_behind(fingerprint.EVERY_RUN, sources)))
+        return self._sources[sources]
 
     @cached_property
     def _shared(self):
         """The files of the code that all runs have."""
         return fingerprint.sources_of(*fingerprint.EVERY_RUN)
+
+    @cached_property
+    def _shared_digest(self):
+        return self._stamped(self._shared)[1]
 
     def _code_of(self, kind, mapping):
         """The digest of a component: of the files that it brings beside those of every run, and that it names."""
@@ -129,14 +134,16 @@ def data_of(spec, load=data.load):
     return load(spec["dataset"], mode_of(loss.needs))
 
 
-def spec_id(spec, checksum, files=None, placed=False):
+def spec_id(spec, checksum, files=None, placed=False, behind=None):
     """16 hex digits that name a run spec on data with this checksum, wherever its files lie.
 
     files : those that its parameters name, where they are known
     placed : with the folders of its files, which counted once
+    behind : the files that its data set names, where they are known
     """
     files = registry.parameter_files(spec) if files is None else files
-    content = {"spec": spec if placed else _unplaced(spec, files), "data": checksum, "schema_version": SCHEMA_VERSION}
+    asked = spec if placed else _unplaced(spec, files, behind)
+    content = {"spec": asked, "data": checksum, "schema_version": SCHEMA_VERSION}
     return id_of(canonical(content | _checksums(files)))
 
 
@@ -154,12 +161,14 @@ def problem_id(spec, checksum, code_behind=code_behind):
     return id_of(canonical({"parts": parts, "data": checksum, "code": code} | _checksums(files)))
 
 
-def _unplaced(parts, files):
+def _unplaced(parts, files, behind=None):
     """Components with the names of their files in place of the paths; checksums and digests say what these hold.
 
     files : those that parameters of loss, regularizer, solver and reduction name
+    behind : those that the data set names, where they are known
     """
-    known = {*files, *blocks.files(parts["dataset"]), *registry.plugin_files(parts)}
+    behind = blocks.files(parts["dataset"]) if behind is None else behind
+    known = {*files, *behind, *registry.plugin_files(parts)}
     return unplaced(parts, known.__contains__)
 
 

@@ -256,13 +256,16 @@ def _whole(text: str) -> int:
 
 
 def _depth(value: object) -> int:
-    deepest, waiting = 0, [(value, 1)]
-    while waiting:
-        value, depth = waiting.pop()
-        deepest = max(deepest, depth)
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        waiting += [(one, depth + 1) for one in inner]
-    return deepest
+    level: list[Any] = [[value]]
+    depth = 0
+    while level := [  # one level after the other: a manifest has a million values
+        one
+        for held in level
+        for one in (held.values() if type(held) is dict else held)
+        if type(one) is dict or type(one) is list
+    ]:
+        depth += 1
+    return depth
 
 
 def _spec(spec: dict) -> None:

@@ -51,6 +51,5 @@ class Schedule:
 
     def after(self, passes: float) -> float:
         """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
-        return (
-            max(passes + self.every, passes * self.growth, passes * (1.0 + 1.0 / DENSE) if self.every else 0.0) - 1e-9
-        )
+        growth = max(self.growth, 1.0 + 1.0 / DENSE) if self.every else self.growth  # 0 asks for all iterates
+        return max(passes + self.every, passes * growth) - 1e-9

@@ -83,7 +83,7 @@ def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, clu
         with scheduler.interruptible():
             left = scheduler.extra(runs)
             scheduler.execute(missing, report.statuses, plan.name, left)
-            scheduler.refer(runs, identities, left)
+            scheduler.refer(runs, identities, left, scheduler.extra(runs) if missing else left)
         report.interrupted = backend.interrupted.is_set()
         report.lost = _lost(experiment, report.statuses)
         if report.lost:  # the folder may have been removed, and with it the list of what was asked for
@@ -263,12 +263,11 @@ class Scheduler:
         except UnreadableFile:  # a damaged one is made again from the runs
             return False
 
-    def refer(self, runs, identities, left):
+    def refer(self, runs, identities, left, wanted):
         """Pin the optimum of every problem by extra runs where the experiment's own do not.
 
-        left : what `extra` said before these were run
+        left, wanted : what `extra` said before these were run, and what it says now
         """
-        wanted = self.extra(runs)
         for run, _ in left:
             self.rates.learn_reference(run.spec, any(run.problem == other.problem for other, _ in wanted))
         if left:

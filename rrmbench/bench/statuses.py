@@ -38,7 +38,7 @@ class Stored(NamedTuple):
 
 
 class Index:
-    """The index in a file: what is `known` of one run's file after the other, then `save`.
+    """The index in a file: what is `known` of one run's file after the other, then `save`, again and again.
 
     Files are known by device, inode, size and times, the last of which the system sets at every change: an index that
     came from elsewhere knows nothing.
@@ -70,6 +70,7 @@ class Index:
         if self.now != self.before:
             with suppress(RrmbenchError), replacing(self.path) as file:
                 file.write(sealed({"code": self.code, "runs": self.now}).encode())
+            self.before = dict(self.now)
 
     def _read(self) -> dict[str, list]:
         with suppress(OSError, ValueError, LookupError, TypeError, RrmbenchError), reading(self.path) as file:

@@ -29,7 +29,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.files import locked, refuse_link, replacing, writable
 
 if TYPE_CHECKING:
-    from rrmbench.bench.statuses import Stored
+    from rrmbench.bench.statuses import Index, Stored
 
 ENDED_BY_ITSELF = frozenset({"done", "diverged"})  # not cut short by anything
 FINAL = ENDED_BY_ITSELF | {"timeout"}
@@ -42,6 +42,7 @@ class Experiment:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
+        self._index: Index | None = None  # of the last call, which a writer has no need to read again
 
     @classmethod
     def inside(cls, folder: str | Path, name: str) -> "Experiment":
@@ -131,10 +132,11 @@ class Experiment:
     def _stored(self, runs: Iterable[str] | None = None) -> dict[str, "Stored"]:
         from rrmbench.bench.statuses import Index
 
-        index = Index(self._within(".statuses.json"))
+        index = self._index = self._index or Index(self._within(".statuses.json"))
         stored = self.run_ids()
         wanted = stored if runs is None else stored & set(runs)
-        found = {run: index.known(self._path(run), partial(self._read_for_index, run)) for run in wanted}
+        folder = self._within("runs")  # a link in it is no file whose state is known, so it is read, which refuses it
+        found = {run: index.known(folder / f"{run}.npz", partial(self._read_for_index, run)) for run in wanted}
         index.save({f"{run}.npz" for run in stored})
         return found
 
