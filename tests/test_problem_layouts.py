@@ -1,5 +1,7 @@
 """Problems on other layouts than a vector model of regularized rows: a free bias, tasks, ratings, kernels, domains."""
 
+import tracemalloc
+
 import cvxpy as cp
 import numpy as np
 import oracles
@@ -11,6 +13,7 @@ from lab import rows as libsvm_rows
 
 from rrmbench import Problem, solve
 from rrmbench.errors import RrmbenchError
+from rrmbench.problem import operators
 from rrmbench.problem.operators import CSR, Flattened
 
 N, D = 30, 5
@@ -228,3 +231,20 @@ def test_a_free_bias_needs_a_constant_last_column():
     X, y = np.random.default_rng(0).normal(size=(10, 3)), np.arange(10.0)
     with pytest.raises(RrmbenchError, match="with a free bias it must be constant"):
         Problem(X, y, "squared", {"name": "l2", "strength": 1.0}, free_bias=True)
+
+
+@pytest.mark.parametrize("outputs", [None, 1, 3])
+def test_the_magnitudes_of_the_terms_of_a_product_need_no_copy_of_X(outputs, monkeypatch):
+    monkeypatch.setattr(operators, "PIECE", 1000)
+    rng = np.random.default_rng(0)
+    entries = rng.normal(size=(400, 300)) * (rng.uniform(size=(400, 300)) < 0.3)
+    X, b = CSR.of(entries, outputs), rng.normal(size=(400, outputs) if outputs else 400)
+    found = X.magnitudes(b)
+    np.testing.assert_allclose(found, np.abs(entries).T @ np.abs(b), rtol=1e-13)
+    tracemalloc.start()
+    try:
+        X.magnitudes(b)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 0.2 * (X.rows.data.nbytes + X.rows.indices.nbytes)
