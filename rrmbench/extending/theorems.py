@@ -21,23 +21,27 @@ def bound_holds(component):
 
     On small problems of every kind with the defaults, and on the first with the `variants`.
     """
-    (values, usual), *others = variants.built(component, component.solver)
-    taken, reasons, looked_at = problems.taken_by(component.needs), ["no small problem here has what it needs"], False
-    for at, (loss, psi) in enumerate(taken):
-        p = problems.problem_of("dense rows", loss, psi)
-        least, minimizer, greatest = problems.optimum_of("dense rows", loss, psi)
-        for given, solve in [(values, usual), *(others if at == 0 else ())]:
-            if minimizer is None or registry.lacking(solve.needs, p.traits):
-                continue
-            known = constants(p, minimizer)
-            with located(f"{component.name}{variants.shown(given)} on {loss}, {psi['name']}"):
-                try:
-                    _holds(solve, p, partial(solve.bound, known), least, greatest)
-                    looked_at = True
-                except NoTheorem as no:
-                    reasons = [str(no)]
+    reason, looked_at = "no small problem here has what it needs", False
+    for where, solve, problem, (least, minimizer, greatest) in _cases(component):
+        bound = partial(solve.bound, constants(problem, minimizer))
+        with located(where):
+            try:
+                _holds(solve, problem, bound, least, greatest)
+                looked_at = True
+            except NoTheorem as no:
+                reason = str(no)
     if not looked_at:
-        raise SkipTest(reasons[0])
+        raise SkipTest(reason)
+
+
+def _cases(component):
+    """Yield (where, Solver, Problem, its optimum) of the problems whose minimizer is known."""
+    usual, *others = variants.built(component, component.solver)
+    for at, (loss, psi) in enumerate(problems.taken_by(component.needs)):
+        problem, optimum = (of("dense rows", loss, psi) for of in (problems.problem_of, problems.optimum_of))
+        for values, solve in [usual, *(others if at == 0 else ())]:
+            if optimum[1] is not None and not registry.lacking(solve.needs, problem.traits):
+                yield f"{component.name}{variants.shown(values)} on {loss}, {psi['name']}", solve, problem, optimum
 
 
 def _holds(solve, problem, bound, least, greatest):
