@@ -20,7 +20,7 @@ def spread(values) -> Spread:
     if not len(values) or np.isnan(values).all():
         return Spread(np.nan, np.nan, np.nan)
     ordered = np.sort(np.where(np.isnan(values), np.inf, values))
-    return Spread(*(_quantile(ordered, q) for q in (0.5, 0.25, 0.75)))
+    return Spread(*(float(quantile(ordered, q)) for q in (0.5, 0.25, 0.75)))
 
 
 def is_bound(costs, late) -> bool:
@@ -28,9 +28,12 @@ def is_bound(costs, late) -> bool:
     return any(late) and spread(np.where(late, 0.0, costs)).median < spread(costs).median
 
 
-def _quantile(ordered, q):
-    """The linear interpolation of numpy's quantile, which makes NaN of infinite numbers."""
+def quantile(ordered, q):
+    """The linear interpolation of numpy's quantile along the first axis, which makes NaN of infinite numbers."""
     below, part = divmod((len(ordered) - 1) * q, 1.0)
     low = ordered[int(below)]
-    high = ordered[int(below) + 1] if part else low
-    return float(low + part * (high - low)) if np.isfinite(high) else float(low if low == high else high)
+    if not part:
+        return low
+    high = ordered[int(below) + 1]
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isfinite(high), low + part * (high - low), high)

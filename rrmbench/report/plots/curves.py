@@ -8,6 +8,7 @@ from rrmbench.keys import is_origin, sets_apart
 from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
 from rrmbench.report.results import width
+from rrmbench.report.spreads import quantile
 
 ALIKE = 10.0  # times the least width of the references of a panel, up to which one band stands for all of them
 MEASURED = ("suboptimality", "gap")  # of which no more is known than P to rounding
@@ -227,22 +228,11 @@ def curve_of(runs, axes):
     grid = np.append(grid, end)
     to, back = (np.log, np.exp) if axes.logarithmic else (np.asarray, np.asarray)
     values = np.sort([np.interp(grid, x, to(y), left=before) for x, y, before in points], axis=0)
-    low, middle, high = (back(_quantile(values, q)) for q in (0.25, 0.5, 0.75))
+    low, middle, high = (back(quantile(values, q)) for q in (0.25, 0.5, 0.75))
     known = np.isfinite(middle)
     if not known.any():
         return None
     return Curve(*(np.minimum(part[known], LARGEST) for part in (grid, middle, low, high)), len(points))
-
-
-def _quantile(ordered, q):
-    """The linear interpolation of numpy's quantile along the first axis, which makes NaN of infinite numbers."""
-    below, part = divmod((len(ordered) - 1) * q, 1.0)
-    low = ordered[int(below)]
-    if not part:
-        return low
-    high = ordered[int(below) + 1]
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isfinite(high), low + part * (high - low), high)
 
 
 def _points(run, axes):
