@@ -52,10 +52,9 @@ def apcg_bias(problem, start, rng):
         at = None if start.b is None else Iterate(np.append(w, center), start.b)
     spent, looks = 0.0, 0.5 + problem.X.passes
     while True:
-        for x in stage(problem, X, problem.loss, center, center, at, rng):
-            yield Iterate(x.w[:-1], x.b, spent + x.passes, looks + x.checks)
-        spent, looks = spent + x.passes, looks + x.checks
-        at, center = Iterate(x.w.copy(), x.b.copy()), x.w[-1]
+        for x in stage(problem, X, problem.loss, center, center, at, rng, spent, looks):
+            yield x._replace(w=x.w[:-1])
+        at, spent, looks, center = Iterate(x.w.copy(), x.b.copy()), x.passes, x.checks, x.w[-1]
 
 
 def root_mean_square(problem):
@@ -70,10 +69,11 @@ def bordered(problem, column):
     return CSR.of(hstack([X, column[:, None]], format="csr"))
 
 
-def stage(problem, X, loss, target, center, at, rng):
+def stage(problem, X, loss, target, center, at, rng, spent, checked):
     """Yield the points of `apcg_shrinking` from `at` on the problem in (w, beta) with the square around the target.
 
-    The last has a gap of at most ACCURACY (s/2) (beta - center)^2. `checks` counts a look at the gap with its point.
+    The last has a gap of at most ACCURACY (s/2) (beta - center)^2. `passes` and `checks` go on from those `spent` and
+    `checked` before; checks count a look at the gap with its point.
     """
     s, due, looks = problem.strong_convexity, SHORTEST, 0.0
     around = np.append(problem.shift(), target)
@@ -81,7 +81,7 @@ def stage(problem, X, loss, target, center, at, rng):
     for x in apcg_shrinking(bounded, at, rng):
         is_due = x.passes >= due
         looks += is_due
-        yield x._replace(checks=looks + x.checks)
+        yield Iterate(x.w, x.b, spent + x.passes, checked + (looks + x.checks))
         if is_due:
             due = LOOKS * x.passes
             if bounded.gap(x.w, x.b) <= ACCURACY * 0.5 * s * (x.w[-1] - center) ** 2:

@@ -48,11 +48,10 @@ def apcg_budget(problem, start, rng):
             at = at and at._replace(w=np.append(w, center / length))
         looks = 0.5 + problem.X.passes
     while m < problem.n:
-        for x in stage(problem, X, hinge, center / length - cost, center / length, at, rng):
+        for x in stage(problem, X, hinge, center / length - cost, center / length, at, rng, spent, looks):
             total = float(np.abs(x.b).sum())
-            b = x.b if total <= m else (m / total) * x.b
-            yield Iterate(x.w[:-1], b, spent + x.passes, looks + x.checks)
-        spent, looks, at, t = spent + x.passes, looks + x.checks, Iterate(x.w.copy(), x.b.copy()), length * x.w[-1]
+            yield x._replace(w=x.w[:-1], b=x.b if total <= m else (m / total) * x.b)
+        at, spent, looks, t = Iterate(x.w.copy(), x.b.copy()), x.passes, x.checks, length * x.w[-1]
         if center == 0.0 and t < 0.0:
             at = at._replace(w=at.w[:-1])
             break
