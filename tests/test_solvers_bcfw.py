@@ -13,7 +13,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.losses.chains import Sequences
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
-from rrmbench.solvers.sdca import bcfw
+from rrmbench.solvers.sdca import bcfw, labellings
 
 
 def network(l2=0.05, loss="m3n", **data):
@@ -83,7 +83,7 @@ def test_passes_count_the_entries_that_are_read(monkeypatch):
     monkeypatch.setattr(bcfw, "REVISITS", 2)
     [_, (*_, again)] = iterates(p, 2)
     assert again == pytest.approx(first + 2 * 1 / 2)  # where nothing is to move, w is not changed
-    monkeypatch.setattr(bcfw, "KEPT", 3)
+    monkeypatch.setattr(labellings, "KEPT", 3)
     [_, (*_, again)] = iterates(p, 2)
     assert again == pytest.approx(first + 2 * 2 / 2)
 
@@ -95,14 +95,14 @@ def test_products_of_labellings_are_those_of_their_features():
     paths = rng.integers(0, 3, (6, 5))
     paths[:, 1] = 2
     positions, edges = np.empty(5, np.int64), np.empty(5, np.int64)
-    c, e = bcfw.differing(paths, np.arange(6), 0, 5, positions, edges)
+    c, e = labellings.differing(paths, np.arange(6), 0, 5, positions, edges)
     assert positions[:c].tolist() == [0, 2, 3, 4] and edges[:e].tolist() == [1, 2, 3, 4]
     products = np.empty((5, 5))
     some, whole = np.full(25, np.nan), rows.indptr[5] - rows.indptr[0]
-    assert bcfw.write_products(rows, 0, 5, positions[:2], some, np.zeros(4), products) < whole
-    bcfw.write_products(rows, 0, 5, positions[:c], some, np.zeros(4), products)
-    assert bcfw.write_products(rows, 0, 5, positions[:c], some, np.zeros(4), products) == 0
-    G = np.array([[bcfw.product(a, b, 0, positions[:c], edges[:e], products) for b in paths] for a in paths])
+    assert labellings.write_products(rows, 0, 5, positions[:2], some, np.zeros(4), products) < whole
+    labellings.write_products(rows, 0, 5, positions[:c], some, np.zeros(4), products)
+    assert labellings.write_products(rows, 0, 5, positions[:c], some, np.zeros(4), products) == 0
+    G = np.array([[labellings.product(a, b, 0, positions[:c], edges[:e], products) for b in paths] for a in paths])
     X, psi = p.X.positions.forward(np.eye(4)), []
     for path in paths:
         features = np.zeros((7, 3))
@@ -132,9 +132,9 @@ def test_it_bounds_runs_of_other_methods():
 
 
 def test_the_products_of_the_shortest_sequences_are_kept(monkeypatch):
-    monkeypatch.setattr(bcfw, "KEPT", 15)
+    monkeypatch.setattr(labellings, "KEPT", 15)
     sequences = Sequences.of(network(lengths=(3, 1, 2, 4, 1, 3)).y)
-    assert np.diff(bcfw.Products.of(sequences).first).tolist() == [9, 1, 4, 0, 1, 0]
+    assert np.diff(labellings.Products.of(sequences).first).tolist() == [9, 1, 4, 0, 1, 0]
 
 
 def test_edges_of_data(monkeypatch):
