@@ -88,6 +88,7 @@ def test_catalysts_momentum_solves_its_equation():
 def test_catalysts_accuracies_add_up_as_its_proof_needs():
     """eps_k / A_k <= gap / (9 (k+2)^2.1), A_k = prod of 1 - a >= 2/(k+2)^2: their roots sum to 2/eta sqrt(gap)/3."""
     plan, a, A, total = Convex(4.0), (sqrt(5) - 1) / 2, 1.0, 0.0
+    assert plan.accuracy(1) == pytest.approx(8.0 / 9.0 / 2.0**4.1)
     for k in range(1, 2000):
         A *= 1.0 - a
         a = 0.5 * (sqrt(a**4 + 4.0 * a**2) - a**2)

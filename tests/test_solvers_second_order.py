@@ -17,7 +17,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Flattened
 from rrmbench.problem.problem import Problem
-from rrmbench.solvers.second_order import gram, newton_pcg
+from rrmbench.solvers.second_order import gram, newton_cg, newton_pcg
 from rrmbench.solvers.second_order.curvature import Curvature, DirectionalCurvature, curvatures, squares_of
 from rrmbench.solvers.second_order.growing import on_growing_samples
 
@@ -152,6 +152,31 @@ def test_steps_for_the_squared_loss_are_all_conjugate():
     stages = 8  # at most, of half a pass for the gradient each, beside X w and the diagonal at the start
     assert it.passes <= d + 1 + 0.5 * stages
     assert max(np.diff(values)) <= 1e-14
+
+
+def test_newton_steps_are_as_exact_as_the_gradient_has_fallen(monkeypatch):
+    """Conjugate gradients end at the first residual of at most min(0.5, sqrt(|g|/|g_0|)) |g|."""
+    found, unchanged = [], newton_cg.ConjugateGradients.solve
+
+    def solved(self, goal, at, going_on=False):
+        norm, norms = np.linalg.norm(self.r), []
+        iterates = unchanged(self, goal, at, going_on)
+        while True:
+            norms.append(np.linalg.norm(self.r))
+            try:
+                yield next(iterates)
+            except StopIteration as end:
+                found.append((norm, goal, norms))
+                return end.value
+
+    monkeypatch.setattr(newton_cg.ConjugateGradients, "solve", solved)
+    p = Problem(30.0 * sparse(80, 12), labels(80, "logistic"), "logistic", {"name": "l2", "strength": 1e-3})
+    after("newton_cg", p, 60)
+    first = found[0][0]
+    assert first > 1.2 and found[2][0] < 0.1 * first
+    for norm, goal, (*before, last) in found:
+        assert goal == pytest.approx(min(0.5, (norm / first) ** 0.5) * norm)
+        assert last <= goal < min(before)
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic", {"name": "smoothed_hinge", "gamma": 0.5}])
