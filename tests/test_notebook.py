@@ -20,7 +20,8 @@ from threadpoolctl import threadpool_info
 import rrmbench
 from rrmbench import registry
 from rrmbench.bench.rules import StopRule
-from rrmbench.bench.trace import Trace, warm_up
+from rrmbench.bench.trace import Trace
+from rrmbench.bench.warming import warm_up
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
 from rrmbench.notebook import bar, warming
 from rrmbench.numerics import jit

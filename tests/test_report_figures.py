@@ -198,10 +198,14 @@ def test_an_end_of_the_passes_that_was_asked_for_is_no_surprise(tmp_path):
         assert any(note.startswith("beyond the axes") for note in sheet.notes) is said
 
 
-def test_a_loose_reference_is_said_in_words_on_the_panel(tmp_path):
+def test_a_loose_reference_is_said_in_words_on_the_panel_and_shaded(tmp_path):
     for width, words in ((0.05, "loose reference: P(w*) known to 0.05 only"), (1e-4, "P(w*) known to 1e-4 only")):
         (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], width=width)
-        assert [text.get_text() for text in draw(sheet).axes[0].texts] == [words]
+        axes = draw(sheet).axes[0]
+        assert [text.get_text() for text in axes.texts] == [words]
+        (below,) = axes.patches
+        (_, low), (_, high) = axes.transData.inverted().transform(below.get_window_extent())
+        assert (low, high) == pytest.approx((axes.get_ylim()[0], width))
     (sheet,) = sheets_of(tmp_path / "objective", [stored.result(stored.spec())], width=0.2, y="objective")
     (text,) = draw(sheet).axes[0].texts
     assert text.get_text() == "loose reference: P(w*) may be lower by 0.2"

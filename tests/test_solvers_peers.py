@@ -20,6 +20,7 @@ from rrmbench import Iterate, registry
 from rrmbench.bench import trace
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Failure, Trace
+from rrmbench.bench.warming import warm_up
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -72,7 +73,7 @@ def test_two_classes_are_refused_where_a_library_has_one_output_for_them(solver,
 def test_a_warm_up_has_as_many_classes_as_rows(solver):
     loss = "max_of_hinge" if solver == "liblinear" else "multinomial_logistic"
     p = Problem(np.random.default_rng(0).standard_normal((60, 4)), np.repeat(np.arange(12.0), 5), loss, L2)
-    _, fault = trace.warm_up(p, registry.build_solver(solver))
+    _, fault = warm_up(p, registry.build_solver(solver))
     assert fault is None
 
 

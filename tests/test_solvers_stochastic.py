@@ -154,7 +154,8 @@ def test_a_start_outside_of_the_box_is_projected(solver):
 def test_svrg_quarters_the_distance_in_the_stages_of_its_theorem():
     """Steps of 0.1/L have the rate 5/6 in stages of 100 L/s + 4 steps, and 2n where the rate of these is below 1."""
     p = Problem(np.eye(10), np.ones(10), "squared", {"name": "l2", "strength": 0.01})
-    assert svrg_quartering(p, step_scale=0.1) == pytest.approx(8 * (1 + (100 * 100 + 4) / 10))  # (5/6)^8 < 1/4 < (5/6)^7
+    assert (5 / 6) ** 8 < 0.25 < (5 / 6) ** 7
+    assert svrg_quartering(p, step_scale=0.1) == pytest.approx(8 * (1 + (100 * 100 + 4) / 10))
     p = Problem(np.eye(10), np.ones(10), "squared", {"name": "l2", "strength": 10.0})
     a, c = 0.1 / (0.1 * 0.6) + 2 / 3, 2 / 3
     assert (a / 20 + c) ** 6 < 0.25 < (a / 20 + c) ** 5

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from rrmbench import registry
 from rrmbench.bench import polishing
-from rrmbench.bench.trace import warm_up
+from rrmbench.bench.warming import warm_up
 from rrmbench.extending import problems
 from rrmbench.numerics import jit
 from rrmbench.numerics.random import Rng

@@ -4,21 +4,17 @@ import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from numbers import Real
 from time import perf_counter, process_time  # a plug-in that changes the module changes no clock
 from typing import Any
 
 import numpy as np
 
-from rrmbench import crashes
 from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
 from rrmbench.bench.rules import ENDED, NO_PROGRESS, ROUNDING, Row, Schedule, StopRule
 from rrmbench.errors import shown
-from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.jit_cache import KernelCache
-from rrmbench.numerics.random import Rng
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import BELOW, Certifier, contradict, size_of_terms, suspects
@@ -31,7 +27,6 @@ UNMOVED = 12  # calls in a row that end at the same w: a library meets several f
 UNMOVED_AT_0 = 50  # the same at w = 0, where loose tolerances may leave it
 ALL_CALLS = 100  # times the seconds of the rule that calls of a black box take together, if none reaches it alone
 STALLED = 1000  # iterates without work after which a solver is given up
-WARM_UP_PASSES = 3.0
 
 
 class Failure(Exception):
@@ -300,32 +295,3 @@ def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise Failure(f"the solver yielded {found}{kind}, not {name} as a numpy array of float64")
     if array.shape != shape:
         raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")
-
-
-def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[Iterator[Iterate] | None, str | None]:
-    """Compile, or load from the cache, every kernel that a run will call, by a few passes over a few rows.
-
-    Returns the solver that was run, still open, since closing it may run its code, and what it raised, or None. The run
-    may meet that again, with its partial curve; where a few rows alone raise it, its clock may see what is compiled.
-    """
-    iterates, fault = None, None
-    try:
-        X = problem.X.head(n := min(problem.n, WARM_UP_ROWS))
-        y = problem.y[: getattr(X, "labels", n)].copy()
-        if y.ndim == 1 and len(problem.output_shape) == 2:
-            y[:] = np.arange(n) % problem.output_shape[1]  # as many classes as there are rows
-        elif y.ndim == 1:
-            y[0], y[-1] = problem.y.min(), problem.y.max()  # libraries of classifiers refuse a single class
-        y.flags.writeable = False  # these are labels of the problem already, and not to be numbered again
-        weights = None if problem.weights is None else problem.weights[:n] / problem.weights[:n].mean()
-        tiny = replace(problem, X=X, y=y, weights=weights)
-        iterates = solve(tiny, None, Rng(0))
-        # no rule ends it: at the last point of a run evaluation looks for bounds, whose passes read the whole model
-        for point, row in enumerate(Trace(tiny, iterates, StopRule(), Schedule(0.0), counted=False)):
-            if row["passes"] >= WARM_UP_PASSES or (math.isnan(row["passes"]) and point > 0):
-                break  # one call compiles what a library compiles
-        tiny.certificate(np.zeros(tiny.output_shape))
-        polishing.warm_up(problem, tiny)
-    except (Exception, SystemExit) as error:
-        fault = crashes.text_of(error)
-    return iterates, fault

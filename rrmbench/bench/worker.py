@@ -26,7 +26,8 @@ from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.pinning import pin
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.rules import Schedule, StopRule
-from rrmbench.bench.trace import Contradiction, Failure, Trace, warm_up
+from rrmbench.bench.trace import Contradiction, Failure, Trace
+from rrmbench.bench.warming import warm_up
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
 from rrmbench.loaded_code import OtherCode

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from rrmbench import registry
-from rrmbench.bench.trace import warm_up
+from rrmbench.bench.warming import warm_up
 from rrmbench.components import Solver, is_shipped
 from rrmbench.keys import nested
 from rrmbench.problem.iterate import Iterate
