@@ -1,34 +1,20 @@
 """Whether stored results are true: every claim recomputed from the source data, the final arrays and the trace."""
 
-import json
 import math
 import warnings
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
-import numpy as np
-
-from rrmbench import crashes, data, registry
+from rrmbench import crashes
 from rrmbench.bench import identity
-from rrmbench.bench.bounds import NOTHING, Bounds, best_of, bounds, size_of
-from rrmbench.bench.metrics import metrics_of, model_of
-from rrmbench.bench.problems import problem_of
+from rrmbench.bench.bounds import NOTHING, Bounds, best_of, bounds
 from rrmbench.bench.store import UnreadableFile, experiments
-from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
-from rrmbench.keys import keys, nested
+from rrmbench.keys import keys
 from rrmbench.problem.certificate import contradict
-from rrmbench.problem.labels import mode_of
-from rrmbench.problem.pairs import held_to_pairs
-from rrmbench.problem.traits import build_loss
-from rrmbench.report import claims, naming, recompute
+from rrmbench.report import audit, claims, naming
 from rrmbench.report.recompute import TOLERANCE
-from rrmbench.report.resources import UNCHECKED_PAIR
 from rrmbench.report.results import StoredRun, runs_of
-
-METRIC_TOLERANCE = 1e-9
-PAIRS = "loss", "regularizer"  # components with a conjugate
-BEGINNING = 1e4  # times the terms of P and D at the end of a run, above which its start is looked at
 
 
 @dataclass(frozen=True)
@@ -58,7 +44,7 @@ def verify(path, trust=False):
     The results are the newest of each spec of the manifest and those that references name. `trust` loads the
     plug-in files that they name, which without it are unverified.
     """
-    prepare, code_behind = lru_cache(maxsize=4)(_prepared), cache(identity.code_behind)
+    prepare, code_behind = lru_cache(maxsize=4)(audit.prepared_anew), cache(identity.code_behind)
     several = len(listed := experiments(path)) > 1
     for experiment in listed:
         try:
@@ -77,7 +63,7 @@ class _Checked:
 
     experiment: object
     trust: bool
-    prepare: object  # _prepared with a memory
+    prepare: object  # `audit.prepared_anew` with a memory
     code_behind: object  # `identity.code_behind` with a memory
     seen: set = field(default_factory=set)
     truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
@@ -126,7 +112,7 @@ class _Checked:
                 return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
-            primal, dual, error, wrong, note, size = _recomputed(result, self.trust, self.prepare, self.code_behind)
+            found = audit.recomputed(result, self.trust, self.prepare, self.code_behind)
         except UnreadableFile as error:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
@@ -136,11 +122,11 @@ class _Checked:
         except Exception as error:  # whatever forged shapes and parameters make the mathematics raise
             return Verdict(label, "WRONG", why=f"cannot be recomputed ({crashes.text_of(error)})")
         if result.status == "failed":  # for a contradiction, which is then not the reference's
-            self.failed.setdefault(result.problem, []).append((label, *bounds(result.trace), size))
+            self.failed.setdefault(result.problem, []).append((label, *bounds(result.trace), found.size))
         else:
-            self.truths.setdefault(result.problem, []).append((primal, dual, size))
-        state = "WRONG" if wrong or error > TOLERANCE else "ok"
-        return Verdict(label, state, primal, dual, error, "; ".join(wrong), note if state == "ok" else "")
+            self.truths.setdefault(result.problem, []).append((found.primal, found.dual, found.size))
+        state, note = ("WRONG", "") if found.wrong or found.error > TOLERANCE else ("ok", found.note)
+        return Verdict(label, state, found.primal, found.dual, found.error, "; ".join(found.wrong), note)
 
     def _contradictions(self, problem, known):
         """Runs that are said to have failed by the bound of another one, and which no bound here contradicts."""
@@ -187,132 +173,3 @@ class _Checked:
             wrong.append("its primal value is below a dual value that was recomputed")
         if wrong:
             yield Verdict(f"reference {problem}", "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
-
-
-def _recomputed(result, trust, prepare, code_behind):
-    """(P(w), D(b), the greatest relative error, what is wrong, what is not proven, the size of the terms of P and D).
-
-    Of a result with a final w.
-    """
-    spec, wrong = result.spec, []
-    if trust:
-        identity.load_plugins(spec)
-    loss, _ = registry.from_mapping("loss", spec["loss"])
-    prepared = prepare(identity.canonical(spec["dataset"]), mode_of(loss.needs))
-    if prepared.checksum != result.data:
-        return math.nan, math.nan, 0.0, ["the data file has changed since"], "", 0.0
-    if all(identity.spec_id(spec, prepared.checksum, placed=placed) != result.spec_id for placed in (False, True)):
-        wrong.append("spec_id is not that of the spec")
-    code = identity.code_of(spec, code_behind)
-    if code[:8] == result.code[:8] and (
-        code != result.code or identity.problem_id(spec, prepared.checksum, code_behind) != result.problem
-    ):
-        wrong.append("code or problem is not that of the spec")
-    for name, shape in zip("wb", recompute.shapes(prepared, spec), strict=True):
-        array = getattr(result, name)
-        if array is not None and (array.dtype != np.float64 or array.shape != shape):
-            wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
-            return math.nan, math.nan, 0.0, wrong, "", 0.0
-    if code[:8] == result.code[:8]:
-        wrong += _undeclared(result, trust)
-    unchecked = ""
-    if any(spec[kind].get("path") for kind in PAIRS):
-        pairs = held_to_pairs(problem_of(spec, prepared), *(spec[kind]["name"] for kind in PAIRS))
-        wrong += [pairs.broken] if pairs.broken else []
-        if pairs.unchecked:
-            unchecked = f"{UNCHECKED_PAIR}: {pairs.unchecked}"
-    *found, note, size = _compared(prepared, result, wrong, code[:8] == result.code[:8])
-    return *found, "; ".join(filter(None, (note, unchecked))), size
-
-
-def _undeclared(result, trust):
-    """What the header says of the solver that its declaration does not; nothing of a plug-in that is not loaded."""
-    parts = [part for kind in ("solver", "reduction") for part in nested(result.spec[kind])]
-    if any("path" in part for part in parts) and not trust:
-        return []
-    solver = registry.build_solver(result.spec["solver"], result.spec["reduction"])
-    declared = {"deterministic": solver.deterministic, "restarts": solver.declared["restarts"]}
-    return [
-        f"{name} is not what its solver declares"
-        for name, told in declared.items()
-        if told != bool(result.info.get(name))
-    ]
-
-
-def _compared(prepared, result, wrong, same_code):
-    last = {name: float(column[-1]) for name, column in result.trace.items()}
-    P, dual_error, D, note, spec, sizes = math.nan, 0.0, math.nan, "", result.spec, [0.0]
-    if result.b is not None:
-        untrue, note = recompute.unproven(prepared, result.spec, result.b)
-        if untrue:
-            wrong.append(f"b: {untrue}")
-        D, size = recompute.dual(prepared, spec, result.b)
-        sizes.append(size)
-        dual_error = recompute.difference(last["dual"], D, size)
-    elif last["dual"] != -math.inf:
-        wrong.append("a dual value without b")
-    error = dual_error
-    if result.status == "diverged":  # what is not finite has no digits to compare
-        if np.isfinite(result.w).all() and math.isfinite(_objective(prepared, result)[0]):
-            wrong.append("diverged, with a finite P(w)")
-    else:
-        P, size = _objective(prepared, result)
-        sizes.append(size)
-        off = recompute.difference(last["primal"], P, size)
-        if TOLERANCE < off < math.inf:
-            off = recompute.difference(last["primal"], P, size + recompute.unsure_of_outputs(prepared, spec, result.w))
-        error = max(error, off)
-    size = _size(prepared, result, max(filter(math.isfinite, sizes)))
-    if contradict(P, D, size):
-        wrong.append("P(w) is below D(b)")
-    wrong += claims.contradictions(result.trace, P, D, size)
-    if last["nonzeros"] != np.count_nonzero(result.w):
-        wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
-    return P, D, error, wrong + _metrics(prepared, result, last, same_code, P), note, size
-
-
-def _size(prepared, result, ended):
-    """The size of the terms of P and D, in whose rounding these may lie: what the trace says, unless it is far more.
-
-    A trace that says so is held against w = 0. ended : of the terms at the end
-    """
-    size = size_of(result.trace)
-    if size <= BEGINNING * ended:
-        return size
-    start = np.zeros(recompute.shapes(prepared, result.spec)[0])
-    value, terms = recompute.primal(prepared, result.spec, start)
-    return min(size, max(ended, terms)) if math.isfinite(value) else size
-
-
-def _objective(prepared, result):
-    try:
-        return recompute.primal(prepared, result.spec, result.w)
-    except OverflowError:  # of Python's own arithmetic, where numpy's gives inf
-        return math.inf, math.inf
-
-
-def _metrics(prepared, result, last, same_code, P):
-    if not np.isfinite(result.w).all():
-        return []
-    loss, _ = build_loss(result.spec["loss"])
-    found = None
-    if recompute.minimizes_bias(result.spec):
-        # where many minimize P, the compiled search chooses; what it names is tested here
-        problem = problem_of(result.spec, prepared)
-        found = problem.beta(problem.X.forward(result.w))
-        there, size = recompute.primal(prepared, result.spec, result.w, found)
-        if math.isfinite(P) and recompute.difference(there, P, size) > TOLERANCE:
-            return [f"the bias {found:g} of the metrics does not minimize P"]
-    b = np.zeros(recompute.shapes(prepared, result.spec)[1]) if result.b is None else result.b
-    metrics = metrics_of(prepared, getattr(loss, "predict", None), None if found is None else lambda z: found)
-    true = metrics(model_of(loss, result.w, b))
-    recorded = {name: last.get(name, math.nan) for name in true if same_code or name in last}  # older ones had fewer
-    wrong = [name for name in recorded if not math.isclose(recorded[name], true[name], abs_tol=METRIC_TOLERANCE)]
-    unfounded = [name for name in METRICS if name not in true and not np.isnan(result.trace.get(name, math.nan)).all()]
-    found = [f"{name} is {recorded[name]:g}, of w {true[name]:g}" for name in wrong]
-    return found + [f"{name} is there, which these data and this loss have none of" for name in unfounded]
-
-
-def _prepared(block, mode):
-    """The data of a `dataset:` block (JSON), prepared anew from their source."""
-    return data.from_source(json.loads(block), mode)
