@@ -22,9 +22,9 @@ from rrmbench.problem.operators import CSR
 from rrmbench.registry import build_solver
 from rrmbench.regularizers.l1 import L1
 from rrmbench.solvers.coordinate.chosen import LAG, Chosen
-from rrmbench.solvers.coordinate.quadratic import Quadratic
-from rrmbench.solvers.coordinate.rehearsal import outcome
 from rrmbench.solvers.coordinate.working_sets import State
+from rrmbench.subproblems.quadratic import Quadratic
+from rrmbench.subproblems.units import outcome
 
 RNG = np.random.default_rng(3)
 N, D = 60, 400  # so wide that working sets are small

@@ -19,10 +19,10 @@ from rrmbench.numerics.block_descent import Bend, Blocks, Curvatures
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
-from rrmbench.solvers.coordinate import units
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.quadratic import BlockQuadratic
-from rrmbench.solvers.coordinate.rehearsal import outcome
+from rrmbench.subproblems import units
+from rrmbench.subproblems.quadratic import BlockQuadratic
+from rrmbench.subproblems.units import outcome
 
 RNG = np.random.default_rng(5)
 N, D = 60, 403

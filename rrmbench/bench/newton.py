@@ -17,8 +17,8 @@ from scipy.optimize import minimize_scalar
 
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.problem import Problem
-from rrmbench.solvers.coordinate.quadratic import ROUNDING, Quadratic
 from rrmbench.solvers.second_order.gram import add_gram, reads_of, solver_of
+from rrmbench.subproblems.quadratic import ROUNDING, Quadratic
 
 LARGEST = 1000  # features, whose G takes 8 MB
 RIDGE = 1e-9  # sigma over the mean of the diagonal of G

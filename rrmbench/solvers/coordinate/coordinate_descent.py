@@ -8,8 +8,8 @@ from rrmbench.numerics.restricted import Part
 from rrmbench.numerics.sparse_rows import entries
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
+from rrmbench.subproblems.quadratic import positive
 
-TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
 FULL_EVERY = 10  # sweeps, of which the first is over all coordinates, the others over those that are not 0
 
 
@@ -50,11 +50,6 @@ def coordinate_descent(problem, start, rng):
                 z,
             )
             yield Iterate(w, problem.loss_dual(z), problem.X.passes + touched / nnz)
-
-
-def positive(curvatures):
-    """The curvatures with a little instead of 0, so that every coordinate has a step."""
-    return np.maximum(curvatures, TINY * (curvatures.max(initial=0.0) or 1.0))
 
 
 def part_of(columns):

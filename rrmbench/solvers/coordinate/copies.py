@@ -6,6 +6,7 @@ from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
 from rrmbench.solvers.coordinate.coordinate_descent import part_of
+from rrmbench.subproblems.units import in_parts
 
 LINES = 32  # of an array, in one product: of 7 it takes twice as long
 LARGEST = 2**22  # entries of these lines
@@ -207,16 +208,6 @@ class DenseColumns:
             of_lines[place] = v
         self.read += lines.size
         return (of_lines.T @ lines).T
-
-
-def in_parts(reads, most):
-    """The whole numbers that sum up to so many reads, each int(most) but for the last one, which is not more.
-
-    Where work cannot be divided, all but the last are counted before it: a run that a budget ends counts none too few.
-    """
-    most = int(most)
-    full = max(-(-reads // most) - 1, 0)
-    return [most] * full + [reads - most * full]
 
 
 def _frozen(part):

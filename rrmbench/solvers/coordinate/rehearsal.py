@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.problem.operators import CSR
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits, RowUnits
+from rrmbench.subproblems.units import BlockUnits, CoordinateUnits, RowUnits, outcome
 
 
 def rehearse(problem):
@@ -35,12 +35,3 @@ def rehearse(problem):
             for _ in model.extrapolate(numbers):
                 pass
             chosen.outputs(model)
-
-
-def outcome(generator):
-    """What a generator returns in the end."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value

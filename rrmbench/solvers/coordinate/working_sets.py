@@ -11,9 +11,9 @@ from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
-from rrmbench.solvers.coordinate.quadratic import ROUNDING
 from rrmbench.solvers.coordinate.rehearsal import rehearse
-from rrmbench.solvers.coordinate.units import units_of
+from rrmbench.subproblems.quadratic import ROUNDING
+from rrmbench.subproblems.units import units_of
 
 FEW = 300  # coordinates, which all join the working set at once
 SUPPORT = 2  # times the coordinates of units that are not 0 stay in a working set that had twice as many

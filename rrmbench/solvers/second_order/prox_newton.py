@@ -11,12 +11,11 @@ from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import lacking, solver
-from rrmbench.solvers.coordinate.quadratic import ROUNDING
-from rrmbench.solvers.coordinate.rehearsal import outcome
-from rrmbench.solvers.coordinate.units import BlockUnits, CoordinateUnits
 from rrmbench.solvers.second_order import gram
 from rrmbench.solvers.second_order.curvature import add_squares, longest_step
 from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples
+from rrmbench.subproblems.quadratic import ROUNDING
+from rrmbench.subproblems.units import BlockUnits, CoordinateUnits, outcome
 
 NEEDS = frozenset({"rows", "smooth", "slopes", "coordinate or blocks"})
 NUMBERS = 2**18  # in a block of rows, of chosen entries, which stays in the cache

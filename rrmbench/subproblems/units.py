@@ -10,9 +10,7 @@ import numpy as np
 
 from rrmbench.numerics import block_descent, restricted
 from rrmbench.numerics.quadratic_descent import is_matrix
-from rrmbench.solvers.coordinate.coordinate_descent import positive
-from rrmbench.solvers.coordinate.copies import in_parts
-from rrmbench.solvers.coordinate.quadratic import BlockQuadratic, Quadratic
+from rrmbench.subproblems.quadratic import BlockQuadratic, Quadratic, positive
 
 KNOWN = 16  # coordinates of a block whose part of H each model knows, which takes as long as 5 sweeps over the block
 KNOWN_ONCE = 64  # where weights stay; this takes as long as 17
@@ -181,6 +179,25 @@ class RowUnits(BlockUnits):
         bends = block_descent.Curvatures(curvatures, np.empty(0), np.zeros(chosen.size + 1, dtype=np.int64))
         rest = (self._within(chosen, at), bends, self.s, self.linear[at], g[at], w[at])
         return BlockQuadratic(H, np.repeat(curvatures, self._outputs), state, *rest, between=between)
+
+
+def in_parts(reads, most):
+    """The whole numbers that sum up to so many reads, each int(most) but for the last one, which is not more.
+
+    Where work cannot be divided, all but the last are counted before it: a run that a budget ends counts none too few.
+    """
+    most = int(most)
+    full = max(-(-reads // most) - 1, 0)
+    return [most] * full + [reads - most * full]
+
+
+def outcome(generator):
+    """What a generator returns in the end."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value
 
 
 def _ranges(starts, sizes):

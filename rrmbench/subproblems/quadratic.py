@@ -12,6 +12,12 @@ ROUNDS = 20  # of sweeps over all coordinates, and of sweeps over those that mov
 SHORTEST, LONGEST = 4, 64  # conjugate gradient steps in a row
 HALVINGS = 5  # of the way to the point that conjugate gradients found
 ENOUGH = 1e-2  # of the first squared residual, at which conjugate gradients end
+TINY = 1e-12  # of a curvature over the greatest one, of a coordinate that no sample sees
+
+
+def positive(curvatures):
+    """The curvatures with a little instead of 0, so that every coordinate has a step."""
+    return np.maximum(curvatures, TINY * (curvatures.max(initial=0.0) or 1.0))
 
 
 class Quadratic:
