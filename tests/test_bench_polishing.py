@@ -209,6 +209,18 @@ def test_what_a_method_read_last_is_counted_too(name, loss, regularizer, ascend,
         assert 0.0 < read[-1] == pytest.approx(seen.X.passes + steps)  # and nothing twice
 
 
+def test_what_brings_the_model_nearer_takes_half_a_pass_for_each_bound():
+    seen, returned = Problem(SPARSE, 1e3 * SPARSE.sum(axis=1), "huber", L1).counted(), []
+
+    def nearer():
+        returned.append((yield from ascents._nearer(seen, np.zeros(40), 40.0)))
+
+    steps = [more for *_, more in nearer()]
+    ((_, taken),) = returned
+    assert len(steps) > 2 and taken == pytest.approx(seen.X.passes + sum(steps) + 0.5 * len(steps))
+    assert taken > 40.0  # it ends at the first point beyond, and yields none there
+
+
 # the run itself
 
 

@@ -121,6 +121,14 @@ def test_a_level_that_most_seeds_never_come_to_has_no_median(tmp_path):
     assert {cost["text"] for cost in row["cells"][0]["costs"]} == {"-"}
 
 
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_medians_are_said_to_be_over_seeds_where_any_method_has_several(tmp_path, seeds):
+    runs = [stored.result(stored.spec(solver="sgd", seed=seed)) for seed in range(seeds)]
+    experiment = stored.experiment(tmp_path / "e", [*runs, stored.result(stored.spec(solver="agd"))])
+    found = runs_of(experiment)
+    assert winners(experiment, found, found)["seeds"] == (seeds > 1)
+
+
 def test_texts_of_results_stay_texts(page):
     assert pages.EVIL.replace("\u202e", "\\u202e") in page.words and "\u202e" not in page.text
     assert page.tags.count("script") == 2 + 2 * 2 and "img" not in page.tags and "b" not in page.tags
