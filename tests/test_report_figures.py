@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import stored
@@ -14,7 +15,7 @@ from rrmbench.report.plots import figures, plot, sheets
 from rrmbench.report.plots.curves import Curve, Series
 from rrmbench.report.plots.draw import draw
 from rrmbench.report.plots.frame import on_log_axis
-from rrmbench.report.plots.legend import spread
+from rrmbench.report.plots.legend import shared, spread
 from rrmbench.report.plots.page import page_of
 from rrmbench.report.plots.style import PALETTE, luminance, shades, styles
 from rrmbench.report.plots.ticks import labels, linear_labels, log_ticks
@@ -357,6 +358,19 @@ def test_up_to_eight_series_share_a_legend_below(tmp_path):
     figure = drawn(draw(sheet))
     assert_on_page(figure)
     assert len(figure.legends[0].get_texts()) == 8
+
+
+@pytest.mark.parametrize("width", [3.0, 5.0, 8.0])
+def test_a_shared_legend_has_as_many_columns_as_its_width_has_room_for(width):
+    names = {number: f"prox_sdca [step_scale={number}]" for number in range(8)}
+    with plt.rc_context({"legend.fontsize": 8.0}):
+        figure = plt.figure(figsize=(width, 3.0))
+        legend = shared(figure, names, dict.fromkeys(names, {"color": "0.0"}), width)
+        drawn(figure)
+    taken = legend.get_window_extent().width / figure.dpi
+    columns = len({round(text.get_window_extent().x0) for text in legend.get_texts()})
+    plt.close(figure)
+    assert taken <= width < taken + 1.2 * taken / columns
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40), st.floats(0.001, 0.1))

@@ -12,7 +12,7 @@ from lab import make_lab  # noqa: F401
 from rrmbench.bench.bounds import Bounds
 from rrmbench.errors import RrmbenchError
 from rrmbench.report.levels import Levels
-from rrmbench.report.plots import files, plot, sheets
+from rrmbench.report.plots import curves, files, plot, sheets
 from rrmbench.report.plots.draw import draw
 
 
@@ -197,6 +197,15 @@ def test_seeds_are_one_curve_the_median_with_quartiles(tmp_path):
     np.testing.assert_allclose(curve.low, 2 * np.exp(-0.6 * curve.x))
     np.testing.assert_allclose(curve.high, 2 * np.exp(-0.4 * curve.x))
     assert sheet.notes == ["lines: medians over 5 seeds, bands: quartiles"]
+
+
+def test_a_median_of_many_points_keeps_some_of_them_and_both_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(curves, "MOST_POINTS", 5)
+    runs = [stored.result(stored.spec(seed=k), stored.trace(rate=rate)) for k, rate in enumerate((0.3, 0.5, 0.7))]
+    (sheet,) = sheets_of(tmp_path, runs, y="gap")
+    (curve,) = sheet.panels[0, 0].curves.values()
+    assert curve.x.tolist() == [0.0, 4.0, 9.0, 14.0, 19.0, 20.0]  # of 0, 1, ..., 20
+    np.testing.assert_allclose(curve.y, 2 * np.exp(-0.5 * curve.x))
 
 
 def test_a_seed_that_stops_early_keeps_its_value_and_half_must_be_there(tmp_path):

@@ -230,6 +230,16 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
+def test_levels_relative_to_the_start_are_beyond_the_reference_where_they_are_so_of_every_run(lab):
+    far = stored.trace()
+    far["primal"][0] = 1000.0
+    runs = [stored.result(stored.spec(solver="sgd")), stored.result(stored.spec(solver="agd"), far)]
+    stored.experiment(lab.out / "e", runs)  # P(w*) is known to 1e-6
+    for level, said in ("1e-8", False), ("1e-10", True):
+        told = show(lab, "--levels", level, "--y", "suboptimality", "--relative")
+        assert ("the optimum is known to within 1.0e-06" in told) is said
+
+
 def test_json_has_every_number_and_null_for_what_is_none(lab, folder):
     content = strict(show(lab, "--json", "--levels", "1e-2,1e-8", "--y", "suboptimality", "--relative"))
     assert content["schema_version"] == 1
