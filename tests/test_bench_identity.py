@@ -22,6 +22,12 @@ def modules_of(kind):
     return {name: registry.lookup(kind, name).build.__module__ for name in registry.names(kind)}
 
 
+def test_ids_are_those_of_results_that_are_stored():
+    """Another form of them would make every result a new one."""
+    assert identity.id_of("") == "e3b0c44298fc1c14"
+    assert identity.canonical({"b": 1e-4, "a": [1, None]}) == '{"a":[1,null],"b":0.0001}'
+
+
 LOADING = """
 import importlib, json, os, sys, types
 import distributed, numba, numpy, pydantic, scipy.optimize, scipy.sparse.linalg, yaml  # once for all

@@ -365,7 +365,7 @@ def test_a_shared_legend_has_as_many_columns_as_its_width_has_room_for(width):
     names = {number: f"prox_sdca [step_scale={number}]" for number in range(8)}
     with plt.rc_context({"legend.fontsize": 8.0}):
         figure = plt.figure(figsize=(width, 3.0))
-        legend = shared(figure, names, dict.fromkeys(names, {"color": "0.0"}), width)
+        legend = shared(figure, names, {number: {"color": "0.0"} for number in names}, width)
         drawn(figure)
     taken = legend.get_window_extent().width / figure.dpi
     columns = len({round(text.get_window_extent().x0) for text in legend.get_texts()})
