@@ -17,7 +17,6 @@ from typing import Any
 
 from rrmbench import reducing
 from rrmbench.components import AROUND, PLUGIN, Component, Parameter, is_shipped
-from rrmbench.components import lacking as lacking  # which is asked of the needs of what is found here
 from rrmbench.errors import RrmbenchError, nearest, shortened, shown
 from rrmbench.keys import nested
 from rrmbench.kinds import COMPONENTS, KINDS

@@ -19,6 +19,7 @@ from rrmbench import Iterate, Problem, registry
 from rrmbench.bench import polishing
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import STALLED, Failure, Trace
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 
@@ -324,7 +325,7 @@ def test_a_bound_that_overflows_is_none(reduction):
     nearly_free = Problem(A, [1.0, -1.0, 1.0, -1.0], "hinge", {"name": "l2", "strength": 1e-160})
     came_through = []
     for name in shipped():
-        if not registry.lacking(registry.build_solver(name, reduction).needs, nearly_free.traits):
+        if not lacking(registry.build_solver(name, reduction).needs, nearly_free.traits):
             with np.errstate(all="ignore"), suppress(RrmbenchError, ArithmeticError, ValueError):
                 found = solve(nearly_free, name, reduction=reduction, passes=20)
                 assert not (found.trace["dual"] > 1e-12).any(), name
@@ -367,7 +368,7 @@ def solvers_for(reduction):
     """Every shipped solver that the reduction makes valid on a problem neither smooth nor strongly convex."""
     for name in registry.names("solver"):
         with suppress(RrmbenchError):  # the reduction refuses the solver
-            if not registry.lacking(registry.build_solver(name, reduction).needs, HINGE.traits):
+            if not lacking(registry.build_solver(name, reduction).needs, HINGE.traits):
                 yield name
 
 

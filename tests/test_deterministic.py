@@ -12,6 +12,7 @@ from lab import make_lab  # noqa: F401
 from runs import REGULARIZERS
 
 from rrmbench import Iterate, registry
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 
@@ -28,9 +29,7 @@ def problem_for(solver):
         oracles.problem("multinomial_logistic", REGULARIZERS["l2"], n=2000),
     )
     needs = registry.lookup("solver", solver).needs
-    return next(
-        (p for p in some if not registry.lacking(needs, p.traits)), oracles.problem("hinge", REGULARIZERS["l2"], n=500)
-    )
+    return next((p for p in some if not lacking(needs, p.traits)), oracles.problem("hinge", REGULARIZERS["l2"], n=500))
 
 
 def bits(mapping, p, seed, count):

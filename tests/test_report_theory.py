@@ -9,6 +9,7 @@ import oracles
 import pytest
 
 from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import Constants, NoTheorem, constants
 from rrmbench.report.theory import bound_curve, proven
@@ -103,7 +104,7 @@ def grid(solver):
 @pytest.mark.parametrize("solver", WITH_BOUND)
 def test_curves_stay_below_the_bound_wherever_there_is_one(solver, problem):
     p, component = PROBLEMS[problem](), registry.lookup("solver", solver)
-    if registry.lacking(component.needs, p.traits):
+    if lacking(component.needs, p.traits):
         pytest.skip("the solver does not take this problem")
     w = minimizer(p)
     c, optimum, passes = constants(p, w), p.primal(w), np.arange(1.0, PASSES)
@@ -147,7 +148,7 @@ def test_a_bound_says_something(solver):
     component, least = registry.lookup("solver", solver), np.inf
     for make in PROBLEMS.values():
         p = make()
-        if not registry.lacking(component.needs, p.traits):
+        if not lacking(component.needs, p.traits):
             c = constants(p, minimizer(p))
             with suppress(NoTheorem):
                 bound = proven(component, c, np.array([1e4]), SPEC.get(solver, {}))

@@ -13,6 +13,7 @@ import pytest
 from runs import REGULARIZERS, after, iterates
 
 from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 
@@ -29,7 +30,7 @@ def valid_pairs():
 
 
 def takes(solver, p):
-    return not registry.lacking(registry.lookup("solver", solver).needs, p.traits)
+    return not lacking(registry.lookup("solver", solver).needs, p.traits)
 
 
 def easy(solver):

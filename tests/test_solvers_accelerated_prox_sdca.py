@@ -8,6 +8,7 @@ import pytest
 
 import rrmbench
 from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem import constants
@@ -317,7 +318,7 @@ def test_without_strong_convexity(solver):
     p = oracles.problem("squared", {"name": "l1", "strength": 0.05})
     best, _ = oracles.cvxpy_optimum("squared", "l1")
     solve = registry.build_solver(solver, "accelerate")
-    assert not registry.lacking(solve.needs, p.traits)
+    assert not lacking(solve.needs, p.traits)
     for x in solve(p, None, Rng(0)):
         if x.passes >= 600:
             break

@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.data.layout import kernelized
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.problems import dense, sparse
@@ -91,7 +92,7 @@ def cases(kind, solver):
             except RrmbenchError as error:
                 assert "it smooths losses" in str(error)  # which the solver needs as they are
                 continue
-            if not registry.lacking(solve.needs, p.traits):
+            if not lacking(solve.needs, p.traits):
                 yield p, solve, reduction
 
 

@@ -12,6 +12,7 @@ from pdprox_runs import EXACT, LAYOUTS, PRINTED, Folded, after, hinge, iterates,
 from runs import dense
 
 from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.touched import Touched
 from rrmbench.numerics.random import Rng
@@ -174,7 +175,7 @@ def test_optimum_agrees_with_cvxpy(loss, regularizer):
     if loss == "generalized_hinge":
         return  # 10,000 passes do not bring these to 1e-6
     for name, options in CONVERGENT:
-        if not registry.lacking(registry.lookup("solver", name).needs, p.traits):
+        if not lacking(registry.lookup("solver", name).needs, p.traits):
             it = after({"name": name, **options}, p, 10_000)
             assert -1e-7 <= p.primal(it.w) - optimum <= 1e-6
 
@@ -194,7 +195,7 @@ OTHERS = {"multiclass": multiclass, "tasks": tasks, "whole": whole, "biased": bi
 def test_other_models_losses_and_changed_problems(spec, make):
     """The certified gap falls to 1e-8 or, for the slow ones, to a tenth; it proves that the pair is optimal."""
     p, name = make(), spec if isinstance(spec, str) else spec["name"]
-    if registry.lacking(registry.lookup("solver", name).needs, p.traits):
+    if lacking(registry.lookup("solver", name).needs, p.traits):
         pytest.skip("the solver does not take this problem")
     first = p.gap(np.zeros(p.shape), np.zeros(p.output_shape))
     goal = 1e-8 if name == "pdprox_restarted" else 0.1 * first

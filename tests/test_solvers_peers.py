@@ -21,6 +21,7 @@ from rrmbench.bench import trace
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Failure, Trace
 from rrmbench.bench.warming import warm_up
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
@@ -264,7 +265,7 @@ def test_a_library_takes_what_the_plan_lets_through(solver, reduction):
         except RrmbenchError as error:
             assert "cannot have" in str(error) or "smooth" in str(error)
             return
-        if not registry.lacking(method.needs, p.traits):
+        if not lacking(method.needs, p.traits):
             taken += len(list(islice(method(p, None, Rng(0)), 2))) == 2
     assert taken > 0 or reduction != "none"
 
@@ -283,13 +284,13 @@ def test_a_library_takes_what_the_plan_lets_through(solver, reduction):
     ],
 )
 def test_what_a_library_refuses_is_known_before_a_run(solver, loss, psi):
-    assert registry.lacking(registry.lookup("solver", solver).needs, oracles.problem(loss, psi).traits)
+    assert lacking(registry.lookup("solver", solver).needs, oracles.problem(loss, psi).traits)
 
 
 def test_a_square_of_a_reduction_leaves_those_needs_that_allow_one():
     method = registry.build_solver("celer", {"name": "regularize", "sigma": 0.1})
-    assert not registry.lacking(method.needs, oracles.problem("squared", L1).traits)
-    assert registry.lacking(method.needs, oracles.problem("logistic", L1).traits)
+    assert not lacking(method.needs, oracles.problem("squared", L1).traits)
+    assert lacking(method.needs, oracles.problem("logistic", L1).traits)
     with pytest.raises(RrmbenchError, match=r"it adds a square, which liblinear_l1 cannot have \(one_term\)"):
         registry.build_solver("liblinear_l1", {"name": "regularize", "sigma": 0.1})
 
@@ -379,8 +380,8 @@ def test_added_strong_convexity_around_0_is_an_elastic_net():
 
 def test_needs_may_name_alternatives():
     has = frozenset({"Hinge", "rows"})
-    assert registry.lacking({"Hinge or Logistic", "rows"}, has) == set()
-    assert registry.lacking({"Squared or Logistic", "rows"}, has) == {"Squared or Logistic"}
+    assert lacking({"Hinge or Logistic", "rows"}, has) == set()
+    assert lacking({"Squared or Logistic", "rows"}, has) == {"Squared or Logistic"}
 
 
 def test_class_names_are_traits_unless_the_loss_is_smoothed():

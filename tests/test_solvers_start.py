@@ -9,7 +9,7 @@ import pytest
 from lab import make_lab  # noqa: F401
 
 from rrmbench import registry
-from rrmbench.components import Solver
+from rrmbench.components import Solver, lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
@@ -51,7 +51,7 @@ def valid(solver, p):
             solve = registry.build_solver({"name": solver, **STEPS.get(solver, {})}, reduction)
         except RrmbenchError:  # the reduction is not for this solver
             continue
-        if not registry.lacking(solve.needs, p.traits):
+        if not lacking(solve.needs, p.traits):
             yield name, solve
 
 
@@ -73,7 +73,7 @@ def test_every_iterate_is_in_the_domain_and_they_converge(solver, regularizer):
         bias = {"regularize": 0.01 * np.sum((p.start() - 0.6) ** 2) + 0.01, "smooth": 0.5}.get(name, 0.0)
         assert min(values[-20:]) - optimum <= 0.05 * (first - optimum) + bias, name
         tried += 1
-    assert tried or registry.lacking(registry.lookup("solver", solver).needs, p.traits)
+    assert tried or lacking(registry.lookup("solver", solver).needs, p.traits)
 
 
 @pytest.mark.parametrize("regularizer", [BOX, AWAY, {"name": "l2", "strength": 1.0}], ids=lambda r: r["name"])
@@ -93,7 +93,7 @@ def test_every_solver_begins_at_the_start(solver):
     component = registry.lookup("solver", solver)
     for loss, regularizer in [("squared", BOX), ("hinge", {"name": "l2", "strength": 0.1})]:
         p = oracles.problem(loss, regularizer)
-        if not registry.lacking(component.needs, p.traits):
+        if not lacking(component.needs, p.traits):
             first = next(registry.build_solver(solver)(p, None, Rng(0)))
             expected = p.primal_point(np.zeros(p.shape)) if "dual" in component.gives else p.start()
             np.testing.assert_array_equal(first.w, expected)

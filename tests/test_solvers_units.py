@@ -9,6 +9,7 @@ import oracles
 import pytest
 
 from rrmbench import Problem, registry, solve
+from rrmbench.components import lacking
 
 OF_A_UNIT = {"adagrad", "agd_adaptive", "excessive_gap", "fobos", "pegasos", "rda", "sgd", "subgradient"}
 COUNTED = [name for name in registry.names("solver") if registry.lookup("solver", name).counts_passes]
@@ -34,7 +35,7 @@ def taken(solver, losses):
     """The (loss, regularizer) of `losses` that a solver takes without a reduction."""
     pairs = [(loss, regularizer) for loss in losses for regularizer in STRENGTHS]
     needs = registry.build_solver(solver).needs
-    return [pair for pair in pairs if not registry.lacking(needs, problem(*pair).traits)]
+    return [pair for pair in pairs if not lacking(needs, problem(*pair).traits)]
 
 
 @pytest.mark.parametrize("solver", UNITLESS)

@@ -5,8 +5,8 @@ from importlib import import_module
 
 from rrmbench import data
 from rrmbench.bench.rates import entries_of
+from rrmbench.components import lacking
 from rrmbench.problem.traits import traits
-from rrmbench.registry import lacking
 
 WIDTH = 1e-9  # of a certified interval that needs no narrower one, relative to |P| at the start or at the optimum
 LARGEST_PROGRAM = 10**7  # stored entries, for which HiGHS takes about 2 GB and a minute

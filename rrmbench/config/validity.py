@@ -8,7 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from rrmbench import registry
-from rrmbench.components import alternatives
+from rrmbench.components import alternatives, lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import nested
 
@@ -56,12 +56,12 @@ def reason(spec, has, stop):
         needs = registry.build_solver(spec["solver"], spec["reduction"]).needs
     except RrmbenchError as error:  # the reduction refuses this solver or its own parameters
         needs, refusal = solver.needs - _gives(spec["reduction"]), str(error)
-    missing = registry.lacking(needs, has)
+    missing = lacking(needs, has)
     if not missing:
         return solver.endless(stop) or refusal or solver.uninstalled
     alone = registry.build_solver(spec["solver"]).needs
     told = _sentence(missing & alone or missing, spec, has, of_reduction=missing.isdisjoint(alone))
-    return told + _advice(missing, spec, () if registry.lacking(alone, has) else ("none",))
+    return told + _advice(missing, spec, () if lacking(alone, has) else ("none",))
 
 
 def _problem_reason(spec, has):
@@ -71,7 +71,7 @@ def _problem_reason(spec, has):
         "a kernel": {"isotropic"} if "kernel" in has else set(),
     }
     for part, needed in needs.items():
-        for trait in sorted(registry.lacking(needed, has)):
+        for trait in sorted(lacking(needed, has)):
             wanted, of, said = _words(trait)
             return f"{part} needs {wanted}; {_owner(of, spec)} is not {said}"
     if "minimized_bias" in has and "scalar" not in has:
@@ -189,7 +189,7 @@ def _ruled_out_by_bias(missing, spec, has):
     if has.isdisjoint({"free_bias", "minimized_bias"}):
         return frozenset()
     unbiased = traits(spec["loss"], spec["regularizer"], data.traits_of(spec["dataset"] | {"bias": "none"}))
-    return missing - registry.lacking(missing, unbiased)
+    return missing - lacking(missing, unbiased)
 
 
 def _owner(part, spec):
@@ -204,7 +204,7 @@ def _advice(missing, spec, also=()):
 def _helps(name, missing, spec):
     """Whether a reduction gives the solver of `spec` what is missing, with some of its parameters."""
     component, solver = registry.lookup("reduction", name), registry.build_solver(spec["solver"])
-    if registry.lacking(missing, component.gives) or component.unfit(solver):
+    if lacking(missing, component.gives) or component.unfit(solver):
         return False
     try:
         return missing.isdisjoint(registry.reduce_solver(solver, name).needs)

@@ -6,7 +6,7 @@ from itertools import chain, islice
 import numpy as np
 
 from rrmbench import registry
-from rrmbench.components import alternatives, is_shipped
+from rrmbench.components import alternatives, is_shipped, lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import variants
 from rrmbench.extending.points import labels
@@ -83,7 +83,7 @@ def taken_by(needs, kind="dense rows", most=None):
     are no others.
     """
     for problems in PROBLEMS, RARE, _with_plug_ins(_words(needs)):
-        if found := [(loss, psi) for loss, psi, p in _built(problems, kind) if not registry.lacking(needs, p.traits)]:
+        if found := [(loss, psi) for loss, psi, p in _built(problems, kind) if not lacking(needs, p.traits)]:
             return found[:most]
     return []
 
@@ -153,7 +153,7 @@ def _optimum(*key):
 def optimum(p):
     """(least P, its w, greatest D) by a shipped solver that takes the problem; (inf, None, -inf) without one."""
     for name, passes in ORACLES:
-        if not registry.lacking(registry.lookup("solver", name).needs, p.traits):
+        if not lacking(registry.lookup("solver", name).needs, p.traits):
             return _solved(p, name, passes)
     return np.inf, None, -np.inf
 

@@ -6,6 +6,7 @@ from unittest import SkipTest
 import numpy as np
 
 from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import problems
 from rrmbench.extending.runs import first_iterates, measured
@@ -49,7 +50,7 @@ def approaches_reduced(component, solve, what):
         raise SkipTest(str(error)) from None
     for loss, psi in problems.taken_by(component.needs):
         p = change(problems.problem_of("dense rows", loss, psi))
-        if not registry.lacking(solve.needs, p.traits):
+        if not lacking(solve.needs, p.traits):
             try:
                 _falls(component, solve, p, problems.optimum(p), (loss, psi["name"]))
             except Broken as broken:
@@ -103,7 +104,7 @@ def _has_settled(rows):
 
 def _needs_hint(component, p, usual):
     """The usual mistake, and the traits that this problem lacks and the solver does not say that it needs."""
-    lacks = sorted(registry.lacking({"smooth", "strongly_convex"} - set(component.needs), p.traits))
+    lacks = sorted(lacking({"smooth", "strongly_convex"} - set(component.needs), p.traits))
     return f"{usual}; this problem is not {' and not '.join(lacks)}: is that in needs?" if lacks else usual
 
 

@@ -8,6 +8,7 @@ from unittest import SkipTest
 import numpy as np
 
 from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import problems, solvers, variants
 from rrmbench.extending.runs import measured
@@ -113,10 +114,10 @@ def gives_what_it_says(component, values, inner, p):
 
     list(islice(_reduced(component, values, replace(inner, run=run))(p, None, Rng(0)), 20))
     for problem in seen:
-        if lacking := registry.lacking(inner.needs & component.gives, problem.traits):
+        if missing := lacking(inner.needs & component.gives, problem.traits):
             raise Broken(
                 f"gives={set(component.gives)}, but the solver is given a problem that is not "
-                f"{', '.join(sorted(lacking))}",
+                f"{', '.join(sorted(missing))}",
                 "problem.smoothed(mu) makes it smooth, problem.regularized(kappa, center) strongly convex",
             )
 

@@ -7,6 +7,7 @@ import numpy as np
 from rrmbench import registry
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Contradiction, Failure, Trace
+from rrmbench.components import lacking
 from rrmbench.extending.verdicts import Broken
 from rrmbench.numerics.random import Rng
 
@@ -43,7 +44,7 @@ def solved(problem, label, names):
 
     names : of the loss and the regularizer
     """
-    takes = [s for s in SOLVERS if not registry.lacking(registry.lookup("solver", s[0]).needs, problem.traits)]
+    takes = [s for s in SOLVERS if not lacking(registry.lookup("solver", s[0]).needs, problem.traits)]
     solver, passes = takes[0]
     trace, rows = measured(registry.build_solver(solver), problem, passes, names, GAP)
     if trace.status == "diverged":

@@ -10,8 +10,8 @@ from unittest import SkipTest
 
 import numpy as np
 
-from rrmbench import plugin_files, registry
-from rrmbench.components import alternatives
+from rrmbench import plugin_files
+from rrmbench.components import alternatives, lacking
 from rrmbench.errors import nearest, shown
 from rrmbench.extending import problems, theorems, variants
 from rrmbench.extending.progress import REDUCED, approaches, approaches_reduced
@@ -83,7 +83,7 @@ def each_run(component, check):
     for values, solve in variants.built(component, component.solver):
         for kind in ("dense rows", "sparse rows"):
             p = problems.problem_of(kind, loss, psi)
-            if not registry.lacking(solve.needs, p.traits):
+            if not lacking(solve.needs, p.traits):
                 with located(f"{component.name}{variants.shown(values)} on {loss}, {psi['name']}, {kind}"):
                     check(solve, p)
 
@@ -181,7 +181,7 @@ def forgets(component):
         for kind in ("dense rows", "sparse rows"):
             p = problems.problem_of(kind, loss, psi)
             solve = _plain(component)
-            if registry.lacking(solve.needs, p.traits):
+            if lacking(solve.needs, p.traits):
                 continue
             other = Problem(3.0 * problems.DATA[kind]()[::-1], p.y, loss, psi)
             first_iterates(solve, p, 20)

@@ -5,7 +5,7 @@ from unittest import SkipTest
 
 import numpy as np
 
-from rrmbench import registry
+from rrmbench.components import lacking
 from rrmbench.extending import problems, variants
 from rrmbench.extending.verdicts import Broken, located
 from rrmbench.numerics.random import Rng
@@ -40,7 +40,7 @@ def _cases(component):
     for at, (loss, psi) in enumerate(problems.taken_by(component.needs)):
         problem, optimum = (of("dense rows", loss, psi) for of in (problems.problem_of, problems.optimum_of))
         for values, solve in [usual, *(others if at == 0 else ())]:
-            if optimum[1] is not None and not registry.lacking(solve.needs, problem.traits):
+            if optimum[1] is not None and not lacking(solve.needs, problem.traits):
                 yield f"{component.name}{variants.shown(values)} on {loss}, {psi['name']}", solve, problem, optimum
 
 

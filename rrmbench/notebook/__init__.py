@@ -15,7 +15,7 @@ import numpy as np
 from rrmbench import plugin_files, registry
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Trace
-from rrmbench.components import Component
+from rrmbench.components import Component, lacking
 from rrmbench.config.validity import needed
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.notebook import warming
@@ -94,11 +94,11 @@ def solve(
     for mapping in solver, reduction:
         plugin_files.load_edited_plugins_of(mapping)
     run = registry.build_solver(solver, reduction)
-    if lacking := registry.lacking(run.needs, problem.traits):
-        helps = not registry.lacking(registry.build_solver(solver, "auto").needs, problem.traits)
+    if missing := lacking(run.needs, problem.traits):
+        helps = not lacking(registry.build_solver(solver, "auto").needs, problem.traits)
         hint = "; try reduction='auto'" if helps else ""
-        raise RrmbenchError(f"solver {run.name} needs {needed(lacking)}{hint}")
-    plain = not registry.lacking(registry.build_solver(solver).needs, problem.traits)
+        raise RrmbenchError(f"solver {run.name} needs {needed(missing)}{hint}")
+    plain = not lacking(registry.build_solver(solver).needs, problem.traits)
     component, _ = registry.from_mapping("solver", solver)
     stop = _ending(component, StopRule(passes=passes, gap=gap, relative_gap=relative_gap, seconds=seconds))
     pairs = held_to_pairs(problem, type(problem.loss).__name__, type(problem.regularizer).__name__)

@@ -1,8 +1,9 @@
 """The choice among the reductions."""
 
+from rrmbench.components import lacking
 from rrmbench.reductions.adaptive import adapt_smooth
 from rrmbench.reductions.proximal_point import joint_proximal_point, proximal_point
-from rrmbench.registry import lacking, reduction
+from rrmbench.registry import reduction
 from rrmbench.stages.progress import shows
 
 

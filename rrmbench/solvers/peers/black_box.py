@@ -18,10 +18,11 @@ from math import ceil, log, nan
 
 import numpy as np
 
+from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import DENSE
-from rrmbench.registry import lacking, lookup
+from rrmbench.registry import lookup
 
 LARGEST = 2**27  # entries of an array, 1 GB
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from rrmbench.components import lacking
 from rrmbench.parameters import Positive
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import lacking, solver
+from rrmbench.registry import solver
 from rrmbench.solvers.peers.black_box import check_traits
 from rrmbench.solvers.peers.dual_program import program_of
 

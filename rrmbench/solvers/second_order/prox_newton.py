@@ -6,11 +6,12 @@ from math import sqrt
 
 import numpy as np
 
+from rrmbench.components import lacking
 from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
-from rrmbench.registry import lacking, solver
+from rrmbench.registry import solver
 from rrmbench.solvers.second_order import gram
 from rrmbench.solvers.second_order.curvature import add_squares, longest_step
 from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples
