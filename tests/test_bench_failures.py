@@ -145,6 +145,20 @@ def test_time_in_which_the_command_stood_still_is_no_time_of_a_run(monkeypatch):
     assert outcome.wall_seconds == -2 * 3600.0  # to which the time from its start to its end is added
 
 
+def test_a_child_that_cannot_be_started_is_tried_a_few_times(monkeypatch):
+    tried, running = [], children.Children()
+
+    def refused(main, task, connection):
+        tried.append(connection.close())
+        raise OSError("no room")
+
+    monkeypatch.setattr(children, "TICK", 0.0)
+    monkeypatch.setattr(running, "_start", refused)
+    outcome = running.run(None, None, 60.0)
+    assert (outcome.status, len(tried)) == ("killed", children.TRIES)
+    assert outcome.reason == "its process could not be started (OSError: no room)"
+
+
 def test_a_first_child_whose_parent_has_given_it_up_ends_without_a_word():
     code = "from multiprocessing import Pipe; from rrmbench.bench import children; a, b = Pipe(); a.close()"
     ran = subprocess.run(
