@@ -12,8 +12,10 @@ from lab import make_lab  # noqa: F401
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.report.compare import Side, compare
+from rrmbench.report.compare.noise import noise
 from rrmbench.report.compare.ratios import FEW, basis, ratio
 from rrmbench.report.levels import Levels
+from rrmbench.report.results import runs_of
 
 STRENGTHS = tuple(10.0**-k for k in range(3, 9))
 
@@ -157,6 +159,14 @@ def test_timing_is_judged(tmp_path):
     text = "\n".join(compare(a, Side(tmp_path / "c")).sentences)
     assert "B: repeats of one run vary by up to 7%" in text
     assert "A and B are of different environments" in text
+
+
+def test_seconds_per_pass_vary_by_their_quartiles_over_the_seeds_of_a_case(tmp_path):
+    """Of 10 and 20 ms the quartiles are 12.5 and 17.5; one seed of a case says nothing."""
+    runs = [stored.result(stored.spec(seed=k), stored.trace(seconds_per_pass=0.01 * (k + 1))) for k in range(2)]
+    found = runs_of(stored.experiment(tmp_path / "e", runs))
+    assert noise(found, ["one", "one"]).spread == pytest.approx(5.0 / 15.0)
+    assert np.isnan(noise(found, ["one", "other"]).spread)
 
 
 def test_a_coarse_trace_is_told(tmp_path):
