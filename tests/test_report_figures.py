@@ -83,6 +83,19 @@ def test_every_logarithmic_range_has_three_ticks_or_more_inside_with_labels_of_t
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [
+        (1e-4, 1e4, [1e-4, 1e-2, 1.0, 1e2, 1e4]),
+        (0.5, 40.0, [1.0, 3.0, 10.0, 30.0]),
+        (1.5, 12.0, [2.0, 5.0, 10.0]),
+        (2.1, 4.2, [2.5, 3.0, 3.5, 4.0]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_powers_of_ten_or_few_round_numbers(low, high, found):
+    assert log_ticks(low, high, 6) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
     ("values", "texts"),
     [
         ([0.01, 0.02, 0.05], ["0.01", "0.02", "0.05"]),
@@ -333,7 +346,7 @@ def test_a_label_is_led_to_where_its_curve_leaves_the_axes(tmp_path, x, xlim):
     ],
 )
 def test_a_gap_that_falls_at_the_end_by_evaluation_is_told(tmp_path, factor, about, said):
-    columns = stored.trace(rate=0.01)
+    columns = stored.trace(rate=0.1)
     columns["gap"][-1] *= factor
     columns["dual"][-1] = columns["primal"][-1] - columns["gap"][-1]
     wanted = 1.1 * columns["gap"][-1]
