@@ -70,6 +70,20 @@ def test_two_classes_are_refused_where_a_library_has_one_output_for_them(solver,
         list(islice(registry.build_solver(solver)(p, None, Rng(0)), 3))
 
 
+@pytest.mark.parametrize(("loss", "made"), [("squared", "Regression"), ("logistic", "Classifier")])
+def test_cyanure_has_one_thread_as_all_others(loss, made, monkeypatch):
+    estimators, given = pytest.importorskip("cyanure.estimators"), {}
+    as_it_is = getattr(estimators, made)
+
+    def recorded(**options):
+        given.update(options)
+        return as_it_is(**options)
+
+    monkeypatch.setattr(estimators, made, recorded)
+    list(islice(registry.build_solver("cyanure")(oracles.problem(loss, L2), None, Rng(0)), 2))
+    assert given["n_threads"] == 1
+
+
 @pytest.mark.parametrize("solver", ["sklearn_lbfgs", "liblinear"])
 def test_a_warm_up_has_as_many_classes_as_rows(solver):
     loss = "max_of_hinge" if solver == "liblinear" else "multinomial_logistic"
