@@ -358,6 +358,17 @@ def test_nested_reductions_end_their_epochs():
     assert -1e-8 <= p.primal(x.w) - best <= 1e-3
 
 
+def test_the_first_gap_is_that_of_the_better_dual_variable_of_0_and_the_start():
+    p = steep()
+    near = next(x for x in registry.build_solver("prox_sdca")(p, None, Rng(0)) if x.passes >= 50).copied()
+    far = Iterate(near.w, -p.y)  # in the domain, and of a long v
+    of_zero = p.gap(near.w, np.zeros(40))
+    assert p.gap(*near[:2]) < of_zero < p.gap(*far[:2])
+    for start, gap, passes in (near, p.gap(*near[:2]), 1.0), (far, of_zero, 1.0), (Iterate(near.w), of_zero, 0.5):
+        found, _, spent = acceleration.first_gap(p, start)
+        assert (found, spent) == (pytest.approx(gap), passes)
+
+
 def test_a_warm_start_keeps_its_accuracy():
     p = steep()
     start = next(x for x in registry.build_solver("accelerated_prox_sdca")(p, None, Rng(0)) if x.passes >= 200).copied()
