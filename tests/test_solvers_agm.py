@@ -11,6 +11,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import constants
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.agm import Ratios, rho_bound
+from rrmbench.solvers.batch.geometry import Simplex
 
 METHODS = ["agm_ef", "agm_ef_1"]
 PSI = {
@@ -232,6 +233,22 @@ def test_an_entropy_that_is_not_there_is_refused():
 
     with pytest.raises(RrmbenchError, match="prox: entropy needs"):
         iterates(problem(), 1, prox="entropy")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "max_row"])
+def test_the_smoothness_beside_an_entropy_is_that_in_the_norm_of_sums(loss):
+    """f(x) - f(u) - f'(u).(x - u) <= L ||x - u||_1^2 / 2 on the simplex; of data c X it is c^2 times as much."""
+    rng, found = np.random.default_rng(0), []
+    X, y = rng.normal(size=(20, 6)), np.array([1.0, -1.0] * 10)
+    for scale in 0.1, 10.0:
+        p = Problem(scale * X, y, loss, {"name": "entropy_simplex", "strength": 0.1}).smoothed(0.01)
+        found.append(Simplex(p).L)
+        for _ in range(50):
+            x, u = rng.dirichlet(np.full(p.shape[0], 0.3), 2)
+            z, at = p.outputs(x), p.outputs(u)
+            rise = p.mean_loss(z) - p.mean_loss(at) - float(np.vdot(p.loss_dual(at), z - at)) / p.n
+            assert rise <= 0.5 * found[-1] * np.abs(x - u).sum() ** 2 * (1.0 + 1e-12) + 1e-14
+    assert found[1] == pytest.approx(1e4 * found[0])
 
 
 @pytest.mark.parametrize("prox", ["entropy", "euclidean"])
