@@ -38,7 +38,8 @@ def _cases(component):
     """Yield (where, Solver, Problem, its optimum) of the problems whose minimizer is known."""
     usual, *others = variants.built(component, component.solver)
     for at, (loss, psi) in enumerate(problems.taken_by(component.needs)):
-        problem, optimum = (of("dense rows", loss, psi) for of in (problems.problem_of, problems.optimum_of))
+        problem = problems.problem_of("dense rows", loss, psi)
+        optimum = problems.optimum_of("dense rows", loss, psi)
         for values, solve in [usual, *(others if at == 0 else ())]:
             if optimum[1] is not None and not lacking(solve.needs, problem.traits):
                 yield f"{component.name}{variants.shown(values)} on {loss}, {psi['name']}", solve, problem, optimum
