@@ -299,6 +299,18 @@ def test_nested(solver, outer, inner):
     assert -1e-8 <= p.primal(found.w) - optimum <= bias + 0.05 * first
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_the_estimate_of_the_squared_distance_ends_at_the_minimizer_of_its_model(loss):
+    """c ||X u||^2 / (2 n) - p.u with c the smoothness and p the gradient downhill, after as many steps as features."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), np.array([1.0, -1.0] * 15)
+    p, w0 = Problem(X, y, loss, "none"), np.array([0.3, -0.1, 0.2, 0.5])
+    *_, found = starting_values.squared_distances(p, w0, X @ w0, 1e9)
+    downhill = -X.T @ p.loss_dual(X @ w0) / 30
+    u = np.linalg.solve(p.smoothness * X.T @ X / 30, downhill)
+    assert found == pytest.approx(u @ u)
+
+
 def test_a_distance_is_no_rounding_where_there_are_fewer_samples_than_steps():
     """The gradient of a norm's problem is no combination of few samples, so the quadratic model has no minimum."""
     rng = np.random.default_rng(1)
