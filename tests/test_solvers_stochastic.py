@@ -16,6 +16,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
+from rrmbench.solvers.stochastic import sgd
 from rrmbench.solvers.stochastic.svrg import svrg_quartering
 
 # apcg
@@ -135,6 +136,17 @@ def test_sgd_equals_dense_steps(loss, regularizer, sampling):
         order = rng.integers(n, n) if sampling == "uniform" else rng.permutation(n)
         w = oracles.stochastic_steps(p, X, w, order, eta, *zeros)
         np.testing.assert_allclose(it.w, w, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("loss", "strength", "length"),
+    [("squared", 0.5, 1 / (0.5 * 9 * 4 + 4)), ("hinge", 0.5, 1 / (0.5 * 9 * 4)), ("squared", 0.0, 1 / (4 * 3)),
+     ("hinge", 0.0, 1 / (2 * 6))],
+)  # fmt: skip
+def test_step_lengths_of_sgd_by_hand(loss, strength, length):
+    """Four rows of length 2, in the ninth pass."""
+    p = Problem(2.0 * np.eye(4), np.array([1.0, -1.0] * 2), loss, {"name": "l2", "strength": strength})
+    assert sgd.step(p, 9) == pytest.approx(length)
 
 
 @pytest.mark.core(2)
