@@ -56,3 +56,7 @@ def test_errors_and_deviations_are_those_of_plain_arithmetic():
     data.info["classes"] = 3
     found = metrics_of(data)(np.zeros((3, 3)))  # of equal outputs the first class
     assert found == {"train_error": 0.5, "test_error": pytest.approx(1 / 3), "test_accuracy": pytest.approx(2 / 3)}
+
+    data = prepared(np.eye(3)[[0, 2, 1, 0]], np.eye(3)[[1, 0, 0]])  # the same as targets
+    data.info["classes"] = 3
+    assert metrics_of(data)(np.zeros((3, 3))) == found
