@@ -260,7 +260,7 @@ def test_components_of_the_package_are_left_alone(monkeypatch):
     [(Plain(scale=0.98), RIDGE, "the loss 'Plain'"), ("squared", Sparse(wider=1.5), "the regularizer 'Sparse'")],
 )
 def test_solve_refuses_what_is_no_pair_before_anything_runs(loss, psi, found, monkeypatch):
-    monkeypatch.setattr("rrmbench.notebook.warm_up", lambda *_: pytest.fail("it ran"))
+    monkeypatch.setattr("rrmbench.notebook.warming.warm_up", lambda *_: pytest.fail("it ran"))
     with pytest.raises(RrmbenchError, match=f"^{found} is no conjugate pair: [^\n]*, so that no gap means anything$"):
         solve(Problem(X, Y, loss, psi), "fista", passes=3)
 

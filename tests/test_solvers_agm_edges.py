@@ -101,7 +101,7 @@ def test_what_a_prox_needs_is_known_before_the_run():
 
 
 @pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1"])
-@pytest.mark.parametrize("scale", [0.0, 1e-160, 1e-150, 1e145])
+@pytest.mark.parametrize("scale", [0.0, 1e-151, 1e145])
 def test_data_at_the_ends_of_the_numbers(solver, scale):
     y = np.where(np.arange(8) % 3 == 0, -1.0, 1.0)
     problem = Problem(scale * rows(), y, "hinge", L2, minimized_bias=True)

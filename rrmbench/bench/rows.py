@@ -32,4 +32,5 @@ class Rows:
         """The row at a place, or the Rows of a slice."""
         if isinstance(place, slice):
             return Rows(self[i] for i in range(*place.indices(len(self))))
-        return {name: column[place] for name, column in self.columns.items()}
+        at = range(self._length)[place]  # which ends an iteration, also where there is no column
+        return {name: column[at] for name, column in self.columns.items()}
