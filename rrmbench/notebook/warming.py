@@ -18,7 +18,7 @@ def kind_of(problem: Problem, solver: Any, reduction: Any) -> Hashable | None:
     """What solves have in common that call the same kernels, as far as it can be told; None where it cannot.
 
     It cannot of code that is not of this package: nobody sees what that compiles. Numbers may lead a solver on other
-    ways, so `Trace.prepared` has the last word.
+    ways, so `Trace.compiled` has the last word.
     """
     named = [
         registry.from_mapping(kind, one if isinstance(one, dict) else {"name": one})[0]
