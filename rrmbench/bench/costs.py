@@ -13,7 +13,7 @@ step, look : seconds per stored entry, of a pass of the solver, with the rest of
 import math
 from dataclasses import dataclass, replace
 
-from rrmbench.bench.rules import DENSE
+from rrmbench.bench.rules import LEAST_GROWTH
 
 LITTLE = 1.0  # seconds of better bounds that a run on little data may take, however short it is
 MEMORY = 5  # runs that an average is about
@@ -91,7 +91,7 @@ def cost_of(spec, entries, result, cold):
 
 def points(passes, every=1.0, growth=1.0):
     """About how many trace points the passes of a run have."""
-    growth = max(growth, 1.0 + 1.0 / DENSE)
+    growth = max(growth, LEAST_GROWTH)
     turn = max(1.0 / (growth - 1.0), 1.0) * every  # from here on points are a factor apart
     if passes <= turn:
         return passes / every

@@ -8,7 +8,7 @@ SPREAD = ("seconds_min", "seconds_max")  # columns of repeated runs, whose `seco
 COLUMNS = ("passes", "checks", "seconds", "cpu_seconds", "primal", "dual", "gap", "nonzeros")
 
 OWN_ENDS = ENDED, NO_PROGRESS = "ended", "no more progress"  # reasons beside the rules: of a solver, and of a black box
-DENSE = 100_000  # points `every` passes apart, at most
+LEAST_GROWTH = 1.0 + 1e-5  # of passes from one point to the next, where points are not for all iterates
 ROUNDING = 1e-15  # of |P|: a gap is the difference of two sums, which are rounded
 
 
@@ -42,8 +42,8 @@ class StopRule:
 class Schedule:
     """Trace points are `every` passes apart, or a factor `growth` where that is more.
 
-    From `DENSE` points on they are a factor 1 + 1/DENSE apart at least, so that millions of passes leave a trace that
-    can be kept, stored and read.
+    From 100,000 points on they are a factor `LEAST_GROWTH` apart at least, so that millions of passes leave a trace
+    that can be kept, stored and read.
     """
 
     every: float = 1.0
@@ -51,5 +51,5 @@ class Schedule:
 
     def after(self, passes: float) -> float:
         """The passes at which the next point is due; fractions of a pass are compared with a little slack."""
-        growth = max(self.growth, 1.0 + 1.0 / DENSE) if self.every else self.growth  # 0 asks for all iterates
+        growth = max(self.growth, LEAST_GROWTH) if self.every else self.growth  # 0 asks for all iterates
         return max(passes + self.every, passes * growth) - 1e-9

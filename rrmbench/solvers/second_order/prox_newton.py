@@ -13,7 +13,7 @@ from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order import gram
-from rrmbench.solvers.second_order.curvature import add_squares, longest_step
+from rrmbench.solvers.second_order.curvature import greatest_diagonal, longest_step
 from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples
 from rrmbench.subproblems.quadratic import ROUNDING
 from rrmbench.subproblems.units import BlockUnits, CoordinateUnits, outcome
@@ -68,9 +68,8 @@ def prox_newton(problem, start, rng):
 
 
 def _steps(rng, few, problem, w, is_last):
-    X, squares = problem.X, _mean_squares(problem)
-    X.passes += 0.5
-    units = _units_of(problem, squares)
+    X, greatest = problem.X, greatest_diagonal(problem)
+    units = _units_of(problem, greatest)
     z, before = problem.outputs(w), np.inf
     P, b = problem.primal(w, z), problem.loss_dual(z)
     while True:
@@ -83,13 +82,13 @@ def _steps(rng, few, problem, w, is_last):
         if 2 * few <= problem.n:
             samples = np.unique(rng.integers(problem.n, int(few)))
             part, of_part = problem.on(samples), b[samples]
-            X.passes += part.X.nnz / max(X.nnz, 1)
+            X.passes += part.X.nnz / max(X.nnz, 1)  # the copy, and the norms of its columns
         H = np.zeros((coordinates.size, coordinates.size))
         for _ in _add_second_derivative(X, part, of_part, coordinates, H):
             yield Iterate(w, b, X.passes)
         if part is not problem:
             features = coordinates // w.shape[1]
-            _add_lacking(_mean_squares(part)[features], squares[features], H)
+            _add_lacking(greatest_diagonal(part.counted())[features, 0], greatest[features, 0], H)
         form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
         model = outcome(units.model(form, chosen, coordinates, flat, g, False, np.inf))
         for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
@@ -104,17 +103,9 @@ def _steps(rng, few, problem, w, is_last):
             return
 
 
-def _mean_squares(problem):
-    """The means of the squares of each column (d,)."""
-    rows, squares = problem.X.rows, np.zeros(problem.shape[0])
-    add_squares(rows, np.arange(problem.n), np.ones(problem.n), squares)
-    return squares / problem.n
-
-
-def _units_of(problem, squares):
-    """The units of the flat model, its coordinates or blocks of them; squares (d,) are the means of those of X."""
-    k = problem.shape[1]
-    curvatures = np.repeat(problem.smoothness * squares, k)
+def _units_of(problem, greatest):
+    """The units of the flat model, its coordinates or blocks of them; greatest : `greatest_diagonal` of the problem."""
+    curvatures = np.repeat(greatest[:, 0], problem.shape[1])
     linear = (problem.center_term() + np.zeros(problem.shape)).reshape(-1)
     if "coordinate" in problem.traits:
         return CoordinateUnits(problem.regularizer, problem.strong_convexity, linear, curvatures)
@@ -181,7 +172,7 @@ def _add_lacking(of_part, of_all, H):
 
     Few of them or none may tell of a rare feature, and steps on it would be too long.
 
-    of_part, of_all : the mean squares of the column of each coordinate (m,) over the samples of H, and over all
+    of_part, of_all : the `greatest_diagonal` at each coordinate (m,) of the samples of H, and of all
     """
     if of_part.any():
         lacking = np.where(of_part < LACKS * of_all, of_all - of_part, 0.0)
