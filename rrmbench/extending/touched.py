@@ -14,6 +14,7 @@ from numba.core.caching import NullCache
 from numba.extending import overload
 
 from rrmbench.numerics import jit
+from rrmbench.numerics.matrix_products import array_of
 
 
 class Entries(NamedTuple):
@@ -39,6 +40,18 @@ def _read(entries, k):
         def read(entries, k):
             entries.reads[0] += 1
             return entries.values[k]
+
+        return read
+    return None
+
+
+@overload(array_of)
+def _read_several(data, begin, end):
+    if isinstance(data, types.NamedTuple) and data.instance_class is Entries:
+
+        def read(data, begin, end):
+            data.reads[0] += end - begin
+            return data.values
 
         return read
     return None

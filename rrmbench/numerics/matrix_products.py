@@ -9,7 +9,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, register_jitable
+from numba.extending import intrinsic, overload, register_jitable
 
 from rrmbench.numerics.jit import kernel
 
@@ -141,22 +141,35 @@ def _soft_sum_code(builder, goal, t):
 _sum_rows, _sum_soft_rows, _add_to_rows = map(_on_entries, (_sum_code, _soft_sum_code, _add_code))
 
 
+def array_of(data, begin, end):
+    """The array of the entries begin <= e < end of `data`, which are about to be read; for kernels, to be overloaded.
+
+    Loops in vectors read memory as it is. What counts the entries that are read one by one is told of these here.
+    """
+    raise NotImplementedError
+
+
+@overload(array_of)
+def _array_of(data, begin, end):
+    return (lambda data, begin, end: data) if isinstance(data, types.Array) else None
+
+
 @register_jitable
 def sum_rows(indices, data, begin, end, W, Z, i):
     """Write the sum of data[e] W[indices[e]] over begin <= e < end to Z[i]; W is (d, k), Z (., k)."""
-    _sum_rows(indices, data, begin, end, W, Z, i, 0.0)
+    _sum_rows(indices, array_of(data, begin, end), begin, end, W, Z, i, 0.0)
 
 
 @register_jitable
 def sum_soft_rows(indices, data, begin, end, W, t, Z, i):
     """As `sum_rows`, of the proximal points of t |w| of the numbers w in W."""
-    _sum_soft_rows(indices, data, begin, end, W, Z, i, t)
+    _sum_soft_rows(indices, array_of(data, begin, end), begin, end, W, Z, i, t)
 
 
 @register_jitable
 def add_to_rows(indices, data, begin, end, B, i, G):
     """Add data[e] B[i] to G[indices[e]] for begin <= e < end; B is (., k), G (d, k)."""
-    _add_to_rows(indices, data, begin, end, G, B, i, 0.0)
+    _add_to_rows(indices, array_of(data, begin, end), begin, end, G, B, i, 0.0)
 
 
 def times(rows, d, W):
