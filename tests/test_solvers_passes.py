@@ -102,7 +102,7 @@ def after_a_pass(solve, p):
 
 
 def grid():
-    """Every solver and setting on sparse rows; on other data, for which kernels compile anew, exhaustive but for one."""
+    """Every solver and setting on sparse rows; on other data, for which kernels compile anew, exhaustive but one."""
     for solver in SOLVERS:
         for kind in DATA:
             name = "-".join(map(str, [*solver.values(), kind]))
