@@ -146,7 +146,6 @@ def test_a_plugin_that_changes_the_package_is_refused(lab, patch, name):
     assert_one_message(ran, ["patch.py", f"it replaces rrmbench.{name}"])
 
 
-@pytest.mark.exhaustive
 def test_a_plugin_may_solve_a_problem_of_its_own_at_its_import(lab):
     (lab.folder / "calibrated.py").write_text(
         "import numpy as np\nimport rrmbench\n"

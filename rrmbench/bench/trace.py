@@ -14,7 +14,7 @@ from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
 from rrmbench.bench.rules import ENDED, NO_PROGRESS, ROUNDING, Row, Schedule, StopRule
 from rrmbench.errors import shown
-from rrmbench.numerics.jit_cache import KernelCache
+from rrmbench.numerics import jit_cache
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.numerics.whole_arrays import is_finite
 from rrmbench.problem.certificate import BELOW, Certifier, contradict, size_of_terms, suspects
@@ -285,7 +285,7 @@ class Trace:
 
 def _prepared() -> tuple[int, int]:
     """How many signatures of kernels this process has compiled or loaded, and how many modules it has."""
-    return KernelCache.signatures, len(sys.modules)
+    return jit_cache.counted["signatures"], len(sys.modules)
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:

@@ -16,6 +16,7 @@ import logging
 import os
 import pickle
 import sys
+from collections import Counter
 from functools import cache
 
 import numba
@@ -40,13 +41,11 @@ def settings():
     return {name: value for name, value in found.items() if value != DEFAULTS[name]}
 
 
+counted = Counter()  # "signatures": how many of all kernels this process has asked for, so has loaded or compiled
+
+
 class KernelCache(FunctionCache):
-    """The cache of one kernel's compiled signatures.
-
-    signatures : how many of all kernels this process has asked for, so has loaded or compiled
-    """
-
-    signatures = 0
+    """The cache of one kernel's compiled signatures."""
 
     def __init__(self, function):
         kernel_folder.chosen()  # now: the code behind the folder's name is that which is about to be imported
@@ -67,7 +66,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig, target_context):
         """The compiled signature, or None where it has to be compiled."""
-        KernelCache.signatures += 1
+        counted["signatures"] += 1
         folder = self._folder(sig)
         if folder is None:
             return None
