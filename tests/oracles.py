@@ -345,6 +345,7 @@ SOLVERS = {
     "saga": Tested({}, Reaches(0.1)),
     "sgd": Tested({}, Reaches(0.2)),  # far from the optimum of ordinal_hinge without a regularizer, at step_scale 1
     "ssnal": Tested({}, Reaches(1e-9)),
+    "ssnal_multiclass": Tested({}, Reaches(1e-9)),
     "subgradient": Tested({}, Reaches(0.1, 1000)),
     "svrg": Tested({}, Reaches(0.1)),
     "working_sets": Tested({}, Reaches(1e-9)),

@@ -27,6 +27,7 @@ def problem_for(solver):
         oracles.problem("logistic", REGULARIZERS["l2"], n=500),  # enough for samples per feature
         oracles.words("m3n", REGULARIZERS["l2"]),
         oracles.problem("multinomial_logistic", REGULARIZERS["l2"], n=2000),
+        oracles.problem("max_of_hinge", REGULARIZERS["l2"], n=2000),
     )
     needs = registry.lookup("solver", solver).needs
     return next((p for p in some if not lacking(needs, p.traits)), oracles.problem("hinge", REGULARIZERS["l2"], n=500))

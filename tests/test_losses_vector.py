@@ -138,6 +138,24 @@ def test_the_slopes_of_dual_points_are_those_of_differences():
             np.testing.assert_allclose(slope, differences, atol=1e-8)
 
 
+def test_the_slopes_of_proximal_steps_are_those_of_differences():
+    with_slopes = [name for name in LOSSES if hasattr(oracles.loss_of(name), "prox_slopes_row")]
+    assert with_slopes
+    rng, outcomes = np.random.default_rng(0), set()
+    for name in with_slopes * 60:
+        loss, y = loss_and_label(name, rng)
+        z, o, s, h = rng.standard_normal(K), rng.standard_normal(K), np.empty(K), 1e-7
+        mu, q = rng.choice([0.0, 0.3, 40.0]), rng.choice([0.2, 1.0, 30.0])
+        b, below, above = np.empty((3, K))
+        for at, out in (z, b), (z - h * o, below), (z + h * o, above):
+            loss.dual_point_row(at, y, mu, q, out)
+        loss.prox_slopes_row(b, y, mu, q, s)
+        slope = s * o - s * (s @ o) / s.sum()
+        np.testing.assert_allclose(slope, (above - below) / (2 * h), atol=1e-6)
+        outcomes.add((int((s > 0).sum()), bool(s[int(y)] > 0)))
+    assert {(1, False), (2, False), (2, True), (3, True)} <= outcomes
+
+
 @each_loss
 def test_several_rows_at_once_are_each_row_alone(name):
     rng = np.random.default_rng(0)

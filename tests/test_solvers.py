@@ -40,6 +40,7 @@ def easy(solver):
         oracles.problem("hinge", REGULARIZERS["l2"]),
         oracles.words("m3n", REGULARIZERS["l2"]),
         oracles.problem("multinomial_logistic", REGULARIZERS["elastic_net"]),
+        oracles.problem("max_of_hinge", REGULARIZERS["l2"]),
     )
     return next((p for p in problems if takes(solver, p)), problems[1])
 

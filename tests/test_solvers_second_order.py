@@ -461,6 +461,8 @@ def spec(loss="logistic", regularizer="l2", **data):
         (spec("logistic", "l2_norm"), (9, 9), "pdprox_restarted"),
         (spec("hinge"), (10**6, 1000), "ssnal"),
         (spec("hinge"), (9, 10), "apcg_shrinking"),
+        (spec("max_of_hinge"), (4000, 1000), "ssnal_multiclass"),
+        (spec("max_of_hinge"), (3999, 1000), "apcg_shrinking"),
         (spec("hinge"), None, "apcg_shrinking"),
         (spec("hinge", bias="minimized"), (9, 9), "apcg_bias"),
         (spec("hinge", bias="free"), (9, 9), "clarabel"),
@@ -481,6 +483,8 @@ def test_the_methods_of_a_reference_where_the_first_leaves_it_open():
         (None, ["apcg_shrinking"]),
     ):
         assert [found["solver"]["name"] for found in reference.specs(spec("hinge"), 60.0, shape)] == names
+    several = reference.specs(spec("max_of_hinge"), 60.0, (90, 9))
+    assert [found["solver"]["name"] for found in several] == ["ssnal_multiclass", "clarabel", "apcg_shrinking"]
 
 
 def test_fewer_passes_than_first_order_methods():

@@ -11,6 +11,7 @@ from rrmbench.problem.traits import traits
 WIDTH = 1e-9  # of a certified interval that needs no narrower one, relative to |P| at the start or at the optimum
 LARGEST_PROGRAM = 10**7  # stored entries, for which HiGHS takes about 2 GB and a minute
 FOR_WORKING_SETS = {"rows", "smooth", "scalar and coordinate or scalar and BlockNorm or SquaredMulti and row_norms"}
+BY_MULTIPLIERS = ("ssnal", "ssnal_multiclass")
 GAP = WIDTH / 10.0  # relative, which ends an extra run
 TRACE = {"every": 1.0, "growth": 1.2}  # of extra runs
 SETTINGS = {"apcg": {"sampling": "permutation"}}  # other than the defaults
@@ -55,7 +56,7 @@ def specs(run_spec, seconds, shape=None, entries=0):
         methods.insert(0, ({"name": "newton_pcg"}, "none"))
     elif methods[0][0]["name"] != "newton_cg" and shape and _is_best("second_order.prox_newton", has, *shape):
         methods.insert(0, ({"name": "prox_newton"}, "none"))
-    if methods[0][0]["name"] == "ssnal":  # rounding may stop it where units differ much
+    if methods[0][0]["name"] in BY_MULTIPLIERS:  # rounding may stop it where units differ much
         methods.append(_method(has, None))
     if _is_for_clarabel(has, shape, entries):  # rounding may stop it, too, mostly below 1e-10
         first = methods[0][0]["name"] in ("pdprox_restarted", "agm_ef")
@@ -91,8 +92,8 @@ def _method(has, shape):
     if {"Zero", "smooth"} <= has and is_for_newton and has & {"strongly_convex", "free_bias"}:
         solver, reduction = "direct" if "Squared" in has and _is_small(shape) else "newton_cg", "none"
     elif {"rows", "coordinate", "separable", "strongly_convex"} <= has:
-        kinked = "ssnal" if shape and _is_best("second_order.ssnal", has, *shape) else "apcg_shrinking"
-        solver = "apcg" if {"scalar", "smooth"} <= has else kinked
+        second_order = [name for name in BY_MULTIPLIERS if shape and _is_best(f"second_order.{name}", has, *shape)]
+        solver = "apcg" if {"scalar", "smooth"} <= has else next(iter(second_order), "apcg_shrinking")
     elif not lacking(FOR_WORKING_SETS, has):
         solver = "working_sets"
     elif _is_best("sdca.apcg_bias", has):

@@ -33,6 +33,11 @@ _WORDS = {
     "labellings": ("a maximum over labellings of sequences", "loss", "one"),
     "piecewise_linear": ("a loss of linear pieces", "loss", "one"),
     "slopes": ("multinomial_logistic or soft_max_of_hinge, or another loss with `slopes_row`", "loss", "one of these"),
+    "prox_slopes": (
+        "max_of_hinge or smoothed_max_of_hinge, or another loss with `prox_slopes_row`",
+        "loss",
+        "one of these",
+    ),
     "conic": ("a regularizer of norms or bounds", "regularizer", "one"),
     "norm": ("a norm with a strength above 0", "regularizer", "one"),
     "one_term": ("a norm or a square alone", "regularizer", "one of them"),

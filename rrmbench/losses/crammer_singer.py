@@ -16,6 +16,7 @@ from rrmbench.numerics.circulation import balanced_classes
 from rrmbench.numerics.class_shares import RADIUS, close_row, share_out, total_of, write_shares
 from rrmbench.numerics.pieces import Parts
 from rrmbench.numerics.thresholds import raised
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
 from rrmbench.parameters import Positive
 from rrmbench.registry import loss
 
@@ -111,6 +112,13 @@ class MaxOfHinge(NamedTuple):
             penalized_shares(z, c, mu, q, b)
             b[c] = 0.0
         close_row(b, c)
+
+    def prox_slopes_row(self, b, y, mu, q, s):
+        """s_j = 1/(mu + q) for the j != y with b_j > 0, and s_y = 1/q where these b_j leave some of 1."""
+        c = int(y)
+        for j in range(b.shape[0]):
+            s[j] = 1.0 / (mu + q) if b[j] > 0.0 else 0.0
+        s[c] = 1.0 / q if 1.0 + b[c] > DOMAIN_ROUNDING else 0.0
 
     def parts(self, y, k):
         """u are the b_j of j != y, those of a sample a group."""

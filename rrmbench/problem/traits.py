@@ -28,10 +28,10 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
     Of the data: "rows" (they are the rows of a matrix), "tasks" (a matrix model and one output per sample: tasks and
     ratings), "kernel" (no coordinates of their own), "free_bias", "minimized_bias". Of the loss: "smooth", "scalar"
     (one output per sample), "piecewise_linear" (with known kinks or parts), "slopes" (of several outputs per sample,
-    it knows the slopes of its derivative), "labellings" (a maximum over those of chains), "conjugate_prox" (its
-    conjugate has a proximal step), "euclidean" (mu multiplies a square), or else "entropic", "weighs_samples" (the
-    model is weights of the samples), "takes_bias" (a free bias has a place in the model), and its class name ("Hinge")
-    where it is not smoothed, for methods that know certain formulas only;
+    it knows the slopes of its derivative), "prox_slopes" (those of proximal steps of phi*), "labellings" (a maximum
+    over those of chains), "conjugate_prox" (its conjugate has a proximal step), "euclidean" (mu multiplies a square),
+    or else "entropic", "weighs_samples" (the model is weights of the samples), "takes_bias" (a free bias has a place in
+    the model), and its class name ("Hinge") where it is not smoothed, for methods that know certain formulas only;
     "separable" (a sum over samples) unless a minimized bias couples them. Of the regularizer: "strongly_convex",
     "coordinate" (a sum over coordinates), "isotropic" (a function of ||w||_2), "polyhedral" (it knows the pieces of
     psi*, and Psi has no square), "blocks" (it is a sum of norms of blocks, and knows the balls in which psi* is 0),
@@ -59,6 +59,7 @@ def traits_of(loss, mu, regularizer, l2, kappa, data):
         "scalar": outputs == "scalar",
         "piecewise_linear": (hasattr(loss, "kinks") or hasattr(loss, "parts")) and loss.conjugate_convexity + mu == 0.0,
         "slopes": hasattr(loss, "slopes_row"),
+        "prox_slopes": hasattr(loss, "prox_slopes_row"),
         "labellings": getattr(loss, "labellings", False) and mu == 0.0,
         "conjugate_prox": getattr(loss, "conjugate_prox", True),
         "euclidean": not is_entropic(loss),

@@ -46,7 +46,7 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
     several, before, a_pass = G.ndim > 2, X.passes, 2.0 * max(X.nnz, 1)
     dense = several or (size >= LEAST and reads[-1] > DENSE * m.size * (size * size / 2.0))
     in_blocks = dense and not several
-    for begin, end in _of_so_many(m.size, max(BLOCK // size, 1)) if in_blocks else _of_a_pass(reads, a_pass):
+    for begin, end in _of_so_many(m.size, max(BLOCK // size, 1)) if in_blocks else of_a_pass(reads, a_pass):
         part, of_part = samples[begin:end], weights[..., begin:end]
         if dense:
             yield from told_ahead(X, before + float(reads[end]) / a_pass)
@@ -143,7 +143,7 @@ def _columns(X):
     return arrays
 
 
-def _of_a_pass(reads, a_pass):
+def of_a_pass(reads, a_pass):
     """Pairs (begin, end) of lines that count about a pass; reads (m + 1,) are the entries that the first k count."""
     m = reads.size - 1
     wanted = np.linspace(0.0, reads[-1], int(reads[-1] // a_pass) + 2) if reads[-1] > a_pass else np.zeros(2)

@@ -16,6 +16,11 @@ def too_many_features(n, d, k):
     return None if d <= LARGEST else f"found {d} features, allowed are at most {LARGEST}"
 
 
+def too_many_entries(n, d, k):
+    """What is found and allowed of the d k entries of a model, or None: the matrix is one of them."""
+    return None if d * k <= LARGEST else f"found a model of {d} x {k} entries, allowed are at most {LARGEST}"
+
+
 def growing_samples(problem, w, rng, least=None):
     """Yield (ascending numbers of samples, whether they are all) for each stage: 1/64, 1/16, 1/4, all, all, ...
 
@@ -41,7 +46,7 @@ def on_growing_samples(problem, w, rng, steps, least=None):
         samples goes on
     least : as in `growing_samples`
 
-    The copy of a stage's rows counts half a pass of them. An iterate has no b before the last stage.
+    The copy of a stage's rows counts half a pass of them. An iterate has w alone before the last stage.
     """
     passes = 0.0
     for samples, is_last in growing_samples(problem, w, rng, least):
@@ -51,5 +56,5 @@ def on_growing_samples(problem, w, rng, steps, least=None):
             share = part.X.nnz / max(problem.X.nnz, 1)
             passes += 0.5 * share
         for at in steps(part, w, is_last):
-            yield Iterate(at.w, at.b if is_last else None, passes + share * at.passes)
+            yield (at if is_last else Iterate(at.w))._replace(passes=passes + share * at.passes)
         w, passes = at.w, passes + share * part.X.passes

@@ -14,7 +14,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order import gram
 from rrmbench.solvers.second_order.curvature import greatest_diagonal, longest_step
-from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples
+from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples, too_many_entries
 from rrmbench.subproblems.quadratic import ROUNDING
 from rrmbench.subproblems.units import BlockUnits, CoordinateUnits, outcome
 
@@ -25,11 +25,6 @@ ACCURACY = 1e-4  # of a model: the greatest potential left, over that before
 FEW = 16  # samples times d sqrt(k), of which H is made at first
 LACKS = 0.8  # of the mean square of a column, below which those samples are too few for it
 SLOW = 0.2  # of the fall of the model before, above which H is made of twice as many
-
-
-def too_many_entries(n, d, k):
-    """What is found and allowed of the d k entries of a model, or None: the matrix is one of them."""
-    return None if d * k <= LARGEST else f"found a model of {d} x {k} entries, allowed are at most {LARGEST}"
 
 
 def is_best_for(traits, n, size):

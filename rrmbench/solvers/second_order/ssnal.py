@@ -12,16 +12,11 @@ from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import WIDTH, squares_of
 from rrmbench.solvers.second_order.gram import add_gram, solver_of
 from rrmbench.solvers.second_order.growing import growing_samples, too_many_features
+from rrmbench.solvers.second_order.multipliers import LEAST, ROUNDING, flat_step, next_weight
 from rrmbench.stages.starting_values import starting_values
 
-DECAY = 0.5  # of mu, from one stage to the next
-LEAST = 0.5**20  # of the automatic mu, below which it is not lowered: b is known to 2^20 times the rounding of z
 INEXACT = 0.5  # of (mu/2n) ||b - c||^2: a step with no greater slope ends a stage
-ROUNDING = 1e-15  # of P, relative: as does one with less than that
 FAR = 2.0  # times the last movement of the outputs: where b is constant so far to both sides, a sample may rest
-STEEP, FLAT = 0.5, 1e-3  # of the slope at w: the search along p ends at a slope not below -STEEP nor above FLAT of it
-INSIDE = 0.1  # of the interval, how far from its ends the search tries
-SECANTS, TRIES = 20, 200  # of the search, which bisects after so many secants
 
 NEEDS = frozenset({"rows", "Zero", "scalar", "separable", "strongly_convex", "piecewise_linear"})
 FEW = 1000  # features: with more, H takes longer than the steps of first-order methods
@@ -76,7 +71,7 @@ def ssnal(problem, start, rng, *, mu: Positive | Auto = "auto"):
             radius = np.inf
         if stands:
             outputs.sum_anew()
-        mu = min(mu / DECAY, scale) if stands else max(DECAY * mu, LEAST * scale)
+        mu = next_weight(mu, scale, stands)
 
 
 def _stage(problem, outputs, w, samples, mu, radius):
@@ -183,10 +178,15 @@ class Outputs:
         return squared_distance(self.b, self.c, samples)
 
     def move(self, awake, mu, p, n, slope, bend):
-        """Move the outputs of the awake to those at w + t p; return t and the greatest |t x_i.p|."""
+        """Move the outputs of the awake to those at w + t p; return t and the greatest |t x_i.p|.
+
+        The minimized function, of n samples, has the slope `slope` + t `bend` + (1/n) `rise_along` on the way.
+        """
         self._write(awake, p, self.along)
         problem = self.problem
-        return move_along(problem.loss, mu, awake, problem.y, self.c, self.b, self.along, n, slope, bend, self.z)
+        fixed = problem.loss, mu, awake, problem.y, self.z, self.c, self.b, self.along
+        t = flat_step(lambda t: slope + t * bend + rise_along(*fixed, t) / n, slope)
+        return t, move_along(awake, self.along, t, self.z)
 
     def _write(self, samples, w, z):
         X = self.problem.X
@@ -250,40 +250,24 @@ def squared_distance(b, c, samples):
 
 
 @kernel
-def move_along(loss, mu, awake, y, c, b, along, n, slope, bend, z):
-    """Add t along_i to z_i of the awake; return t and the greatest |t along_i|.
+def rise_along(loss, mu, awake, y, z, c, b, along, t):
+    """The sum of (b_i(t) - b_i) along_i over the awake, b_i(t) the b_i where their outputs are z_i + t along_i."""
+    total = 0.0
+    for k in range(awake.shape[0]):
+        i = sample_at(awake, k)
+        total += (loss.dual_point(z[i] + t * along[i] + mu * c[i], y[i], mu) - b[i]) * along[i]
+    return total
 
-    The minimized function has the slope q'(t) = slope + t bend + (1/n) sum (b_i(t) - b_i) along_i on the way, which
-    rises from `slope` < 0. t is one with STEEP slope <= q'(t) <= FLAT |slope|, first of 1, 2, 4, ... up to the first
-    positive slope, then by secants between the last two signs; 0 where rounding leaves none.
-    """
-    low, slope_low, high, slope_high, t, tries = 0.0, slope, np.inf, 0.0, 1.0, 0
-    while tries < TRIES:
-        total = 0.0
-        for k in range(awake.shape[0]):
-            i = sample_at(awake, k)
-            total += (loss.dual_point(z[i] + t * along[i] + mu * c[i], y[i], mu) - b[i]) * along[i]
-        here = slope + t * bend + total / n
-        if STEEP * slope <= here <= -FLAT * slope:
-            break
-        if here < 0.0:
-            low, slope_low = t, here
-        else:
-            high, slope_high = t, here
-        if high == np.inf:
-            t *= 2.0
-        else:
-            share = -slope_low / (slope_high - slope_low) if tries < SECANTS else 0.5
-            t = low + min(max(share, INSIDE), 1.0 - INSIDE) * (high - low)
-        tries += 1
-    if tries == TRIES:
-        t = low
+
+@kernel
+def move_along(awake, along, t, z):
+    """Add t along_i to z_i of the awake; return the greatest |t along_i|."""
     greatest = 0.0
     for k in range(awake.shape[0]):
         i = sample_at(awake, k)
         z[i] += t * along[i]
         greatest = max(greatest, abs(t * along[i]))
-    return t, greatest
+    return greatest
 
 
 @kernel
