@@ -43,7 +43,10 @@ def test_a_solver_is_deterministic_if_and_only_if_two_seeds_give_the_same_bits(s
     if registry.lookup("solver", solver).uninstalled:
         pytest.skip(registry.lookup("solver", solver).uninstalled)
     mapping = {"name": solver, **oracles.SOLVERS[solver].example}
-    p, count = problem_for(solver), 40 if solver.startswith("pdprox") or "newton" in solver else 4  # w moves
+    p, count = (
+        problem_for(solver),
+        40 if any(late in solver for late in ("pdprox", "newton", "ssnal")) else 4,
+    )  # w moves
     same = bits(mapping, p, 0, count) == bits(mapping, p, 1, count)
     declared = registry.build_solver(mapping).deterministic
     assert same if declared else not same or solver not in oracles.OWN_SOLVERS  # cyanure draws on larger data only

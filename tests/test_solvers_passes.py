@@ -56,7 +56,7 @@ SKIPPING = {"prox_sdca", "accelerated_prox_sdca", "apcg", "coordinate_descent", 
 # These read copies of columns too, which are counted and not seen here: see test_solvers_working_sets.py.
 COPYING = {("working_sets", kind) for kind in DATA}
 # Products of pairs of entries are counted, and here a block of rows is read once for all: see add_gram.
-COPYING |= {("newton_pcg", "matrix")}
+COPYING |= {("newton_pcg", "matrix"), ("ssnal_multiclass", "matrix")}
 VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}
 
 

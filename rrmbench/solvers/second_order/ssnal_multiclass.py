@@ -56,10 +56,18 @@ def ssnal_multiclass(problem, start, rng):
     """
     w = problem.start(start)
     yield Iterate(w)
+    _rehearse(problem, w)
     (_, scale), _ = yield from starting_values(None, problem, Iterate(problem.start()), None, "auto")
     d, k = w.shape
     stages = Stages(scale, None if start is None else start.b)
     yield from on_growing_samples(problem, w, rng, stages.steps, PER_ENTRY * d * sqrt(k))
+
+
+def _rehearse(problem, w):
+    """Call on no row the kernels that few passes over few rows may not call."""
+    none = np.zeros((0, w.shape[1]))
+    rise_along(problem.loss, problem.mu, 1.0, none, problem.y[:0], none, none, none, 1.0)
+    add_second_derivatives(problem.X.rows, np.zeros(0, dtype=np.int64), none, np.zeros((1, 1, 1, 1)))
 
 
 class Stages:
