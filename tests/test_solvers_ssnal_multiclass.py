@@ -70,6 +70,15 @@ def test_the_units_of_the_data_do_not_matter(units):
     assert reaches(1e-12, scaled)
 
 
+@pytest.mark.parametrize("k", [2, 12])
+def test_squares_below_the_rounding_of_the_data(k):
+    """Cholesky's factors of H do not know them in the directions that all classes have in common."""
+    rng = np.random.default_rng(k)
+    X = rng.standard_normal((400, 12)) * 10.0 ** rng.uniform(-4, 4, 12) * 10.0 ** rng.uniform(-2, 2, (400, 1))
+    p = Problem(X, np.arange(400) % k * 1.0, "max_of_hinge", {"name": "l2", "strength": 1e-8})
+    assert reaches(1e-9, p, count=20000, passes=3000)
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=["kinked", "smoothed"])
 def test_a_stage_is_a_proximal_step_of_the_dual(loss, monkeypatch):
     """b is the proximal point at X w + q c, X^T b/n minus the gradient of Psi; two stages, the second around b."""

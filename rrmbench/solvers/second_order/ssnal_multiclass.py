@@ -177,12 +177,8 @@ class Awake:
         H = np.zeros((k, d, k, d))
         for _ in self._add_second_derivatives(H):
             yield Iterate(w, passes=self.passes)
-        H = H.reshape(d * k, d * k)
-        H += np.triu(H, 1).T
-        H /= self.n
-        H.flat[:: d * k + 1] += squares.T.reshape(-1)
         g = self.v / self.n + squares * w - problem.center_term()
-        p = np.ascontiguousarray(-solver_of(H)(g.T.reshape(-1)).reshape(k, d).T)
+        p = -self._solved(H, squares, g)
         slope, bend = float(np.vdot(g, p)), float(np.vdot(squares * p, p))
         if -slope <= max(INEXACT * self.distance(), least):
             return w, 0.0, True
@@ -193,6 +189,22 @@ class Awake:
         self.z = self.z + t * along
         yield Iterate(w + t * p, passes=self.passes)
         return w + t * p, reach if t == longest else t * length, t == 0.0
+
+    def _solved(self, H, squares, g):
+        """The (d, k) solution of (H/n + diag(squares)) p = g; H (k, d, k, d) has the half that is written, and is lost.
+
+        As D_i 1 = 0, the matrix is diagonal on what the columns of p have in common. Squares below the rounding of the
+        rest would be lost there to Cholesky's factors: the matrix is made greater, and the mean of p is that of g over
+        the squares.
+        """
+        d, k = g.shape
+        flat, each = H.reshape(d * k, d * k), np.arange(d)
+        flat += np.triu(flat, 1).T
+        flat /= self.n
+        flat.flat[:: d * k + 1] += squares.T.reshape(-1)
+        H[:, each, :, each] += np.diag(flat).reshape(k, d).mean(axis=0)[:, np.newaxis, np.newaxis] / k
+        p = np.ascontiguousarray(solver_of(flat)(g.T.reshape(-1)).reshape(k, d).T)
+        return p + ((g / squares).mean(axis=1) - p.mean(axis=1))[:, np.newaxis]
 
     def _add_second_derivatives(self, H):
         """Add sum D_i (x) x_i x_i^T to H, see `add_second_derivatives`. Yields after each part of the work."""
