@@ -135,8 +135,8 @@ class MaxOfHinge(NamedTuple):
 class SoftMaxOfHinge(NamedTuple):
     """phi(z) = gamma log(1 + sum_j exp((c_j + a_j)/gamma)), c_j = 1 for j != y, c_y = a_y = 0 [Acc-SDCA, (14)].
 
-    phi*(b) = -s + gamma (sum_{j != y} b_j log b_j + (1 - s) log((1 - s)/2)), s = sum_{j != y} b_j: eq. (15) minimized
-    over the component of y, whose margin is always 0. The step of SDCA, option I, has no closed form.
+    phi*(b) = -s + gamma (sum_{j != y} b_j log b_j + (1 - s) log((1 - s)/2)), s = sum_{j != y} b_j: [Acc-SDCA, (15)]
+    minimized over the component of y, whose margin is always 0. The step of SDCA, option I, has no closed form.
     """
 
     gamma: float
@@ -197,17 +197,17 @@ class SoftMaxOfHinge(NamedTuple):
 
 @loss(needs={"classes"})
 def max_of_hinge():
-    """max(0, max_j 1 + z_j - z_y), the multiclass hinge of Crammer and Singer"""
+    """max(0, max_{j != y} 1 + z_j - z_y), the multiclass hinge of Crammer and Singer"""
     return MaxOfHinge()
 
 
 @loss(needs={"classes"})
 def smoothed_max_of_hinge(gamma: Positive = 1.0):
-    """max_of_hinge smoothed by gamma [Acc-SDCA, eq. 13]"""
+    """max_of_hinge smoothed by gamma [Acc-SDCA, (13)]"""
     return MaxOfHinge(), gamma
 
 
 @loss(needs={"classes"})
 def soft_max_of_hinge(gamma: Positive = 1.0):
-    """gamma log(1 + sum_j exp((1 - [j = y] + z_j - z_y) / gamma)) [Acc-SDCA, eq. 14]"""
+    """gamma log(1 + sum_j exp((1 - [j = y] + z_j - z_y) / gamma)) [Acc-SDCA, (14)]"""
     return SoftMaxOfHinge(gamma, 2.0 * gamma)

@@ -37,7 +37,7 @@ class Hinge(NamedTuple):
 
 
 class BudgetHinge(NamedTuple):
-    """Pdprox, eq. (19): max over alpha in [0, 1]^n, sum alpha <= m, of (1/n) sum alpha_i (1 - y_i z_i); b = -y alpha.
+    """max over alpha in [0, 1]^n, sum alpha <= m, of (1/n) sum alpha_i (1 - y_i z_i); b = -y alpha [Pdprox, (19)].
 
     Phi(z) is (1/n) times the sum of the m largest hinge losses; the next loss counts by the fraction of m. z, y and b
     are arrays (n,); sums of alpha are compared to rounding, 1e-12 m. No step of SDCA: Phi is no sum over samples.
@@ -75,7 +75,7 @@ class BudgetHinge(NamedTuple):
         return whole + (min(self.budget, y.size) - whole) ** 2
 
     def dual_point(self, z, y, mu):
-        """The projection of (1 - y z)/mu by Lemma 13; for mu = 0 the subgradient of least norm."""
+        """The projection of (1 - y z)/mu [Pdprox, Lemma 13]; for mu = 0 the subgradient of least norm."""
         slack = 1.0 - y * z
         if mu > 0.0:
             with np.errstate(over="ignore"):

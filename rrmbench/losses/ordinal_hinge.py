@@ -29,10 +29,10 @@ def kinks(loss, y):
 
 
 class OrdinalHinge(NamedTuple):
-    """phi(z) = sum_{r=1..4} max(0, 1 - T_r (z - theta_r)), T_r = 1 if y > r else -1;  y = 1, ..., 5 [Pdprox, 5.3].
+    """phi(z) = sum_{r=1..4} max(0, 1 - T_r (z - theta_r)), T_r = 1 if y > r else -1;  y = 1, ..., 5.
 
     With g the number of r < y, phi has the slopes -g, ..., 4 - g, and phi* is finite between them: its own slopes are
-    the kinks theta_r + T_r of phi in increasing order, and phi*(-g) = -sum_{r < y} (theta_r + 1).
+    the kinks theta_r + T_r of phi in increasing order, and phi*(-g) = -sum_{r < y} (theta_r + 1). [Pdprox, section 5.3]
 
     The step of SDCA, option I, with k_1 <= ... <= k_4 the kinks, t = p + q b, p = x_i.w and q = ||x_i||^2/(s n), is
     b = -g + sum_r clip((t - k_r)/(mu + q) + g + 1 - r, 0, 1).

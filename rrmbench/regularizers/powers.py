@@ -1,4 +1,4 @@
-"""Convex functions V of a norm: Lemma 16 of the Pdprox paper, and its closed form for squared sums of norms."""
+"""Convex functions V of a norm [Pdprox, Lemma 16], and the closed form for squared sums of norms."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple

@@ -13,7 +13,7 @@ from rrmbench.regularizers.norms import Norm, matrix_only
 
 @dataclass(frozen=True)
 class L1Inf(Norm):
-    """psi(W) = strength sum_j max_k |W_jk|; the dual norm is the greatest l1 norm of a row [Pdprox, 5.2]."""
+    """psi(W) = strength sum_j max_k |W_jk|; the dual norm is the greatest l1 norm of a row [Pdprox, section 5.2]."""
 
     strength: float
 

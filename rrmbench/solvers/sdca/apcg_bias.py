@@ -31,8 +31,8 @@ def apcg_bias(problem, start, rng):
 
     so one more column of X, the same number in all rows, and `apcg_shrinking` solves it. Then c is beta: the proximal
     point method [Rockafellar 1976] on min_w P(w, beta), a function of one number, which is steep in comparison. The
-    number is the root of the mean ||x_i||^2, so kappa is s over that mean. A stage ends where its gap is at most 0.1 of
-    the square of how far beta went. Without a minimized bias it is `apcg_shrinking`.
+    number is the root of the mean ||x_i||^2, so kappa is s over that mean. A stage ends where its gap is at most
+    0.1 (kappa/2) (beta - c)^2. Without a minimized bias it is `apcg_shrinking`.
 
     Passes count the entries of the rows visited, with that of the bias, over all. The copy of X is a check of half a
     pass, as is the bias of a start that is not zero; a look at the gap of a stage is one of a pass.

@@ -53,8 +53,9 @@ def bcfw(problem, start, rng):
     A visit of a sequence finds its best labelling at w, then moves shares from the labelling of least score to that of
     greatest score, among this one and those that have a share, each move as far as D rises, until the scores differ
     by little. A sequence that does not move rests, as a row of `prox_sdca_shrinking`. After a third of the sequences,
-    those of several labellings are visited three times without a search for others, and b is formed anew. A start is
-    the first iterate, and of no use beyond: its b are marginals, which do not tell of which labellings.
+    those of several labellings are visited three times without a search for others, and b is formed anew: w = grad
+    Psi*(v(b)) there, between w is ahead of b. A start is the first iterate, and of no use beyond: its b are marginals,
+    which do not tell of which labellings.
 
     Passes count the entries of X that are read, half a pass for all of them: for the outputs of a sequence, without a
     search only where its labellings differ, then, where they do, for the change of w, and for products of these
