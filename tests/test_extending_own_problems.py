@@ -73,6 +73,36 @@ def test_a_solver_of_a_regularizer_of_its_own_file_is_tested_on_it(lab, knows_th
     assert knows_the_centre or "hint: Psi has (kappa/2) ||w - center||^2, too" in found.out
 
 
+FRANK_WOLFE = """\"\"\"Frank and Wolfe's method on a ball.\"\"\"
+
+import numpy as np
+
+from rrmbench.toolbox import Iterate, solver
+
+
+@solver(needs={"smooth", "InBall"}, deterministic=True)
+def frank_wolfe(problem, start, rng):
+    r, w = problem.regularizer.r, problem.start(start)
+    yield Iterate(w)
+    k = passes = 0
+    while True:
+        passes += 1.0 if w.any() else 0.5
+        b = problem.loss_dual(problem.X.forward(w))
+        down, k = problem.v(b) SQUARES, k + 1
+        w = w + 2.0 / (k + 1.0) * (r * down / (np.linalg.norm(down) or 1.0) - w)
+        yield Iterate(w, b, passes)
+"""
+
+
+@pytest.mark.parametrize("squares", ["", "+ problem.center_term() - (problem.l2 + problem.kappa) * w"])
+def test_a_solver_of_models_in_a_ball_is_tested_on_it(lab, squares):
+    (lab.folder / "frank_wolfe.py").write_text(FRANK_WOLFE.replace("SQUARES", squares))
+    found = lab.cli("test", lab.folder / "frank_wolfe.py", "--verbose")
+    assert "ok     it reaches the optimum: squared, none, sparse rows" in found.out
+    stands = "a square around a centre\n         squared, none: it stands still"
+    assert (stands in found.out, found.code) == ((False, 0) if squares else (True, 1)), found.out
+
+
 def test_a_solver_of_a_regularizer_of_a_plug_in_is_skipped_with_its_name(lab):
     (lab.folder / "ball.py").write_text(BALL.replace("PULL", "0.0").replace("CENTER", "0.0").replace("L1Ball", "Ball"))
     parts = {"regularizer": [{"path": "ball.py", "name": "l1_ball"}, {"name": "l1", "strength": 0.1}]}

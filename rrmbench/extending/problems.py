@@ -1,5 +1,6 @@
 """Tiny problems on which components are run."""
 
+import json
 from functools import cache
 from itertools import chain, islice
 
@@ -34,6 +35,8 @@ RARE = (
     ("squared_hinge", L2),
     ("absolute", {"name": "l2_norm", "strength": 0.02}),
     ("squared", {"name": "trace_norm", "strength": 0.02}),
+    ("squared", {"name": "none", "domain": {"ball": 0.5}}),
+    ("squared", {"name": "box", "lower": -0.2, "upper": 0.3}),
     ("max_row", {"name": "entropy_simplex", "strength": 0.05}),
 )
 
@@ -65,15 +68,15 @@ def problem_of(kind, loss, mapping):
 
 
 def _key(kind, loss, mapping):
-    """(kind, loss, the regularizer, the functions behind both names, which a plug-in may give anew)."""
+    """(kind, loss, the regularizer as JSON, the functions behind both names, which a plug-in may give anew)."""
     behind = registry.lookup("loss", loss).build, registry.lookup("regularizer", mapping["name"]).build
-    return kind, loss, tuple(mapping.items()), behind
+    return kind, loss, json.dumps(mapping), behind
 
 
 @cache
 def _problem(kind, loss, regularizer, behind):
     X = DATA[kind]()
-    return Problem(X, labels(registry.lookup("loss", loss).needs, X.shape[0]), loss, dict(regularizer))
+    return Problem(X, labels(registry.lookup("loss", loss).needs, X.shape[0]), loss, json.loads(regularizer))
 
 
 def taken_by(needs, kind="dense rows", most=None):
@@ -132,7 +135,7 @@ def _of_plug_ins(kind, classes):
 def known_traits():
     """All traits that a solver may need: of the problems here, and those that shipped solvers need."""
     shipped = [component.needs for component in registry.components("solver") if is_shipped(component.build)]
-    known = [*_built(PROBLEMS, "dense rows"), *_built(_with_plug_ins(), "dense rows", skipped=Exception)]
+    known = [*_built(PROBLEMS + RARE, "dense rows"), *_built(_with_plug_ins(), "dense rows", skipped=Exception)]
     return sorted(set().union(*map(_words, shipped), *(problem.traits for *_, problem in known)))
 
 
