@@ -1,6 +1,7 @@
 """The checks of components: the shipped ones keep their promises, plug-ins that do not are told where."""
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from rrmbench import registry
 from rrmbench.extending.contract import checks_of
+from rrmbench.problem.iterate import Iterate
 from rrmbench.regularizers.norms import longest_within, scale_into
 
 INF = float("inf")
@@ -362,6 +364,28 @@ def test_a_reduction_that_forgets_passes_is_found():
         return reduced
 
     assert "has touched" in broken("reduction", "mine", "passes are")
+
+
+@pytest.mark.parametrize("forgets", ["pair", "objectives", None])
+def test_averages_that_are_said_to_be_pairs_or_to_have_objectives_are_found(forgets):
+    @registry.reduction
+    def mine(solve):
+        def reduced(problem, start, rng):
+            w, b = problem.start(start), None
+            for k, x in enumerate(solve(problem, start, rng)):
+                w = w + (x.w - w) / (k + 1)
+                b = x.b if b is None or x.b is None else b + (x.b - b) / (k + 1)
+                yield x._replace(w=w, b=b) if forgets else Iterate(w, b, x.passes, x.checks)
+
+        gives = {"pair": solve.gives & {"dual"}, "objectives": solve.gives & {"gap"}, None: frozenset()}
+        return replace(solve.inside("mine", reduced), gives=gives[forgets])
+
+    name = "what the solver inside gives"
+    if forgets is None:
+        assert verdict("reduction", "mine", name).state == "ok"
+    else:
+        said = {"pair": 'around prox_sdca: gives={"dual"} promises', "objectives": "around agm_ef: objectives() ="}
+        assert said[forgets] in broken("reduction", "mine", name)
 
 
 def test_a_data_set_without_a_seed_is_found():

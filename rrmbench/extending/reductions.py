@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from unittest import SkipTest
 
 import numpy as np
@@ -17,6 +17,11 @@ from rrmbench.numerics.random import Rng
 
 INSIDE = ("fista", "agd", "prox_sdca", "svrg")
 PASSES = 40.0
+PROMISES = {"prox_sdca": solvers.is_pair, "agm_ef": solvers.has_objectives}  # of whom what is looked at
+OTHER = (
+    "where w or b is another one than the solver's, yield a new Iterate(w, b, passes, checks), and return "
+    "dataclasses.replace(solve.inside(NAME, reduced), gives=frozenset())"
+)
 
 
 def named_checks(component):
@@ -30,6 +35,7 @@ def named_checks(component):
         "certificates are of the original problem": certifies,
     }
     yield "its form", lambda: form(component)
+    yield "what the solver inside gives", lambda: each_promise(component)
     for name, check in checks.items():
         yield name, lambda check=check: each_case(component, check)
 
@@ -77,6 +83,25 @@ def each_case(component, check):
     for label, values, inner, p in cases(component):
         with located(label):
             check(component, values, inner, p)
+
+
+def each_promise(component):
+    """Where iterates of the reduced solver are said to be pairs, or to have their objectives, they are and have.
+
+    On an elastic net, where w is no linear function of b, so that an average of pairs is none.
+    """
+    p = problems.problem_of("sparse rows", *problems.PROBLEMS[0])
+    for values, (name, check) in product(variants.variants(component), PROMISES.items()):
+        try:
+            reduced = _reduced(component, values, registry.build_solver(name))
+        except RrmbenchError:  # of which `form` tells
+            continue
+        if lacking(reduced.needs, p.traits):
+            continue
+        try:
+            check(reduced, p)
+        except Broken as broken:
+            raise Broken(f"{component.name}{variants.shown(values)} around {name}: {broken.text}", OTHER) from None
 
 
 def _reduced(component, values, inner):
