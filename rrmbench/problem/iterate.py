@@ -10,7 +10,7 @@ class Iterate(NamedTuple):
     """What a solver yields: a live view of its state, valid until the next step.
 
     w : model, of the problem's shape
-    b : dual variable (n,), or None where the solver has none
+    b : dual variable, of the shape of the outputs, (n,) or (n, k); or None where the solver has none
     passes : data touched so far, in units of all stored rows; NaN, in all iterates, where nobody counts them:
         such a solver says so by `counts_passes=False`, and no number of passes ends it
     checks : the same for evaluations that the method needs but papers do not count

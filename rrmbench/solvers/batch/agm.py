@@ -99,14 +99,17 @@ def chosen(*, prox="auto", **others):
     return frozenset({"entropy"} if prox == "entropy" else ()), frozenset({"ground"} if prox == "euclidean" else ())
 
 
-@solver(
-    needs={"smooth"},
-    gives={"gap", "ground"},
-    bound=agm_bound,
-    passes_to_quarter=agm_quartering,
-    choose=chosen,
-    deterministic=True,
-)
+OF_BOTH = {
+    "needs": {"smooth"},
+    "gives": {"gap", "ground"},
+    "bound": agm_bound,
+    "passes_to_quarter": agm_quartering,
+    "choose": chosen,
+    "deterministic": True,
+}
+
+
+@solver(**OF_BOTH)
 def agm_ef(
     problem,
     start,
@@ -125,14 +128,7 @@ def agm_ef(
     return steps(problem, start, WholePast, step, up, down, convexity, prox)
 
 
-@solver(
-    needs={"smooth"},
-    gives={"gap", "ground"},
-    bound=agm_bound,
-    passes_to_quarter=agm_quartering,
-    choose=chosen,
-    deterministic=True,
-)
+@solver(**OF_BOTH)
 def agm_ef_1(
     problem,
     start,
