@@ -24,6 +24,7 @@ from rrmbench.registry import solver
 from rrmbench.solvers.sdca.labellings import (
     Products,
     differing,
+    give_to,
     joined,
     kept,
     product,
@@ -53,9 +54,9 @@ def bcfw(problem, start, rng):
     A visit of a sequence finds its best labelling at w, then moves shares from the labelling of least score to that of
     greatest score, among this one and those that have a share, each move as far as D rises, until the scores differ
     by little. A sequence that does not move rests, as a row of `prox_sdca_shrinking`. After a third of the sequences,
-    those of several labellings are visited three times without a search for others, and b is formed anew: w = grad
-    Psi*(v(b)) there, between w is ahead of b. A start is the first iterate, and of no use beyond: its b are marginals,
-    which do not tell of which labellings.
+    those of several labellings are visited three times without a search for others, and b is formed anew, without the
+    rounding of its changes. A start is the first iterate, and of no use beyond: its b are marginals, which do not tell
+    of which labellings.
 
     Passes count the entries of X that are read, half a pass for all of them: for the outputs of a sequence, without a
     search only where its labellings differ, then, where they do, for the change of w, and for products of these
@@ -77,7 +78,7 @@ def bcfw(problem, start, rng):
             order, done = calendar.order[: take(calendar)], 0
             shuffle(rng.state, order)
             while done < order.size:
-                more, entries, is_full = visit(*given, order[done:], nnz, shares, w, calendar)
+                more, entries, is_full = visit(*given, order[done:], nnz, shares, w, b, calendar)
                 done, read = done + more, read + (entries if nnz else more)
                 if is_full:
                     shares = shares.enlarged()
@@ -88,7 +89,7 @@ def bcfw(problem, start, rng):
             shuffle(rng.state, several)
             done = 0
             while done < several.size:
-                more, entries = revisit(*given, several[done:], nnz, shares, w)
+                more, entries = revisit(*given, several[done:], nnz, shares, w, b)
                 done, read = done + more, read + (entries if nnz else more)
                 yield Iterate(w, b, read / per_pass)
         b = dual_variable(problem, sequences, shares)
@@ -166,7 +167,7 @@ class Room(NamedTuple):
 
 
 @kernel
-def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, calendar):
+def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, b, calendar):
     """Visit the sequences of `order`; return (how many of them, the entries of X read, whether one has no room).
 
     They are fewer than all where the next one has no room for another labelling, or where `most` entries were read.
@@ -186,7 +187,7 @@ def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, cale
         moved = False
         if m > 1:
             c, e = differing(shares.paths, at.here[:m], begin, size, at.positions, at.edges)
-            moved, more = settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, at, m, c, e)
+            moved, more = settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, b, at, m, c, e)
             read += more
         postpone(calendar, i, moved)
         if read >= most:
@@ -195,7 +196,7 @@ def visit(rows, starts, labels, cost, scale, known, order, most, shares, w, cale
 
 
 @kernel
-def revisit(rows, starts, labels, cost, scale, known, order, most, shares, w):
+def revisit(rows, starts, labels, cost, scale, known, order, most, shares, w, b):
     """As `visit`, among the labellings that have a share; return (how many sequences, the entries of X read)."""
     read, at = 0, room_for(starts, order, shares, w)
     for place in range(order.shape[0]):
@@ -208,7 +209,7 @@ def revisit(rows, starts, labels, cost, scale, known, order, most, shares, w):
             begin, size = starts[i], starts[i + 1] - starts[i]
             c, e = differing(shares.paths, at.here[:m], begin, size, at.positions, at.edges)
             read += write_outputs(rows, w, begin, at.positions[:c], at.nodes)
-            read += settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, at, m, c, e)[1]
+            read += settle(rows, begin, size, labels, cost, scale, kept(known, i), shares, i, w, b, at, m, c, e)[1]
         if read >= most:
             return place + 1, read
     return order.shape[0], read
@@ -234,8 +235,8 @@ def room_for(starts, order, shares, w):
 
 
 @kernel
-def settle(rows, begin, size, labels, cost, scale, kept, shares, i, w, at, m, c, e):
-    """Move shares of sequence i between the first m labellings of `at.here`.
+def settle(rows, begin, size, labels, cost, scale, kept, shares, i, w, b, at, m, c, e):
+    """Move shares of sequence i between the first m labellings of `at.here`, and w and b with them.
 
     They differ at the first c of `at.positions` and the first e of `at.edges`; `at.nodes` has X W there. Returns
     (whether any moved, the entries of X read).
@@ -254,6 +255,7 @@ def settle(rows, begin, size, labels, cost, scale, kept, shares, i, w, at, m, c,
         for a in range(m):
             at.change[a] += share[here[a]]
         read += take_from(rows, paths, here, at.change, begin, positions, edges, scale, w)
+        give_to(paths, here, at.change, begin, positions, edges, labels, cost, b)
     return moved, read
 
 

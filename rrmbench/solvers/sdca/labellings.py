@@ -192,3 +192,21 @@ def take_from(rows, paths, here, change, begin, positions, edges, scale, w):
         for a in range(here.shape[0]):
             of_edges[paths[here[a], begin + t - 1], paths[here[a], begin + t]] -= scale * change[a]
     return read
+
+
+@kernel
+def give_to(paths, here, change, begin, positions, edges, labels, cost, b):
+    """Add sum_a change[a] of the marginals of labelling a, and of its cost, to b, the rows of `rrmbench.losses.chains`.
+
+    The changes sum to 0, so that the marginals at other positions stay.
+    """
+    lift = b.shape[0] - 2
+    of_edges = b[lift - b.shape[1] : lift]
+    for a in range(here.shape[0]):
+        path = paths[here[a]]
+        for t in positions:
+            b[begin + t, path[begin + t]] += change[a]
+            if path[begin + t] != labels[begin + t]:
+                b[lift, 0] += cost * change[a]
+        for t in edges:
+            of_edges[path[begin + t - 1], path[begin + t]] += change[a]
