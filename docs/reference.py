@@ -41,7 +41,7 @@ def allowed(annotation):
         inside, *marks = get_args(annotation)
         bounds = [mark for mark in marks if type(mark) in SIGNS]
         ends = [(SIGNS[type(mark)][1], getattr(mark, SIGNS[type(mark)][0])) for mark in bounds]
-        said = [f"{sign} {end:g}" for sign, end in ends if abs(end) < 2**53]
+        said = [f"{sign} {end:g}" for sign, end in ends if abs(end) < 2**31]  # those are of the computer
         return f"{allowed(inside)} {' and '.join(said)}".strip() if said else allowed(inside)
     if get_origin(annotation) is Literal:
         return " or ".join(f"`{value}`" for value in get_args(annotation))
