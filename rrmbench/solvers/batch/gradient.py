@@ -39,7 +39,8 @@ def proven_L(method, theorem, constants, step_scale):
 def gd_bound(constants, passes, *, step_scale):
     """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound over step_scale <= 1.
 
-    [Beck and Teboulle 2009, Theorem 3.1; Nesterov 2013, Theorem 5 for the second]
+    [Beck and Teboulle 2009, Theorem 3.1] For the second, take what a step minimizes at w + t (w* - w), t = s/(s + L):
+    (L/2) t^2 - (s/2) t (1 - t) = 0, so that 1 - t = (1 + s/L)^-1 of the distance is left.
     """
     c, L = constants, proven_L("gd", "Theorem 3.1", constants, step_scale)
     k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - search_passes(c.n)), 0.0)
