@@ -32,7 +32,7 @@ def around(solve, kappa, inner):
 
 
 def theoretical_kappa(problem):
-    """R^2/(gamma n) - s, or None where R^2/(gamma s) <= 10 n, both of [Acc-SDCA, Theorem 3].
+    """R^2/(gamma n) - s, or None where R^2/(gamma s) <= 10 n, both of [Acc-SDCA, Figure 2].
 
     Raises RrmbenchError for a loss that is not smooth.
     """
