@@ -2,6 +2,8 @@
 
 import json
 import math
+import threading
+import time
 
 import pytest
 import stored
@@ -12,6 +14,7 @@ from lab import make_lab, odd  # noqa: F401
 from rrmbench.bench.costs import Cost, cost_of, points
 from rrmbench.bench.rates import Rates
 from rrmbench.bench.rules import Schedule
+from rrmbench.files import locked
 from rrmbench.report.forecast import Forecast
 
 ENTRIES = 1_000_000
@@ -121,6 +124,42 @@ def test_processes_add_to_what_others_have_learnt_meanwhile(tmp_path):
     first.save()
     second.save()
     assert {"svrg", "saga"} <= set(Rates(file).costs)
+
+
+def test_processes_that_save_at_the_same_time_lose_nothing(tmp_path, monkeypatch):
+    """The second one reads what the first has written, however long that takes."""
+    from rrmbench.bench import rates
+
+    file, begun = tmp_path / "rates.json", threading.Event()
+
+    def slowly(path, read=rates._read):
+        found = read(path)
+        begun.set()
+        time.sleep(0.3)
+        return found
+
+    first, second = Rates(file), Rates(file)
+    first.learn_reference(stored.spec(loss="squared"), False)
+    second.learn_reference(stored.spec(loss="hinge"), False)
+    monkeypatch.setattr(rates, "_read", slowly)
+    saving = threading.Thread(target=first.save)
+    saving.start()
+    assert begun.wait(10)
+    second.save()
+    saving.join()
+    assert len(Rates(file).referred) == 2
+
+
+def test_what_could_not_be_written_is_written_by_the_next_call(tmp_path, monkeypatch):
+    file = tmp_path / "rates.json"
+    known = Rates(file)
+    known.learn(stored.spec(), ENTRIES, result(stored.spec()))
+    with monkeypatch.context() as patched, locked(tmp_path):
+        patched.setattr("rrmbench.files._LOCK_PATIENCE", 0.1)
+        known.save()
+        assert not file.exists()
+    known.save()
+    assert Rates(file).costs
 
 
 def test_a_run_that_waited_for_kernels_beside_the_one_that_compiled_them_is_cold_too(tmp_path, monkeypatch):

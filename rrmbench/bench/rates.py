@@ -18,7 +18,7 @@ from rrmbench import kernel_cache, kernel_folder
 from rrmbench.bench.costs import TYPICAL, Cost, cost_of, points, typical
 from rrmbench.bench.identity import canonical, id_of, problem_key
 from rrmbench.errors import RrmbenchError
-from rrmbench.files import replacing
+from rrmbench.files import locked, replacing
 from rrmbench.folders import cache_root
 from rrmbench.keys import nested
 
@@ -141,22 +141,26 @@ class Rates:
         self._referred[id_of(problem_key(spec))] = needed
 
     def save(self):
-        """Write what was learnt, on top of what other processes have written meanwhile; a failure to is no error."""
-        self.costs, referred, compiled = _read(self.path)
-        for keys, cost in self._new:
-            for key in keys:
-                old = self.costs.pop(key, None)
-                self.costs[key] = cost if old is None else old.joined(cost)
-        self._new = []
-        self.referred, self.compiled = referred | self._referred, compiled | self._compiled
-        content = {
-            "version": VERSION,
-            "costs": {key: vars(cost) for key, cost in list(self.costs.items())[-MOST:]},
-            "referred": dict(list(self.referred.items())[-MOST:]),
-            "compiled": list(self.compiled)[-MOST:],
-        }
-        with suppress(RrmbenchError), replacing(self.path) as file:
-            file.write(json.dumps(content).encode())
+        """Write what was learnt, on top of what other processes have written meanwhile; a failure to is no error.
+
+        What could not be written is tried again by the next call.
+        """
+        with suppress(RrmbenchError), locked(self.path.parent):  # nobody else writes between reading and replacing
+            self.costs, referred, compiled = _read(self.path)
+            for keys, cost in self._new:
+                for key in keys:
+                    old = self.costs.pop(key, None)
+                    self.costs[key] = cost if old is None else old.joined(cost)
+            self.referred, self.compiled = referred | self._referred, compiled | self._compiled
+            content = {
+                "version": VERSION,
+                "costs": {key: vars(cost) for key, cost in list(self.costs.items())[-MOST:]},
+                "referred": dict(list(self.referred.items())[-MOST:]),
+                "compiled": list(self.compiled)[-MOST:],
+            }
+            with replacing(self.path) as file:
+                file.write(json.dumps(content).encode())
+            self._new = []
 
 
 def entries_of(prepared):
