@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from itertools import count
 
@@ -83,6 +84,21 @@ def starts_a_process():
     subprocess.Popen(["sleep", "3600"])
 
 
+BURN = "import time\nwhile time.process_time() < {}: pass"
+
+
+def works(seconds, waits):
+    """Another process, that works for so many seconds of the processor, and the time in which it begins to."""
+
+    def act(w, passes):
+        if passes == 3:
+            process = subprocess.Popen([sys.executable, "-c", BURN.format(seconds)])
+            process.wait() if waits else time.sleep(1.0)
+        return ()
+
+    return act
+
+
 def does_not_close(w, passes):
     try:
         yield Iterate(w, passes=passes)
@@ -103,6 +119,8 @@ ODD = {
     "uncounted": yields(lambda w, passes: Iterate(w, passes=np.nan)),
     "does_not_close": does_not_close,
     "process": does(starts_a_process),
+    "process_at_work": works(3600, waits=False),
+    "process_waited_for": works(0.5, waits=True),
     "raise": fails(ValueError("gone wrong")),
     "SystemExit": fails(SystemExit(0)),
     "KeyboardInterrupt": fails(KeyboardInterrupt()),

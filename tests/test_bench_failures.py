@@ -40,6 +40,8 @@ EXPECTED = {
     "undercounted": ("failed", "counted 2.25 passes, its products with X and X^T alone are 2.5: each", 3),
     "does_not_close": ("done", "passes", 6),
     "process": ("done", "passes", 6),
+    "process_at_work": ("failed", "s of the processor that its clock has not: a solver waits for what it starts", 4),
+    "process_waited_for": ("done", "passes", 6),
     "backwards": ("failed", "counted 1 passes", 3),
     "nan": ("diverged", "the objective is nan after 3 passes", 4),
     "huge": ("diverged", "the objective is inf after 3 passes", 4),
@@ -79,6 +81,7 @@ def test_whatever_a_solver_does_its_curve_and_status_are_kept_and_the_others_run
         assert np.array_equal(result.trace.get("passes", []), np.arange(result.points)), how
     assert np.isfinite(results["spoils"].w).all()
     assert "in act" in results["raise"].info["traceback"]
+    assert results["process_waited_for"].trace["cpu_seconds"][3] >= 0.5
     for reader in (("show", lab.out), ("export", lab.out, "--to", lab.folder / "t.csv"), ("verify", lab.out)):
         ran = lab.cli(*reader)
         assert ran.code == 0, reader

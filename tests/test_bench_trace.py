@@ -4,6 +4,7 @@ import copy
 import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +20,7 @@ from rrmbench import Iterate, Problem, registry
 from rrmbench.bench import polishing
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import STALLED, Failure, Trace
+from rrmbench.bench.unseen import Unseen, of_other_threads
 from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
@@ -113,6 +115,36 @@ def test_work_before_the_first_iterate_is_on_the_clock():
     _, rows = traced(prepared(), passes=1)
     assert rows[0]["passes"] == 0.0
     assert rows[0]["seconds"] >= 0.05
+
+
+def test_what_a_thread_does_while_the_clock_stands_is_known():
+    """As that of a solver that goes on beside the evaluation; what a library does in evaluation is none of it."""
+    done = threading.Event()
+
+    def busy():
+        while not done.is_set():
+            sum(range(1000))
+
+    def slow_metrics(w):
+        end = time.monotonic() + 30.0
+        while (
+            thread.is_alive() and trace.threads_seconds + of_other_threads() - before < 0.2 and time.monotonic() < end
+        ):
+            time.sleep(0.01)
+        return {}
+
+    thread, before = threading.Thread(target=busy), of_other_threads()
+    trace = Trace(RIDGE, descent(RIDGE), StopRule(passes=2), Schedule(), slow_metrics)
+    thread.start()
+    rows = list(trace)
+    done.set()
+    thread.join()
+    assert trace.threads_seconds >= 0.15
+    unseen = Unseen()
+    assert "threads of the solver took" in unseen.fault(trace.threads_seconds, 0.0, rows[-1]["cpu_seconds"])
+    assert unseen.fault(trace.threads_seconds, 0.0, 10.0 * trace.threads_seconds) is None
+    trace, rows = traced(descent(RIDGE), passes=2)
+    assert unseen.fault(trace.threads_seconds, trace.processes_seconds, rows[-1]["cpu_seconds"], last=True) is None
 
 
 def ticking(clock, iterates, seconds=1.0):

@@ -17,7 +17,7 @@ from numba import config
 from test_solvers_peers import make_clock, traced  # noqa: F401
 
 from rrmbench import Iterate, components, solve
-from rrmbench.bench import timing, yardstick
+from rrmbench.bench import pinning, timing, yardstick
 from rrmbench.bench import trace as trace_module
 from rrmbench.bench.children import Outcome
 from rrmbench.bench.environment import environment
@@ -241,7 +241,7 @@ def test_seconds_are_compared_in_units_of_the_kernel(tmp_path, factor, unit, ver
 
 def test_a_unit_is_one_product_with_X_and_one_with_its_transpose_the_median_of_the_rounds(monkeypatch):
     times = iter([0.0, 8.0, 10.0, 14.0, 20.0, 60.0])  # rounds of 8, 4 and 40 seconds, of four units each
-    monkeypatch.setattr(yardstick.time, "thread_time", lambda: next(times))
+    monkeypatch.setattr(yardstick, "thread_time", lambda: next(times))
     assert yardstick.measure() == 2.0
 
 
@@ -452,3 +452,10 @@ def test_a_run_that_passes_ended_may_meet_the_gap_by_the_bound_of_its_last_point
     asked = stored.spec() | {"stop": {"passes": 20.0, "gap": float(columns["gap"][-1])}}
     found = claims.faults(stored.result(asked, columns | COLUMNS_OF_METRICS, reason=reason))
     assert right != any("done because" in text for text in found)
+
+
+def test_a_solver_keeps_its_core_and_its_priority(monkeypatch):
+    monkeypatch.setattr(pinning.os, "sched_getaffinity", lambda pid: {0, 1})
+    assert pinning.fault(None, pinning.priority()) is None
+    assert pinning.fault(1, pinning.priority()) == "the solver left core 1, which its process was pinned to"
+    assert "its niceness is" in pinning.fault(None, pinning.priority() + 1)

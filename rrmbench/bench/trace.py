@@ -13,6 +13,7 @@ import numpy as np
 from rrmbench.bench import polishing
 from rrmbench.bench.metrics import model_of
 from rrmbench.bench.rules import ENDED, NO_PROGRESS, ROUNDING, Row, Schedule, StopRule
+from rrmbench.bench.unseen import of_ended_processes, of_other_threads
 from rrmbench.errors import shown
 from rrmbench.numerics import jit_cache
 from rrmbench.numerics.tolerances import SUM_ROUNDING
@@ -82,6 +83,9 @@ class Trace:
         self._certifier = Certifier(problem)
         self._polisher = polishing.Polisher(problem, self._certifier)
         self._seconds = self._cpu = 0.0
+        self.threads_seconds = 0.0  # of the processor, of other threads while the clock stood
+        self.processes_seconds = 0.0  # of the processor, on the clock, of processes that ended in it
+        self._threads = of_other_threads()
         self._spent = 0.0  # seconds of all calls of a black box
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
         self._unmoved = 0  # calls of a black box since w last changed
@@ -134,7 +138,8 @@ class Trace:
 
     def _next(self) -> Iterate | None:
         products = self._audited.passes if self._audited else 0.0
-        before = _prepared()
+        before, processes = _prepared(), of_ended_processes()
+        self.threads_seconds += of_other_threads() - self._threads
         wall, cpu, x = perf_counter(), process_time(), None
         try:
             x = next(self._iterates, None)
@@ -144,7 +149,9 @@ class Trace:
                 self._before = products
             self._seconds += (took := perf_counter() - wall)
             self._spent += took
-            self._cpu += process_time() - cpu
+            self._cpu += process_time() - cpu + (ended := of_ended_processes() - processes)
+            self.processes_seconds += ended
+            self._threads = of_other_threads()
         self.compiled = self.compiled or _prepared() != before
         return x
 
@@ -239,8 +246,9 @@ class Trace:
         It may meet the rule of the gap. A run that another rule has ended has met that one: on its last point more is
         spent than on those before, which does not tell that the rule of the gap would have ended it there.
         """
-        wanted = self.stop.wanted_gap(self._first_primal)
+        wanted, threads = self.stop.wanted_gap(self._first_primal), of_other_threads()
         self._polisher.polish(x.w, row["primal"], x.passes + x.checks, wanted, self.status is not None)
+        self._threads += of_other_threads() - threads  # libraries may have some of their own
         if self._certifier.dual > row["dual"]:
             self.helped.setdefault(self._points, row["gap"])
             row = self._row(x, row["primal"])

@@ -11,22 +11,22 @@ import random
 import signal
 import sys
 import threading
-import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from textwrap import shorten
+from time import perf_counter  # a plug-in that changes the module changes no clock
 
 import numpy as np
 
 from rrmbench import crashes, fingerprint, loaded_code, plugin_files, registry
-from rrmbench.bench import memory, yardstick
+from rrmbench.bench import memory, pinning, yardstick
 from rrmbench.bench.metrics import metrics_of
-from rrmbench.bench.pinning import pin
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.rules import Schedule, StopRule
 from rrmbench.bench.trace import Contradiction, Failure, Trace
+from rrmbench.bench.unseen import Unseen
 from rrmbench.bench.warming import warm_up
 from rrmbench.data.cache import open_cached
 from rrmbench.errors import RrmbenchError, printable
@@ -58,7 +58,7 @@ def child(task, connection):
     os.register_at_fork(after_in_child=connection.close)  # a solver that forks has copies, which tell nothing
     try:
         memory.give_way()
-        pin(task.core)
+        pinning.pin(task.core)
         _check_code(task)
         for plugin in task.plugins:
             plugin_files.load_plugin(plugin)
@@ -102,6 +102,12 @@ def _check_code(task):
         raise OtherCode(f"this process runs {fingerprint.PACKAGE}, and not the package that started it")
 
 
+def _check_clock(unseen, trace, cpu, last=False):
+    """Raise Failure where the solver works beside its clock."""
+    if fault := unseen.fault(trace.threads_seconds, trace.processes_seconds, cpu, last):
+        raise Failure(fault)
+
+
 def end_with_parent():
     """End this process, and those that a solver starts, when its parent dies, of which the end of a pipe tells.
 
@@ -121,18 +127,18 @@ def end_with_parent():
 
 
 def _run(task, connection, held):
-    started, imported = time.perf_counter(), set(sys.modules)
+    started, imported = perf_counter(), set(sys.modules)
     spec = task.spec
     prepared = open_cached(task.data_key)
     problem = problem_of(spec, prepared)
     beta = problem.beta if problem.minimized_bias else None
     metrics = metrics_of(prepared, getattr(problem.loss, "predict", None), beta)
     solve = registry.build_solver(spec["solver"], spec["reduction"])
-    loaded = time.perf_counter()
+    loaded = perf_counter()
     stop = StopRule(**spec["stop"])
     warm, fault = warm_up(problem, solve)
     held.append(warm)
-    warmed = time.perf_counter()
+    warmed = perf_counter()
     names = spec["loss"]["name"], spec["regularizer"]["name"]
     pairs = held_to_pairs(problem, *names)
     if pairs.broken:
@@ -156,14 +162,19 @@ def _run(task, connection, held):
     np.random.seed(spec["seed"] % 2**32)  # noqa: NPY002, which is the generator in question
     apart = problem.apart()  # what the solver does to its problem, evaluation is not shown
     held.append(solve(apart, None, Rng(spec["seed"])))
+    unseen, priority = Unseen(), pinning.priority()
     trace = Trace(
         problem, held[-1], stop, Schedule(**spec["trace"]), metrics, names=names, audited=apart.X, **solve.declared
     )
     try:
         for row in trace:
             connection.send(("row", row))
+            _check_clock(unseen, trace, row["cpu_seconds"])
     finally:
         loaded_code.check_imports(imported, task.stamps)
+    _check_clock(unseen, trace, row["cpu_seconds"], last=True)
+    if fault := pinning.fault(task.core, priority):
+        raise Failure(fault)
     facts["yardstick_cpu_seconds"].append(yardstick.measure())
     facts["memory"] = memory.of_this_process()
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "evaluation_passes": trace.evaluation_passes}

@@ -4,9 +4,9 @@ One unit is a product of a fixed sparse matrix (100,000 stored entries) and one 
 measured in the process of the run, just before the clock starts and just after it stops: it feels the same load.
 """
 
-import time
 from functools import cache
 from statistics import median
+from time import thread_time  # a plug-in that changes the module changes no clock
 
 import numpy as np
 
@@ -21,11 +21,11 @@ def measure():
     b = X @ w
     rounds = []
     for _ in range(ROUNDS):
-        began = time.thread_time()
+        began = thread_time()
         for _ in range(PRODUCTS):
             X @ w
             X.T @ b
-        rounds.append((time.thread_time() - began) / PRODUCTS)
+        rounds.append((thread_time() - began) / PRODUCTS)
     return median(rounds)
 
 
