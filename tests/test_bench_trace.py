@@ -525,3 +525,16 @@ def test_products_through_a_copy_of_the_problem_count():
         hidden = copied(apart)
         hidden.X.forward(np.ones(3))
         assert apart.X.passes == 0.5
+
+
+def test_products_with_copies_of_rows_count_in_their_share_of_the_entries():
+    problem = Problem(np.arange(1.0, 25.0).reshape(6, 4), np.ones(6), "squared", {"name": "l2", "strength": 0.1})
+    apart = problem.apart()
+    some = apart.on(np.array([0, 2, 5]))
+    some.X.forward(np.zeros(4))
+    assert apart.X.passes == 0.0
+    some.prox_gradient(np.ones(4), some.X.forward(np.ones(4)))
+    assert (some.X.passes, apart.X.passes) == (1.0, 0.5)
+    once_more = some.counted().on(np.array([1]))
+    once_more.X.forward(np.ones(4))
+    assert apart.X.passes == pytest.approx(0.5 + 0.5 / 6)

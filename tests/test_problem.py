@@ -14,6 +14,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.constants import constants
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
+from rrmbench.regularizers.norms import Norm
 
 LOSSES = oracles.scalar_losses()
 REGULARIZERS = {m["name"]: m for m in oracles.coordinate_regularizers()}
@@ -128,6 +129,33 @@ def test_a_problem_apart_does_not_show_what_is_done_to_it():
     other.X.forward = lambda w: np.zeros(5)
     assert other.primal(w) != before[0]
     assert (p.primal(w), p.dual_value(np.ones(5))) == before
+
+
+class Weighted(Norm):
+    """sum_j weights_j |w_j|, whose weights a method may change as it goes on."""
+
+    def __init__(self, weights):
+        self.strength, self.weights = 1.0, np.array(weights)
+
+    def norm(self, w):
+        return float(self.weights @ np.abs(w))
+
+    def dual_norm(self, v):
+        return float(np.max(np.abs(v) / self.weights))
+
+    def shrunk(self, w, tau):
+        return np.sign(w) * np.maximum(np.abs(w) - tau * self.weights, 0.0)
+
+
+def test_a_problem_apart_has_components_of_its_own():
+    """A method that follows the path of a strength changes the problem that it works on, and not the one asked for."""
+    p = Problem(np.eye(5, 4), np.ones(5), "squared", Weighted([1.0, 2.0, 3.0, 4.0]))
+    w, other = np.full(4, 0.5), p.apart()
+    before = p.primal(w)
+    assert other.primal(w) == before
+    other.regularizer.weights *= 0.5
+    other.regularizer.strength = 0.1
+    assert other.primal(w) != before == p.primal(w)
 
 
 def test_outputs_and_dual_variables_of_other_shapes_are_refused():

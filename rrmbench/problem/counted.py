@@ -57,3 +57,24 @@ class Audited(Counted):
     def adjoint(self, b):
         """X^T b."""
         return super().adjoint(b) if b.any() else self._X.adjoint(b)
+
+    def part(self, samples):
+        """The operator of copies of some rows, whose products are passes in their share of the entries."""
+        return _Part(self, self._X.part(samples))
+
+
+class _Part(Audited):
+    """A view of copies of some rows, whose products count in `passes`, and as so much less in those of the `whole`."""
+
+    def __init__(self, whole, X):
+        self._whole, self._share, self._passes = whole, X.nnz / max(whole.nnz, 1), 0.0
+        super().__init__(X)
+
+    @property
+    def passes(self):
+        return self._passes
+
+    @passes.setter
+    def passes(self, passes):
+        self._whole.passes += self._share * (passes - self._passes)
+        self._passes = passes

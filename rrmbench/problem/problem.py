@@ -11,7 +11,7 @@ last entry of w (of a matrix, the last row), and D is finite only where its v va
 model: the mean of phi^mu(z_i) becomes min_beta (1/n) sum phi^mu(z_i + beta), and D is finite only where sum b_i = 0.
 """
 
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -276,15 +276,16 @@ class Problem:
     # other problems on the same data
 
     def apart(self) -> "Problem":
-        """The problem for a solver: what it sets anew of its attributes, or of its operator's, this one does not see.
+        """The problem for a solver: what it changes of its attributes or components, this one does not see.
 
-        The arrays and components are shared. Its `X.passes` are those of the products with what is not 0.
+        Nor what it sets anew of the operator; the arrays of the data, which are read-only, are shared. Its `X.passes`
+        are those of the products with what is not 0.
         """
         try:
             X = copy(self.X)
         except RecursionError:  # an operator that passes on what it has not to another
             X = self.X
-        return self._with(X=Audited(X))
+        return self._with(X=Audited(X), loss=_copy_of(self.loss), regularizer=_copy_of(self.regularizer))
 
     def on(self, samples: np.ndarray) -> "Problem":
         """The problem on some of the samples, ascending numbers (m,); of one with `rows` and no weights of samples."""
@@ -509,3 +510,11 @@ class Problem:
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
+
+
+def _copy_of(component: Any) -> Any:
+    """A copy of a component with arrays of its own; the component itself where it cannot be copied."""
+    try:
+        return deepcopy(component)
+    except Exception:
+        return component
