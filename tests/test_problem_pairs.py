@@ -357,3 +357,29 @@ def test_methods_on_several_rows_are_those_on_one(factors):
         assert found.broken is None
     else:
         assert found.broken.startswith("the loss 'mine' gives other numbers for several samples at once")
+
+
+class Inside(NamedTuple):
+    """The hinge loss, its conjugate too small inside of the domain, where b is a derivative at the kink alone."""
+
+    below: float
+    conjugate_convexity: float = 0.0
+    lipschitz: float = 1.0
+
+    def value(self, z, y):
+        return max(0.0, 1.0 - y * z)
+
+    def conjugate(self, b, y):
+        s = -y * b
+        return -s - self.below * s * (1.0 - s) if 0.0 <= s <= 1.0 else np.inf
+
+    def dual_point(self, z, y, mu):
+        slack = 1.0 - y * z
+        return -y * (min(max(slack / mu, 0.0), 1.0) if mu > 0.0 else 1.0 if slack > 0.0 else 0.0)
+
+
+@pytest.mark.parametrize(("below", "is_broken"), [(0.2, True), (1e-3, True), (0.0, False), (-0.1, False)])
+def test_a_conjugate_that_is_too_small_where_phi_has_a_kink_is_found(below, is_broken):
+    """A greater one makes greater gaps, which lie about nothing."""
+    found = held_to_pairs(Problem(X, np.sign(Y), Inside(below), RIDGE), "mine", "l2").broken
+    assert (found is not None) == is_broken

@@ -19,6 +19,7 @@ from rrmbench.problem.problem import Problem
 
 FEW = 4  # samples, and numbers, at which compiled methods are compared with those in Python
 SCALES = 1e-2, 1.0, 1e2  # of random points
+SMOOTHINGS = 0.1, 1.0, 10.0  # mu, whose b are derivatives of phi at its kinks too
 STEPS = (-1.0, -0.1, -0.01, -0.001, 0.001, 0.01, 0.1, 1.0)  # over the norm of where they begin
 TOLERANCE = 1e-8  # relative to the terms
 FAULT = "is no conjugate pair: value + conjugate is below the product at random points, so that no gap means anything"
@@ -144,6 +145,21 @@ def _is_broken_loss(problem: Problem, rng: np.random.Generator) -> bool:
         b = one.loss_dual(z)
         conjugate = one.mean_conjugate(b)
         if any(_is_below(one.mean_loss(at), conjugate, float(np.vdot(b, at)) / one.n) for at in (z, other)):
+            return True
+    return not hasattr(problem.loss, "operator") and _is_broken_inside(problem, rng)
+
+
+def _is_broken_inside(problem: Problem, rng: np.random.Generator) -> bool:
+    """Whether it fails at b between the derivatives on both sides of a kink: that of mu > 0 at z is one at z - mu b.
+
+    So it is where mu multiplies half a square of b; elsewhere the inequality holds, and says less.
+    """
+    plain = replace(problem, mu=0.0, weights=None, minimized_bias=False)
+    for mu, scale in product(SMOOTHINGS, SCALES):
+        z = _outputs(plain, scale, rng)
+        b = replace(plain, mu=mu).loss_dual(z)
+        at = z - mu * b
+        if _is_below(plain.mean_loss(at), plain.mean_conjugate(b), float(np.vdot(b, at)) / plain.n):
             return True
     return False
 
