@@ -11,6 +11,7 @@ import stored
 from lab import make_lab, odd, wait_for  # noqa: F401
 
 from rrmbench import data, fingerprint
+from rrmbench.bench import cleaning
 from rrmbench.bench.store import Experiment
 from rrmbench.data import cache
 
@@ -122,6 +123,21 @@ def test_leftovers_of_a_writer_that_was_killed(lab, toy):
     assert mine.exists()
     assert link.is_symlink()
     assert outside.exists()
+
+
+def test_what_another_process_asks_for_again_meanwhile_stays(lab, toy, monkeypatch):
+    """Between the list and the lock a run may have come back to the code of before, whose results it keeps."""
+    manifest, before = toy.manifest(), toy.run_ids()
+    back = [entry | {"run": f"{entry['spec_id']}-0ld00000"} for entry in manifest["runs"]]
+
+    def after_another(directory, locked=cleaning.locked):
+        toy.write_manifest(manifest | {"runs": back})
+        return locked(directory)
+
+    monkeypatch.setattr(cleaning, "locked", after_another)
+    ran = lab.cli("clean", lab.out, "--older", "--apply")
+    assert (ran.code, ran.out.count("may not go any longer")) == (1, 1)
+    assert before - toy.run_ids() == set()
 
 
 def test_an_experiment_that_is_being_written_is_left_alone(lab, toy):

@@ -9,8 +9,10 @@ import pytest
 import stored
 from lab import make_lab  # noqa: F401
 
+from rrmbench.bench import merging
 from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import Experiment
+from rrmbench.files import is_locked
 
 
 def part(lab, folder, results, **manifest):
@@ -222,3 +224,26 @@ def test_an_experiment_that_is_being_written_is_left_alone(lab):
         ran = lab.command("merge", two, "-o", one)
     assert (ran.code, ran.out) == (2, "")
     assert "another run is writing here (process " in ran.err
+
+
+def test_what_is_read_of_the_target_is_what_it_is_when_it_is_replaced(lab, monkeypatch):
+    """Else the manifest of a run that begins and ends between the two would be that of before again."""
+    one, two = part(lab, "one", seeds(0)), part(lab, "two", seeds(1))
+    held = {}
+
+    def read(experiment, read=merging._Read):
+        held[experiment.directory.parent.name] = is_locked(experiment.directory)
+        return read(experiment)
+
+    monkeypatch.setattr(merging, "_Read", read)
+    assert lab.cli("merge", two, "-o", one).code == 0
+    assert held == {"one": True, "two": False}
+
+    def begun(experiment, read=read):
+        part(lab, "all", seeds(2))
+        return read(experiment)
+
+    monkeypatch.setattr(merging, "_Read", begun)
+    ran = lab.cli("merge", two, "-o", lab.folder / "all")
+    assert (ran.code, "another process has begun to write here; merge again" in ran.err) == (2, True)
+    assert [result.spec["seed"] for result in joined(lab).results()] == [2]

@@ -58,16 +58,20 @@ def of_results(folder: Path, older: bool, unasked: bool) -> Iterator[Candidate |
     Raises RrmbenchError where there is no experiment, and for links inside.
     """
     for experiment in experiments(folder):
-        place = experiment.directory
-        if is_locked(place):
-            yield Left(place, "another process is writing here")
-            continue
-        for inside in (place, place / "runs", place / "references"):
-            for path in sorted(inside.glob(".*.tmp")) if _is_folder(inside) else ():
-                if TEMPORARY.fullmatch(path.name) and _is_file(path):
-                    yield Candidate(path, "left by an interrupted writer", bytes_in(path), place)
-        if older or unasked:
-            yield from _not_shown(experiment, older, unasked)
+        if is_locked(experiment.directory):
+            yield Left(experiment.directory, "another process is writing here")
+        else:
+            yield from _of_experiment(experiment, older, unasked)
+
+
+def _of_experiment(experiment: Experiment, older: bool, unasked: bool) -> Iterator[Candidate | Left]:
+    place = experiment.directory
+    for inside in (place, place / "runs", place / "references"):
+        for path in sorted(inside.glob(".*.tmp")) if _is_folder(inside) else ():
+            if TEMPORARY.fullmatch(path.name) and _is_file(path):
+                yield Candidate(path, "left by an interrupted writer", bytes_in(path), place)
+    if older or unasked:
+        yield from _not_shown(experiment, older, unasked)
 
 
 def _not_shown(experiment: Experiment, older: bool, unasked: bool) -> Iterator[Candidate | Left]:
@@ -140,14 +144,22 @@ def of_caches() -> Iterator[Candidate | Left]:
                     yield Candidate(path, why, bytes_in(path))
 
 
-def remove(candidates: list[Candidate]) -> Iterator[Left]:
-    """Remove candidates; yield those that could not be, because somebody began to write there, say."""
+def remove(candidates: list[Candidate], older: bool = False, unasked: bool = False) -> Iterator[Left]:
+    """Remove candidates; yield those that could not be, because somebody began to write there, say.
+
+    older, unasked : as `of_results` was asked. Another process may have written since: what no longer may go stays.
+    """
     for experiment in dict.fromkeys(candidate.experiment for candidate in candidates):
         mine = [candidate for candidate in candidates if candidate.experiment == experiment]
         try:
             with nullcontext() if experiment is None else locked(experiment):
+                now = mine if experiment is None else list(_of_experiment(Experiment(experiment), older, unasked))
+                may_go = {one.path for one in now if isinstance(one, Candidate)}
                 for candidate in mine:
-                    yield from _removed(candidate)
+                    if candidate.path in may_go:
+                        yield from _removed(candidate)
+                    elif candidate.path.exists():
+                        yield Left(candidate.path, "may not go any longer, another process has written here")
         except RrmbenchError as error:
             yield from (Left(candidate.path, str(error)) for candidate in mine if candidate.path.exists())
 

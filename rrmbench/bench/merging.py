@@ -5,6 +5,7 @@ Everything is read as data, as strangers' folders are: records are checked, link
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,12 +44,16 @@ def merge(sources: Iterable[Path], output: Path) -> list[Merged]:
         for experiment in experiments(source):
             named.setdefault(_name_of(experiment), []).append(experiment)
     jobs = []
-    for name, found in named.items():  # everything is read before anything is written
-        target = Experiment.to_write(output, name)
-        there = [target] if (target.directory / "manifest.json").exists() else []
-        others = [one for one in found if one.directory.resolve() != target.directory.resolve()]
-        jobs.append((target, [_Read(one) for one in [*there, *others]]))
-    return [_merged(target, parts) for target, parts in jobs]
+    with ExitStack() as locks:
+        for name, found in named.items():  # everything is read before anything is written
+            target = Experiment.to_write(output, name)
+            there = []
+            if (target.directory / "manifest.json").exists():
+                locks.enter_context(target.lock())  # what is read of it is what it is when it is replaced
+                there = [target]
+            others = [one for one in found if one.directory.resolve() != target.directory.resolve()]
+            jobs.append((target, [_Read(one) for one in [*there, *others]], bool(there)))
+        return [_merged(target, parts, held) for target, parts, held in jobs]
 
 
 def _name_of(experiment: Experiment) -> str:
@@ -102,9 +107,12 @@ class _Read:
                 yield f"{where}: no record here supports {side} = {value:.12g} (run {run}); left out"
 
 
-def _merged(target: Experiment, parts: list[_Read]) -> Merged:
+def _merged(target: Experiment, parts: list[_Read], held: bool) -> Merged:
+    """held : whether the target was there, and is locked since before it was read."""
     merged = Merged(target.directory)
-    with target.lock():
+    with nullcontext() if held else target.lock():
+        if not held and (target.directory / "manifest.json").exists():
+            raise RrmbenchError(f"{target.directory}: another process has begun to write here; merge again")
         kept = _copy_results(target, parts, merged)
         _settle_references(target, parts, kept, merged)
         target.write_manifest(_united(parts, merged))

@@ -18,7 +18,7 @@ def clean(results, caches, older, unasked, apply, console):
     found += list(cleaning.of_caches()) if caches else []
     candidates = [one for one in found if isinstance(one, cleaning.Candidate)]
     _list([one for one in found if isinstance(one, cleaning.Left)], "left alone", console)
-    failures = list(cleaning.remove(candidates)) if apply else []
+    failures = list(cleaning.remove(candidates, older, unasked)) if apply else []
     failed = {failure.path for failure in failures}
     gone = [one for one in candidates if one.path not in failed]
     for one in gone:
