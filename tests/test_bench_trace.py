@@ -285,6 +285,10 @@ def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
         ([np.zeros(5)], "yielded ndarray"),
         ([Iterate(np.zeros(5), np.zeros(29))], r"b of shape \(29,\), not \(30,\)"),
         ([Iterate(np.zeros(5), passes=2.0), Iterate(np.zeros(5), passes=1.0)], "1.0 passes .* after 2.0"),
+        (
+            [Iterate(np.zeros(5), passes=2.0), Iterate(np.zeros(5), passes=1.0, checks=1.5)],
+            "1.0 passes after 2.0: no pass becomes a check afterwards",
+        ),
         ([Iterate(np.zeros(5), passes=-1.0)], "counted -1.0 passes"),
         ([Iterate(np.zeros(5), passes=np.inf)], "counted inf passes"),
         ([Iterate(np.zeros(5), checks=np.nan)], "nan checks"),

@@ -193,3 +193,12 @@ def test_an_option_of_one_value_is_given_once(lab):
     assert "several values have commas" in lab.cli("plot", "x", "--format", "png", "--format=pdf").err
     twice = lab.cli("show", "nowhere", "--runs", "--runs")  # which says the same
     assert "nowhere: no such directory" in twice.err
+
+
+def test_a_working_directory_that_was_removed_is_told(lab, monkeypatch):
+    config, gone = lab.config(), lab.folder / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ran = lab.run(config)
+    assert (ran.code, ran.err) == (2, "rrmbench: the working directory has been removed; change to another one\n")

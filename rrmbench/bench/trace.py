@@ -92,13 +92,13 @@ class Trace:
         self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
 
     def __iter__(self) -> Iterator[Row]:
-        due, work, still, pending = 0.0, None, 0, None
+        due, work, passes, still, pending = 0.0, None, 0.0, 0, None
         while self.status is None:
             x = self._next()
             if x is None:
                 yield from self._end(work, pending)
                 return
-            self._check(x, work)
+            self._check(x, work, passes)
             still = still + 1 if work is not None and x.passes + x.checks <= work else 0
             # products with 0 are free, and 0 is optimal
             if still >= STALLED and self._gap <= ROUNDING * abs(self._least_primal):
@@ -106,7 +106,7 @@ class Trace:
                 return
             if still >= STALLED:
                 raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
-            work = x.passes + x.checks
+            work, passes = x.passes + x.checks, x.passes
             if x.passes < due and x.passes < self.stop.passes and self._seconds < self.stop.seconds:
                 pending = x.copied()  # as it was yielded, whatever the solver does before it ends
                 continue
@@ -155,8 +155,11 @@ class Trace:
         self.compiled = self.compiled or _prepared() != before
         return x
 
-    def _check(self, x: Iterate, last: float | None) -> None:
-        """Raise Failure for what is no Iterate of this problem, or whose counts cannot be."""
+    def _check(self, x: Iterate, last: float | None, passes: float) -> None:
+        """Raise Failure for what is no Iterate of this problem, or whose counts cannot be.
+
+        last, passes : of the iterate before, passes with checks, or None, and passes alone
+        """
         if not isinstance(x, Iterate):
             raise Failure(f"the solver yielded {type(x).__name__}, not an Iterate")
         _check_array("w", x.w, self.problem.shape)
@@ -174,6 +177,8 @@ class Trace:
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks")
         if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
             raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
+        if x.passes < passes - 1e-6:
+            raise Failure(f"the solver counted {x.passes} passes after {passes}: no pass becomes a check afterwards")
         products = self._audited.passes - self._before if self._audited else 0.0
         if total < products - 1e-6:
             found = f"the solver counted {total:g} passes, its products with X and X^T alone are {products:g}"

@@ -50,9 +50,12 @@ def run_app():
         _forget_output()
         sys.exit(1)
     except (RrmbenchError, OSError) as error:
+        text = str(error)
         if isinstance(error, OSError):
             _forget_output()
-        print(f"rrmbench: {printable(str(error))}", file=sys.stderr)
+            if isinstance(error, FileNotFoundError) and error.filename is None:  # which os.getcwd alone leaves out
+                text = "the working directory has been removed; change to another one"
+        print(f"rrmbench: {printable(text)}", file=sys.stderr)
         sys.exit(2)
 
 
