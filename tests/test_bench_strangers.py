@@ -242,9 +242,7 @@ class Wrong(NamedTuple):
 def wrong_pair():
     return Wrong()
 """
-FAR_PAIR = (
-    BAD_PAIR.replace("wrong", "far").replace("0.25", "0.5").format(extra="(5e3 if 1.0 < abs(b) < 100.0 else 0.0)")
-)
+FAR_PAIR = BAD_PAIR.replace("wrong", "far").replace("0.25", "0.5").format(extra="(5e3 if 1.0 < abs(b) < 50.0 else 0.0)")
 
 
 def test_a_run_below_the_dual_bound_of_another_is_failed_and_no_reference(tmp_path, lab):
@@ -291,7 +289,7 @@ def test_a_loss_that_is_no_conjugate_pair_fails_its_runs(lab):
 
 
 def test_a_conjugate_that_is_too_small_far_from_all_random_points_fails_a_run_midway(lab):
-    """With labels of +-1000 the random b are greater than 100, and those of the optimum are about 10."""
+    """With labels of +-1000 the random b are greater than 50, and those of the optimum are about 10."""
     lines = [f"{1000 * sign} 1:{sign} 2:{0.02 * i:.2f}\n" for i, sign in enumerate([-1, 1] * 20)]
     (lab.folder / "far.txt").write_text("".join(lines))
     (lab.folder / "far.py").write_text(FAR_PAIR)
