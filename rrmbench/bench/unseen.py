@@ -27,9 +27,9 @@ def of_ended_processes() -> float:
     return ended.ru_utime + ended.ru_stime
 
 
-def of_living_processes() -> float:
-    """Processor seconds of those that descend from this process and are there; 0 where the system has no /proc."""
-    return TICK * sum(_ticks(_children(os.getpid())))
+def of_processes() -> float:
+    """The same with those that descend from this process and are there, where the system has them in /proc."""
+    return of_ended_processes() + TICK * sum(_ticks(_children(os.getpid())))
 
 
 def _children(pid: int) -> list[int]:
@@ -54,7 +54,7 @@ class Unseen:
     """What the solver of a run does beside its clock, since this object was made before the first call."""
 
     def __init__(self) -> None:
-        self._before, self._looked, self._living = of_ended_processes(), monotonic(), 0.0
+        self._before, self._looked = of_processes(), monotonic()
 
     def fault(self, threads: float, processes: float, cpu: float, last: bool = False) -> str | None:
         """What is wrong with the clock of a run, in words, or None.
@@ -67,9 +67,9 @@ class Unseen:
         allowed = TOLERATED + SHARE * cpu
         if threads > allowed:
             return f"threads of the solver took {threads:.2g} s of the processor while its clock stood"
-        if last or monotonic() > self._looked + BETWEEN:
-            self._looked, self._living = monotonic(), of_living_processes()
-        beside = of_ended_processes() - self._before + self._living - processes
+        if not last and monotonic() < self._looked + BETWEEN:
+            return None
+        self._looked, beside = monotonic(), of_processes() - self._before - processes
         if beside > allowed:
             waited = "a solver waits for what it starts before it yields"
             return f"processes of the solver took {beside:.2g} s of the processor that its clock has not: {waited}"
