@@ -111,6 +111,7 @@ class Component:
     gives: frozenset
     source: str
     bound: object = None  # its theorem, bound(constants, passes or epochs, ...), see rrmbench.problem.constants
+    bound_at: object = None  # of a solver: f(constants, last passes, ...), of which iterates it is, see there, too
     epochs_over: object = None  # of a reduction with a theorem: f(solve, problem, trace, ...), see there, too
     passes_to_quarter: object = None  # of a solver: f(problem, those of its parameters that it names)
     counts_passes: bool = True  # of a solver: False if the passes of its iterates are NaN

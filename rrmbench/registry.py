@@ -58,6 +58,7 @@ def _decorator(kind, keyword_only):
         gives: Iterable[str] = (),
         aliases: Iterable[str] = (),
         bound: Callable | None = None,
+        bound_at: Callable | None = None,
         epochs_over: Callable | None = None,
         passes_to_quarter: Callable | None = None,
         counts_passes: bool = True,
@@ -80,6 +81,7 @@ def _decorator(kind, keyword_only):
                 needs=frozenset(needs),
                 gives=frozenset(gives),
                 bound=bound,
+                bound_at=bound_at,
                 epochs_over=epochs_over,
                 passes_to_quarter=passes_to_quarter,
                 counts_passes=counts_passes,
@@ -99,7 +101,7 @@ def _decorator(kind, keyword_only):
         "gives : of a solver, 'dual', 'gap', 'restarts' or 'ground', what it promises of its iterates; of a\n"
         "    reduction, the traits of the problems that the solver inside is given\n"
         "aliases : former names, with which configurations go on\n"
-        "bound, passes_to_quarter, epochs_over : its theorems, see `rrmbench.problem.constants`\n"
+        "bound, bound_at, passes_to_quarter, epochs_over : its theorems, see `rrmbench.problem.constants`\n"
         "counts_passes : of a solver, False for one that yields NaN for them, as libraries that are called do\n"
         "choose : of a solver, the function from its parameters to (what it needs beside `needs`, what it does not\n"
         "    give of `gives`)\n"

@@ -322,6 +322,21 @@ def test_a_bound_that_does_not_hold_is_found(share):
         assert "its bound there is" in broken("solver", "mine", "its bound")
 
 
+@pytest.mark.parametrize("share", [1.0, 0.05])
+def test_a_bound_of_some_iterates_is_held_to_the_best_up_to_them(share):
+    """Every other iterate is the start again, and the others meet the bound."""
+
+    def bound(constants, passes):
+        return share * constants.L * constants.distance / (2.0 * np.floor(passes + 0.5))
+
+    @registry.solver(needs={"smooth"}, bound=bound, bound_at=lambda constants, last: np.arange(0.5, last, 2.0))
+    def mine(problem, start, rng):
+        for x in descent(problem, start, rng):
+            yield x._replace(w=problem.start(None)) if int(x.passes) % 2 else x
+
+    assert verdict("solver", "mine", "its bound").state == ("ok" if share == 1.0 else "WRONG")
+
+
 def test_a_bound_that_says_nothing_of_small_problems_is_told():
     def bound(constants, passes):
         raise NoTheorem("mine", "the theorem is about larger problems")

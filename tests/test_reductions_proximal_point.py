@@ -209,7 +209,7 @@ def test_the_bound_lies_above_the_models_that_close_epochs(lab):
     assert ran.code == 0
     experiment = Experiment(lab.out / "toy")
     for run in runs_of(experiment):
-        passes, bound = bound_curve(run, partial(constants_of, experiment))
+        passes, bound, _ = bound_curve(run, partial(constants_of, experiment))
         assert len(passes) > 10 and bound[-1] < bound[0]
         measured = np.interp(passes, run.column("passes"), np.nan_to_num(run.column("suboptimality"), nan=0.0))
         assert np.all(measured <= bound * (1 + 1e-9) + 1e-12)

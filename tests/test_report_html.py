@@ -227,7 +227,7 @@ def test_theory_adds_the_bounds_and_the_reasons_for_none(lab):
     ((_, _, sheet),) = plots.sheets(lab.out / "toy", theory=True)
     (shown,), (panel,) = views["passes suboptimality"]["panels"], sheet.panels.values()
     assert len(shown["proven"]) == len(panel.proven) >= 1
-    for (_, x, y), (_, curve) in zip(shown["proven"], panel.proven, strict=True):
+    for (_, x, y, _), (_, curve) in zip(shown["proven"], panel.proven, strict=True):
         assert np.array_equal(array(charts, x), curve.x) and np.array_equal(array(charts, y), curve.y)
     assert views["passes suboptimality"]["unproven"] == panel.unproven
     assert not any(panel["proven"] for view in views.values() for panel in view["panels"] if view["unproven"])

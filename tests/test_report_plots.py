@@ -424,7 +424,7 @@ def test_a_metric_is_framed_by_what_it_is_after_the_start(tmp_path):
 def test_bounds_end_within_the_frame_or_the_small_print_says_so(tmp_path, monkeypatch, factor):
     monkeypatch.setattr(
         "rrmbench.report.plots.bound_of",
-        lambda experiment, trust: lambda run: (np.arange(1.0, 21.0), factor * np.linspace(9.0, 1.0, 20)),
+        lambda experiment, trust: lambda run: (np.arange(1.0, 21.0), factor * np.linspace(9.0, 1.0, 20), True),
     )
     (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], theory=True)
     _, top = draw(sheet).axes[0].get_ylim()

@@ -196,6 +196,27 @@ def test_no_bound_without_smoothness(solver):
         proven(registry.lookup("solver", solver), constants(p), np.arange(3.0), SPEC.get(solver, {}))
 
 
+@pytest.mark.parametrize(
+    ("solver", "changed", "expected"),
+    [
+        ("svrg", {}, [0.0, 3.0, 6.0, 9.0]),
+        ("accelerated_prox_sdca", {"s": 1e-6}, 2.0 * (np.log(200.0) + 7.0 + 2.5 * np.log(4e4)) * np.arange(2)),
+        ("accelerated_prox_sdca", {}, None),
+        ("agd", {}, None),
+    ],
+)
+def test_bounds_of_some_iterates_are_drawn_where_these_are(solver, changed, expected):
+    trace, spec = np.arange(10.0 if solver == "svrg" else 80.0), {"name": solver, **SPEC.get(solver, {})}
+    run = SimpleNamespace(reference={"primal_run": "best"}, column=lambda name: trace)
+    run.result = SimpleNamespace(spec={"solver": spec, "reduction": "none"})
+    c = Constants(100, 2.0, 4.0, 3.0, 0.5, 1.0, 1.0, initial_gap=3.0, initial_suboptimality=2.0, distance=7.0)
+    c = c._replace(**changed, n=1000 if solver == "svrg" else 100)
+    passes, bound, joined = bound_curve(run, lambda best: (None, c))
+    assert joined == (expected is None)
+    np.testing.assert_allclose(passes, trace if joined else expected)
+    assert np.all(np.diff(bound) < 0.0)
+
+
 # the oracles of the reductions
 
 QUARTERING = [

@@ -30,7 +30,7 @@ def test_the_bound_of_each_solver_lies_above_its_curve(lab):
         found = bound_curve(run, partial(constants_of, experiment))
         if found is None:
             continue
-        passes, bound = found
+        passes, bound, _ = found
         measured = np.interp(passes, run.column("passes"), np.nan_to_num(run.column("suboptimality"), nan=0.0))
         assert np.all(measured <= bound * (1 + 1e-9) + 1e-12), run.keys["solver"]
         checked.add(run.keys["solver"])
@@ -45,7 +45,7 @@ def test_adaptive_reductions_are_bounded_at_the_ends_of_epochs_of_their_theory(l
     given, auto = runs_of(experiment)
     with pytest.raises(NoTheorem, match=r"adapt_reg.inner=practice.: the theorem is about inner: theory"):
         bound_curve(auto, partial(constants_of, experiment))
-    passes, bound = bound_curve(given, partial(constants_of, experiment))
+    passes, bound, _ = bound_curve(given, partial(constants_of, experiment))
     assert len(passes) > 2 and np.all(np.diff(bound) < 0)
     measured = np.interp(passes, given.column("passes"), np.nan_to_num(given.column("suboptimality"), nan=0.0))
     assert np.all(measured <= bound)
@@ -79,7 +79,7 @@ def test_as_many_epochs_are_over_as_their_bound_counts(lab, solver):
     assert ran.code == 0, ran.err
     experiment = Experiment(lab.out / "toy")
     (run,) = runs_of(experiment)
-    passes, _ = bound_curve(run, partial(constants_of, experiment))
+    passes, _, _ = bound_curve(run, partial(constants_of, experiment))
     ended = np.cumsum(np.diff(run.column("objective"), prepend=run.column("objective")[0]) != 0.0)
     assert len(passes) > 1
     for epoch, at in enumerate(passes, start=1):
@@ -115,7 +115,7 @@ def test_the_file_of_a_reduction_says_all_that_its_curve_needs(lab):
     assert ran.code == 0, ran.err
     experiment = Experiment(lab.out / "toy")
     (run,) = runs_of(experiment)
-    passes, bound = bound_curve(run, partial(constants_of, experiment))
+    passes, bound, _ = bound_curve(run, partial(constants_of, experiment))
     gap = run.column("gap")[0]
     assert 20.0 <= passes[0] < 21.0 and len(passes) > 10
     assert bound == pytest.approx(gap / (0.25 * (passes // 20.0)))

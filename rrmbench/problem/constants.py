@@ -6,6 +6,10 @@ for randomized methods, as each function says; infinite where it does not begin 
 and problems that the theorem is not about. Of the run's parameters it gets those that it takes as keyword-only
 arguments (`rrmbench.components.Component.solver`).
 
+Where the theorem is about some of the iterates, as snapshots, `@solver(bound_at=...)` says which: f(constants, last,
+**parameters) -> the passes after which there has been one more of them at the latest, an array that goes up to `last`,
+or None where it is about all. The curve of the theorem has these points alone.
+
 `@solver(passes_to_quarter=...)` gives the time of the oracle of a reduction, f(problem, **parameters) -> passes: in so
 many passes the theorem quarters P(w) - P(w*) of a smooth and strongly convex problem, and D(b*) - D(b) where the solver
 gives a dual variable. It is a schedule also for settings that the theorem leaves out; what is proven is for `bound` to

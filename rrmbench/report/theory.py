@@ -1,5 +1,7 @@
 """The theorems' curves: what the papers prove of a solver on the very problem of a run, from its measured constants."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rrmbench import registry
@@ -9,13 +11,22 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.problem.constants import NoTheorem, constants
 
 
+class Proven(NamedTuple):
+    """The bound of P(w) - P* at some passes, arrays; `joined` unless it is about the iterates there alone."""
+
+    passes: np.ndarray
+    bound: np.ndarray
+    joined: bool
+
+
 def bound_curve(run, measured):
-    """Return (passes, bound of P(w) - P*) proven for a run, arrays, or None for a method without a theorem.
+    """Return what is Proven for a run, or None for a method without a theorem.
 
     measured : the function from the run that has the least P of a problem to (problem, constants); see `constants_of`
 
-    For a solver without a reduction, its theorem at the passes of the trace; for a reduction, its theorem where it says
-    that epochs are over. The distance ||w0 - w*||^2 is to the model of the reference.
+    For a solver without a reduction, its theorem at the passes of the trace, or where it says that it is about; for a
+    reduction, its theorem where it says that epochs are over. The distance ||w0 - w*||^2 is to the model of the
+    reference.
 
     Raises NoTheorem where the theorem is not about this run.
     """
@@ -29,13 +40,16 @@ def bound_curve(run, measured):
     if reduction.name == "none":
         if solver.bound is None:
             return None
-        return _positive(trace["passes"], proven(solver, known, trace["passes"], parameters))
+        passes = trace["passes"]
+        at = solver.bound_at and solver.told(solver.bound_at, parameters)(known, np.max(passes, initial=0.0))
+        passes = passes if at is None else at
+        return _positive(passes, proven(solver, known, passes, parameters), at is None)
     if reduction.bound is None or reduction.epochs_over is None:
         return None
     if isinstance(spec["reduction"], dict) and "inside" in spec["reduction"]:
         raise NoTheorem(reduction.name, "no theorem is about nested reductions")
     passes, T = reduction.told(reduction.epochs_over, values)(solver.solver(parameters), problem, trace)
-    return _positive(passes, reduction.told(reduction.bound, values)(known, T)) if len(T) else None
+    return _positive(passes, reduction.told(reduction.bound, values)(known, T), False) if len(T) else None
 
 
 def proven(solver, constants, passes, given):
@@ -43,10 +57,10 @@ def proven(solver, constants, passes, given):
     return solver.solver(given).bound(constants, passes)
 
 
-def _positive(passes, bound):
+def _positive(passes, bound, joined):
     bound = np.broadcast_to(np.asarray(bound, dtype=float), np.shape(passes))
     shown = np.isfinite(bound) & (bound > 0.0)
-    return (np.asarray(passes)[shown], bound[shown]) if shown.any() else None
+    return Proven(np.asarray(passes)[shown], bound[shown], joined) if shown.any() else None
 
 
 def constants_of(experiment, primal_run):

@@ -94,11 +94,12 @@ function trials(faint, figure, arrays, along) {
   }));
 }
 
-function bound([series, x, y], figure, arrays, along, show) {
+function bound([series, x, y, joined], figure, arrays, along, show) {
   const style = figure.series[series];
   const [passes, values] = [arrays.get(x), arrays.get(y)];
   return {
-    x: along(x), y: values, mode: "lines", line: { color: style.color, width: 1.4, dash: "1px,3px" }, hoverinfo: "text",
+    x: along(x), y: values, mode: joined ? "lines" : "markers", marker: { color: style.color, size: 3 },
+    line: { color: style.color, width: 1.4, dash: "1px,3px" }, hoverinfo: "text",
     text: passes.map((_, i) => exact(`proven: ${style.name}`, show, passes[i], values[i])),
     meta: { series, part: "bound" },
   };

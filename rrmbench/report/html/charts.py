@@ -31,7 +31,8 @@ def charts(experiment, stored, found, most, theory=False, trust=False):
     stored : all its runs that have a result; found : those of them that the page is about; most : points of a curve
 
     A figure has one view per pair of axes, "passes suboptimality" say; a view has what each panel shows. Curves are
-    lists [series, x, y] or [series, x, y, low, high] of numbers of arrays in `arrays`.
+    lists [series, x, y] or [series, x, y, low, high] of numbers of arrays in `arrays`, those of theorems
+    [series, x, y, joined].
     """
     manifest = experiment.manifest()
     asked = section_of(manifest)
@@ -131,7 +132,7 @@ class _Figure:
         return {
             "curves": [self._curve(*pair) for pair in panel.curves.items()],
             "faint": [self._curve(one, curves.Curve(curve.x, curve.y)) for one, curve in panel.faint],
-            "proven": [self._curve(*pair) for pair in panel.proven],
+            "proven": [[*self._curve(one, curve), curve.joined] for one, curve in panel.proven],
             "floor": panel.floor if panel.floor_matters else 0.0,
             "optimum": panel.optimum if known else None,
             "remark": panel.remark,

@@ -200,7 +200,7 @@ def sheet_of(title, titled, panels, runs, tuned, styles, axes, about):
 
 
 def bound_of(experiment, trust):
-    """The function from a run to (passes, bound) of its theorem, or to the NoTheorem that says why there is none."""
+    """The function from a run to what is Proven by its theorem, or to the NoTheorem that says why there is none."""
     from rrmbench.bench import identity
     from rrmbench.problem.constants import NoTheorem
     from rrmbench.report.theory import bound_curve, constants_of  # which bring the components, that no other needs

@@ -65,13 +65,17 @@ class Series:
 
 @dataclass(frozen=True)
 class Curve:
-    """The median over so many seeds at x, with the quartiles (None for a single seed). Arrays (points,)."""
+    """The median over so many seeds at x, with the quartiles (None for a single seed). Arrays (points,).
+
+    joined : whether it says something between its points
+    """
 
     x: np.ndarray
     y: np.ndarray
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     seeds: int = 1
+    joined: bool = True
 
 
 @dataclass(frozen=True)
@@ -166,8 +170,8 @@ def _owner(key):
 def panel_of(title, runs, rivals, series, axes, bound):
     """Return the Panel of some runs: one curve per series that has anything to show on these axes.
 
-    `rivals` maps a run whose parameters were tuned to its Choice; `bound` is None, or a function from a run to (x, y)
-    of its theorem, to the NoTheorem that says why it has none, or to None.
+    `rivals` maps a run whose parameters were tuned to its Choice; `bound` is None, or a function from a run to (x, y,
+    joined) of its theorem, to the NoTheorem that says why it has none, or to None.
     """
     groups = {}
     for run in runs:
@@ -186,7 +190,8 @@ def panel_of(title, runs, rivals, series, axes, bound):
     faint = [(name, curve) for name, curve in faint if curve is not None and name in curves]
     firsts = {name: members[0] for name, members in groups.items() if name in curves}
     bounds = {name: bound(run) for name, run in firsts.items()} if bound else {}
-    proven = [(name, Curve(*found)) for name, found in bounds.items() if isinstance(found, tuple)]
+    tuples = ((name, found) for name, found in bounds.items() if isinstance(found, tuple))
+    proven = [(name, Curve(x, y, joined=joined)) for name, (x, y, joined) in tuples]
     unproven = [str(found) for found in bounds.values() if isinstance(found, Exception)]
     optimum = _optimum(runs) if axes.y == "objective" else None
     remark = "" if curves else _why_empty(runs, axes)

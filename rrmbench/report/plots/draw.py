@@ -129,7 +129,8 @@ def _panel(axes, panel, frame, sheet, room):
     axes.set_ylim(frame.y)
     _faint(axes, panel, frame, sheet)
     for series, curve in panel.proven:
-        dots = {"color": sheet.styles[series]["color"], "linestyle": (0, (1, 2)), "linewidth": 0.9, "zorder": 1.5}
+        dots = {"linestyle": (0, (1, 2)), "linewidth": 0.9} if curve.joined else {"linestyle": "none", "marker": "."}
+        dots |= {"color": sheet.styles[series]["color"], "zorder": 1.5, "markersize": 2.5}
         curve = _placed(curve, frame)
         axes.plot(curve.x, curve.y, **dots)
     for number, series in enumerate(s for s in sheet.styles if s in panel.curves):

@@ -166,6 +166,8 @@ def on_log_axis(curve, left, log_y):
     first = int(right_of.argmax())
     if right_of.all():
         return curve
+    if not curve.joined:
+        return Curve(curve.x[right_of], curve.y[right_of], joined=False)
     if not right_of.any():
         return Curve(np.array([left]), *(v if v is None else v[-1:] for v in (curve.y, curve.low, curve.high)))
     bend = np.geomspace(left, curve.x[first], 20)[:-1]

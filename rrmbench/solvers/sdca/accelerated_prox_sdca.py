@@ -22,19 +22,34 @@ def accelerated_prox_sdca_bound(constants, passes, *, inner, sampling):
     c = constants
     if c.gamma == 0.0:
         raise NoTheorem("accelerated_prox_sdca", "Theorem 3 needs a smooth loss")
-    if c.R**2 <= ENOUGH * c.n * c.s * c.gamma:
+    if _is_easy(c):
         return prox_sdca_bound(c, passes, sampling=sampling, output="last")
     if inner != "theory":
         raise NoTheorem("accelerated_prox_sdca", "Theorem 3 is about inner: theory", inner=inner)
     if sampling != "uniform":
         raise NoTheorem("accelerated_prox_sdca", "Theorem 3 is about sampling: uniform", sampling=sampling)
-    condition = c.R**2 / (c.s * c.gamma * c.n)
-    per_iteration = 2.0 * (np.log(2.0 * c.n) + 7.0 + 2.5 * np.log(condition))
     plan = StronglyConvex(c.s, c.R**2 / (c.gamma * c.n) - c.s, c.initial_gap)
-    return plan.xi(1.0 + np.floor(np.asarray(passes, dtype=float) / per_iteration))
+    return plan.xi(1.0 + np.floor(np.asarray(passes, dtype=float) / _per_iteration(c) + 1e-9))
 
 
-@solver(needs={"strongly_convex", "separable", "coordinate or row_norms", "rows"}, bound=accelerated_prox_sdca_bound)
+def outer_iterations(constants, last):
+    """The passes at which those of `accelerated_prox_sdca_bound` are over; None where it is Prox-SDCA's."""
+    return None if _is_easy(constants) else np.arange(0.0, last + 1e-9, _per_iteration(constants))
+
+
+def _is_easy(c):
+    return c.R**2 <= ENOUGH * c.n * c.s * c.gamma
+
+
+def _per_iteration(c):
+    return 2.0 * (np.log(2.0 * c.n) + 7.0 + 2.5 * np.log(c.R**2 / (c.s * c.gamma * c.n)))
+
+
+@solver(
+    needs={"strongly_convex", "separable", "coordinate or row_norms", "rows"},
+    bound=accelerated_prox_sdca_bound,
+    bound_at=outer_iterations,
+)
 def accelerated_prox_sdca(
     problem,
     start,

@@ -12,6 +12,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 
 STEP_SCALE = 0.1  # the step over 1/L
+STAGE = 3.0  # passes at most: one for the gradient of the snapshot, two for 2n steps
 
 
 def rate(condition, steps, step_scale):
@@ -42,8 +43,13 @@ def svrg_bound(constants, passes, *, step_scale, snapshot):
     factor = rate(constants.R**2 / (constants.gamma * constants.s), 2 * constants.n, step_scale)
     if factor >= 1.0:
         raise NoTheorem("svrg", "Theorem 1 needs stages of more than 2n steps on this problem", step_scale=step_scale)
-    stages = np.floor(np.asarray(passes, dtype=float) / 3.0)
+    stages = np.floor(np.asarray(passes, dtype=float) / STAGE)
     return factor**stages * np.fmin(constants.initial_gap, constants.initial_suboptimality)
+
+
+def svrg_snapshots(constants, last):
+    """The passes of `svrg_bound`, a stage's three after one another."""
+    return np.arange(0.0, last + 1e-9, STAGE)
 
 
 def svrg_quartering(problem, *, step_scale):
@@ -68,6 +74,7 @@ def svrg_quartering(problem, *, step_scale):
     needs={"smooth", "scalar", "coordinate", "rows"},
     gives={"gradient_norm"},
     bound=svrg_bound,
+    bound_at=svrg_snapshots,
     passes_to_quarter=svrg_quartering,
 )
 def svrg(
