@@ -47,6 +47,16 @@ def test_a_model_whose_square_overflows_has_an_objective_where_nothing_squares_i
     assert p.primal(np.array([1e155])) == pytest.approx(0.5 + 1e6)
 
 
+def test_two_squares_of_a_tiny_model_are_one():
+    """(k/2) ||w||^2 + (k/2) ||w - c||^2 = k ||w - c/2||^2 + k ||c||^2 / 4, though k^2 overflows."""
+    X, y = data(1e100)
+    center = np.array([1e-100, -2e-100, 0.0])
+    p = Problem(X, y, "squared", "none").regularized(1e200).regularized(1e200, center)
+    assert p.offset == pytest.approx(1.25, rel=1e-14)
+    assert p.Psi(0.5 * center) == pytest.approx(1.25, rel=1e-14)
+    assert rrmbench.solve(Problem(X, y, "squared", "none"), "accelerated_prox_sdca", passes=200).status == "done"
+
+
 def test_on_the_command_line(lab):
     (lab.folder / "huge.txt").write_text("1 1:1e200 2:1\n-1 1:3 2:-1e180\n")
     ran = lab.run(lab.config(dataset="huge.txt"))

@@ -243,6 +243,16 @@ def test_a_loss_that_is_not_smooth_is_smoothed_by_eps_over_its_squared_constant(
         np.testing.assert_array_equal(ours.w, given.w)
 
 
+@pytest.mark.parametrize("unit", [2.0**17, 2.0**-17])
+def test_another_unit_of_the_labels_is_another_unit_of_the_model(unit):
+    """Of a loss that is not smooth, so that eps has this unit, too."""
+    X, y = oracles.data(20, 6, density=0.7)
+    p, q = (Problem(X, u * y, "absolute", {"name": "l2", "strength": 0.02 / u}) for u in (1.0, unit))
+    one, other = (rrmbench.solve(each, "accelerated_prox_sdca", passes=60) for each in (p, q))
+    np.testing.assert_allclose(other.w, unit * one.w, rtol=1e-6)
+    assert p.primal(one.w) < 0.99 * p.primal(np.zeros(6))
+
+
 @pytest.mark.exhaustive
 def test_multiclass():
     X, z = oracles.data(30, 6, density=0.7)

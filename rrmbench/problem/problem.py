@@ -317,11 +317,11 @@ class Problem:
         here = np.zeros(self.shape) if self.center is None else self.center
         there = np.zeros(self.shape) if center is None else numbers("center", center)
         total = self.kappa + kappa
-        constant = self.kappa * kappa * float(np.sum((here - there) ** 2)) / (2.0 * total)
+        apart = np.sqrt(self.kappa * (kappa / total)) * (here - there)  # of a size whose square is that of P
         return self._with(
             kappa=total,
             center=frozen((self.kappa * here + kappa * there) / total),
-            offset=self.offset + constant,
+            offset=self.offset + 0.5 * float(np.sum(apart**2)),
         )
 
     def dualized(self) -> "Problem":
