@@ -166,6 +166,17 @@ def test_the_greatest_squares_of_b_are_those_of_the_budget(budget):
     assert p.dual_squares <= min(budget, 12)
 
 
+@each_budget
+def test_smoothing_lowers_it_by_at_most_mu_D(budget):
+    """D = max ||b||^2 / (2 n), about m/(2 n); attained where that b is the best one of the smoothed loss, too."""
+    p = Problem(np.eye(12), sample(0)[1], {"name": "hinge", "budget": budget}, L2)
+    z, mu = -p.y * np.arange(12.0), 1e-3
+    assert p.mean_loss(z) - p.smoothed(mu).mean_loss(z) == pytest.approx(mu * p.diameter, rel=1e-9)
+    assert p.diameter <= min(budget, 12) / 24
+    z = sample(1)[0]
+    assert 0.0 <= p.mean_loss(z) - p.smoothed(mu).mean_loss(z) <= mu * p.diameter * (1.0 + 1e-12)
+
+
 @pytest.mark.parametrize("budget", [0.5, 1, 2, 2.5, 3, 4.5, 6, 9])
 def test_least_norm_subgradient(budget):
     # slacks 3, 2, 2, 2, 1, 1, 0, -1 by hand: what is left of the budget is shared by the ties at its end

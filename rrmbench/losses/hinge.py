@@ -69,6 +69,9 @@ class BudgetHinge(NamedTuple):
     def d2(self, b, y):
         return 0.5 * float(np.vdot(b, b)) / y.size
 
+    def diameter(self, X, y):
+        return 0.5 * self.dual_squares(X, y) / y.size
+
     def dual_squares(self, X, y):
         """max ||b||^2, at most m: as many alpha_i = 1 as the budget has, and one for the rest of it."""
         whole = int(min(self.budget, y.size))
