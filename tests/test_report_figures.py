@@ -443,4 +443,5 @@ def test_numbers_at_the_ends_of_what_there_is_have_a_frame(tmp_path, section, co
     (frame,) = sheet.frames.values()
     for ends in frame.x, frame.y:
         assert min(ends) > 0.0 and max(ends) <= 1e100 and ends[0] != ends[1]
+    assert section or ("values beyond 1e+100 are drawn there" in sheet.notes) == (column[-1] > 1e100)
     drawn(draw(sheet))

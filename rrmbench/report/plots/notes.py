@@ -6,6 +6,7 @@ from rrmbench.errors import printable, shortened
 from rrmbench.report import naming, plug_ins
 from rrmbench.report.levels import Levels
 from rrmbench.report.plots.frame import FAR
+from rrmbench.report.plots.section import LARGEST
 from rrmbench.report.plots.timing import timing
 
 LONGEST = 6  # lines about runs that ended badly, names of curves, bounds that are not drawn; the rest is counted
@@ -26,6 +27,7 @@ def notes(runs, tuned, views, empty, names, axes, about):
         *_floor(views),
         *_beyond(views, names),
         *_limits(views, axes),
+        *_largest(views),
         *_start(views),
         *_cliffs(runs, axes),
         *_many(panels),
@@ -126,6 +128,12 @@ def _limits(views, axes):
     ):
         if ends is not None and logarithmic and min(ends) <= 0.0:
             yield f"{name}: {min(ends):g} has no place on a logarithmic axis, which ends above 0"
+
+
+def _largest(views):
+    """Say that values are drawn where they are not, for want of room in the numbers of matplotlib."""
+    if any(abs(end) >= LARGEST for _, frame in views for end in (*frame.x, *frame.y)):
+        yield f"values beyond {LARGEST:g} are drawn there"
 
 
 def _start(views):
