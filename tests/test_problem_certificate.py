@@ -62,6 +62,8 @@ def test_P_below_D_is_a_contradiction_beyond_a_billionth(sign):
     """1e-9 (|P| + |D|) + 1e-13 of the terms; more would hide a wrong certificate, less would tell of rounding."""
     assert not contradict(sign * 3.0, sign * 3.0 + 5.9e-9, 0.0)
     assert contradict(sign * 3.0, sign * 3.0 + 6.1e-9, 0.0)
+    assert not contradict(sign * 3.0, sign * 3.0 + 1.9e-8, 0.0, 1.4e-8)
+    assert contradict(sign * 3.0, sign * 3.0 + 2.1e-8, 0.0, 1.4e-8)
     assert not contradict(0.0, 0.9e-13 * 1e4, 1e4)
     assert contradict(0.0, 1.2e-13 * 1e4, 1e4)
     assert not contradict(np.inf, 1.0, 1.0) and not contradict(1.0, -np.inf, 1.0) and not contradict(np.nan, 1.0, 1.0)

@@ -546,3 +546,26 @@ def test_a_run_that_was_named_with_the_folder_of_its_data_is_still_that_of_its_s
         lab.run(lab.config())
     ran = lab.cli("verify", lab.out)
     assert ran.code == 0, ran.out
+
+
+def test_data_whose_rounding_is_seen_in_P_and_D_are_no_contradiction(lab):
+    """Entries of 1e8 + N(0, 1): X w and X^T b cancel, and D comes out above P by 1e-8, of one run and of another."""
+    rng = np.random.default_rng(0)
+    X = 1e8 + rng.standard_normal((60, 4))
+    y = (X - 1e8) @ [1.0, -1.0, 2.0, 0.5] + rng.standard_normal(60)
+    lines = (
+        " ".join([f"{t!r}", *(f"{j}:{x!r}" for j, x in enumerate(row, 1))])
+        for t, row in zip(y.tolist(), X.tolist(), strict=True)
+    )
+    (lab.folder / "far.txt").write_text("\n".join(lines))
+    about = {"dataset": "far.txt", "regularizer": {"name": "l2", "strength": 1e-6}, "stop": {"passes": 100}}
+    ran = lab.run(lab.config(**about, solver=["newton_cg", "direct", "lbfgs"]))
+    assert ran.code == 0, ran.out
+    assert min(result.trace["gap"].min() for result in lab.results()) < -4e-9  # beyond 1e-9 (|P| + |D|)
+    assert lab.cli("verify", lab.out).code == 0
+    experiment = Experiment(lab.out / "toy")
+    result = lab.results()[0]
+    result.trace["dual"][-1], result.info["rounding"] = result.trace["primal"][-1] + 1e-5, 1.0
+    result.trace["gap"] = result.trace["primal"] - result.trace["dual"]
+    experiment.write(result)
+    assert lab.cli("verify", lab.out).code == 1

@@ -7,15 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rrmbench.bench.result import Result
-from rrmbench.problem.certificate import BELOW, contradict, size_of_terms
+from rrmbench.problem.certificate import BELOW, SLACK, contradict, size_of_terms
 
 Columns = Mapping[str, np.ndarray]
 NOTHING = {"primal": math.inf, "dual": -math.inf}  # a reference that rests on no run
 
 
 class Bounds(NamedTuple):
-    """The least P and the greatest D of a run, infinite where it has none, and the `size_of` its trace.
+    """The least P and the greatest D of a run, infinite where it has none, the `size_of` its trace, and its rounding.
 
+    rounding : by which P and D may be off, `certificate.rounding_of`
     failed : whether the run failed, as one does whose bounds contradict those of others
     """
 
@@ -23,13 +24,18 @@ class Bounds(NamedTuple):
     primal: float = math.inf
     dual: float = -math.inf
     size: float = 0.0
+    rounding: float = 0.0
     failed: bool = False
 
     @classmethod
     def of(cls, result: Result) -> "Bounds":
         """What a stored run says of the optimum of its problem; nothing if it does not certify."""
-        said = (*bounds(result.trace), size_of(result.trace)) if result.certifies else (math.inf, -math.inf, 0.0)
-        return cls(result.run, *said, result.status == "failed")
+        said = cls(result.run, failed=result.status == "failed")
+        if not result.certifies:
+            return said
+        primal, dual = bounds(result.trace)
+        rounding = result.info.get("rounding", 0.0)
+        return said._replace(primal=primal, dual=dual, size=size_of(result.trace), rounding=rounding)
 
 
 def bounds(trace: Columns) -> tuple[float, float]:
@@ -55,7 +61,7 @@ def contradiction(known: dict, found: Bounds) -> str | None:
     run, primal, dual = found.run, *_finite(found)
     least, of_primal = min((primal, run), (known["primal"], known.get("primal_run")), key=lambda pair: pair[0])
     greatest, of_dual = max((dual, run), (known["dual"], known.get("dual_run")), key=lambda pair: pair[0])
-    if not contradict(least, greatest, found.size):
+    if not contradict(least, greatest, found.size, max(found.rounding, known.get("rounding", 0.0))):
         return None
     of_primal, of_dual = (f"of {'this run' if name == run else f'run {name}'}" for name in (of_primal, of_dual))
     return f"P(w) = {least:.12g} {of_primal} {BELOW} D = {greatest:.12g} {of_dual}"
@@ -68,6 +74,8 @@ def improved(known: dict, found: Bounds) -> dict:
         best |= {"primal": float(primal), "primal_run": found.run}
     if dual > best["dual"]:
         best |= {"dual": float(dual), "dual_run": found.run}
+    if found.rounding > max(best.get("rounding", 0.0), SLACK * abs(best["primal"])):  # less makes no difference
+        best["rounding"] = found.rounding
     return best
 
 

@@ -77,6 +77,7 @@ def header(content: dict, run: str) -> dict:
     _timing(timing)
     _memory(content.get("memory", {}))
     for name in (
+        "rounding",
         "evaluation_passes",
         "evaluation_seconds",
         "bound_seconds",
@@ -155,6 +156,8 @@ def reference(content: dict) -> dict:
         run = content.get(f"{name}_run")
         if run is not None:
             _id(run, f"{name}_run")
+    rounding = content.get("rounding", 0.0)
+    _need(_is_number(rounding) and 0.0 <= rounding < math.inf, "rounding", f"{rounding!r}")
     return content
 
 

@@ -32,9 +32,10 @@ class Stored(NamedTuple):
     primal: float = math.inf
     dual: float = -math.inf
     size: float = 0.0
+    rounding: float = 0.0
 
     def bounds(self, run: str) -> Bounds:
-        return Bounds(run, self.primal, self.dual, self.size, self.status == "failed")
+        return Bounds(run, self.primal, self.dual, self.size, self.rounding, self.status == "failed")
 
 
 class Index:
@@ -59,7 +60,7 @@ class Index:
             return Stored(*before[1])
         self.now.pop(path.name, None)
         found = read()
-        stored = Stored() if found is None else Stored(found.status, found.problem, *Bounds.of(found)[1:4])
+        stored = Stored() if found is None else Stored(found.status, found.problem, *Bounds.of(found)[1:5])
         if state is not None and is_settled(state, began) and _state(path) == state:
             self.now[path.name] = [state, list(stored)]
         return stored

@@ -18,7 +18,7 @@ from rrmbench.errors import shown
 from rrmbench.numerics import jit_cache
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.numerics.whole_arrays import is_finite
-from rrmbench.problem.certificate import BELOW, Certifier, contradict, size_of_terms, suspects
+from rrmbench.problem.certificate import BELOW, Certifier, contradict, rounding_of, size_of_terms, suspects
 from rrmbench.problem.counted import Audited
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
@@ -88,6 +88,7 @@ class Trace:
         self._threads = of_other_threads()
         self._spent = 0.0  # seconds of all calls of a black box
         self._first_primal, self._least_primal, self._gap = math.nan, math.inf, math.inf
+        self._nearest = np.zeros(problem.shape)  # the w of the least P
         self._unmoved = 0  # calls of a black box since w last changed
         self._recent: deque[float] = deque(maxlen=AT_REST)  # P after the last calls of a black box
 
@@ -199,6 +200,11 @@ class Trace:
         """What went wrong in the search for better bounds, or None."""
         return self._polisher.fault
 
+    @property
+    def rounding(self) -> float:
+        """What the least P and the greatest D may be off by, see `rounding_of`."""
+        return rounding_of(self.problem.X, self._nearest, self._certifier.b)
+
     def _measure(self, x: Iterate) -> Row:
         started = perf_counter()
         primal = math.nan
@@ -233,7 +239,7 @@ class Trace:
     def _row(self, x: Iterate, primal: float) -> Row:
         """What is known of this point, the metrics aside."""
         dual = float(self._certifier.dual)
-        self._check_promise(primal, dual)
+        self._check_promise(x.w, primal, dual)
         return {
             "passes": float(x.passes),
             "checks": float(x.checks),
@@ -261,12 +267,13 @@ class Trace:
                 self._judge(row)
         return row
 
-    def _check_promise(self, primal: float, dual: float) -> None:
+    def _check_promise(self, w: np.ndarray, primal: float, dual: float) -> None:
         """Raise Contradiction where a bound D is above some P: one of them is wrong, and no gap means anything."""
-        self._least_primal = min(self._least_primal, primal) if math.isfinite(primal) else self._least_primal
+        if -math.inf < primal < self._least_primal:
+            self._least_primal, self._nearest = primal, w.copy()
         if math.isnan(self._first_primal):
             self._first_primal = primal
-        if contradict(self._least_primal, dual, size_of_terms(self._first_primal)):
+        if contradict(self._least_primal, dual, size_of_terms(self._first_primal), self.rounding):
             names = self._names or (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
             bounds = f"P(w) = {self._least_primal:.12g} {BELOW} D(b) = {dual:.12g}"
             raise Contradiction(f"{bounds}: {suspects(*names)}")

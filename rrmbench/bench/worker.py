@@ -179,6 +179,7 @@ def _run(task, connection, held):
     facts["memory"] = memory.of_this_process()
     facts |= {"evaluation_seconds": trace.evaluation_seconds, "evaluation_passes": trace.evaluation_passes}
     facts["bound_seconds"] = trace.bound_seconds
+    facts["rounding"] = trace.rounding
     facts["helped"] = [[point, gap if np.isfinite(gap) else None] for point, gap in trace.helped.items()]
     if trace.evaluation_fault:
         facts["evaluation_fault"] = printable(trace.evaluation_fault)

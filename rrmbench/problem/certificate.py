@@ -5,23 +5,38 @@ import math
 import numpy as np
 
 SLACK, ROUNDING = 1e-9, 1e-13
+OF_TERMS = 4.0 * np.finfo(float).eps  # of the terms of b.(X w)/n, by which P and D may be off where these cancel
 BELOW = "is below the dual bound"  # in the reason of each run that failed by a P below a D
 GRID = 4.0 ** np.arange(-2, 3)  # of mu, over the best one of the point before
 
 
-def contradict(primal, dual, size):
-    """Whether a value of P lies below one of D by more than rounding: 1e-9 (|P| + |D|) + 1e-13 size.
+def contradict(primal, dual, size, rounding=0.0):
+    """Whether a value of P lies below one of D by more than rounding: 1e-9 (|P| + |D|) + 1e-13 size + rounding.
 
     size : that of the terms that P and D are made of, `size_of_terms`; near P = 0 they are much greater than P
+    rounding : `rounding_of` a w and a b near theirs
     """
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return False
-    return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * size
+    return primal < dual - SLACK * (abs(primal) + abs(dual)) - ROUNDING * size - rounding
 
 
 def size_of_terms(start):
     """|P| at the start of a run; 1 where that is 0, since a bias may take equal labels of any size; 0 for no number."""
     return abs(start) or 1.0 if math.isfinite(start) else 0.0
+
+
+def rounding_of(X, w, b):
+    """4 eps ||w|| ||b|| (sum ||x_i||^2)^(1/2) / n: what P(w) and D(b) may be off by, where X w and X^T b cancel.
+
+    ||w|| ||b|| (sum ||x_i||^2)^(1/2) is at least sum_ij |b_i x_ij w_j|, by Cauchy and Schwarz. Columns of entries that
+    are far from 0 and differ little have such sums. 0 where there is no b, or no number.
+    """
+    if b is None:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = float(np.linalg.norm(w) * np.linalg.norm(b) * np.sqrt(np.sum(X.sqnorms)) / X.shape[0])
+    return OF_TERMS * terms if math.isfinite(terms) else 0.0
 
 
 def suspects(loss, regularizer):

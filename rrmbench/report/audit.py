@@ -27,7 +27,7 @@ BEGINNING = 1e4  # times the terms of P and D at the end of a run, above which i
 
 
 class Recomputed(NamedTuple):
-    """P(w) and D(b), NaN where there is none, their greatest relative error as recorded, and the size of their terms.
+    """P(w) and D(b), NaN where there is none, their greatest relative error as recorded, the size and rounding of both.
 
     wrong : texts, one for each claim that does not follow
     note : what is not proven, or ""
@@ -39,6 +39,7 @@ class Recomputed(NamedTuple):
     error: float = 0.0
     note: str = ""
     size: float = 0.0
+    rounding: float = 0.0
 
 
 def recomputed(result, trust, prepare, code_behind):
@@ -102,6 +103,9 @@ def _compared(prepared, result, wrong, same_code):
         D, size = recompute.dual(prepared, spec, result.b)
         sizes.append(size)
         dual_error = recompute.difference(last["dual"], D, size)
+        if TOLERANCE < dual_error < math.inf:
+            size += recompute.unsure_of_dual(prepared, spec, result.b)
+            dual_error = recompute.difference(last["dual"], D, size)
     elif last["dual"] != -math.inf:
         wrong.append("a dual value without b")
     error = dual_error
@@ -116,13 +120,14 @@ def _compared(prepared, result, wrong, same_code):
             off = recompute.difference(last["primal"], P, size + recompute.unsure_of_outputs(prepared, spec, result.w))
         error = max(error, off)
     size = _size(prepared, result, max(filter(math.isfinite, sizes)))
-    if contradict(P, D, size):
+    rounding = recompute.rounding(prepared, spec, result.w, result.b)
+    if contradict(P, D, size, rounding):
         wrong.append("P(w) is below D(b)")
-    wrong += claims.contradictions(result.trace, P, D, size)
+    wrong += claims.contradictions(result.trace, P, D, size, rounding)
     if last["nonzeros"] != np.count_nonzero(result.w):
         wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
     wrong = wrong + _metrics(prepared, result, last, same_code, P)
-    return Recomputed(wrong, P, D, error, note, size)
+    return Recomputed(wrong, P, D, error, note, size, rounding)
 
 
 def _size(prepared, result, ended):

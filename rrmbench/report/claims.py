@@ -22,16 +22,16 @@ def faults(result):
     return [*_identity(result), *_presence(result), *(_trace(result) if result.points else ())]
 
 
-def contradictions(trace, primal, dual, size):
+def contradictions(trace, primal, dual, size, rounding):
     """Return, in words, the values of a trace that lie on the wrong side of a true P(w) or D(b); either may be NaN.
 
-    size : that of the terms of P and D, as of `certificate.contradict`
+    size, rounding : of P and D, as of `certificate.contradict`
     """
-    if contradict(*bounds(trace), size):
+    if contradict(*bounds(trace), size, rounding):
         yield "P of the trace is below D"
-    if any(contradict(value, dual, size) for value in trace["primal"]):
+    if any(contradict(value, dual, size, rounding) for value in trace["primal"]):
         yield "primal of the trace lies below D(b)"
-    if any(contradict(primal, value, size) for value in trace["dual"]):
+    if any(contradict(primal, value, size, rounding) for value in trace["dual"]):
         yield "dual of the trace lies above P(w)"
 
 
@@ -73,7 +73,7 @@ def _trace(result):
         yield "dual is no growing lower bound"
     if not np.isfinite(primal[last]).all() or (result.status != "diverged" and not np.isfinite(primal[-1])):
         yield "primal is not finite"
-    if contradict(*bounds(trace), size_of(trace)):
+    if contradict(*bounds(trace), size_of(trace), result.info.get("rounding", 0.0)):
         yield "P is below D"
     yield from _counts(trace, result.info.get("restarts") is True)
     yield from _measures(trace)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
+from rrmbench.problem.certificate import rounding_of
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.problem.traits import build_loss, build_regularizer
 from rrmbench.report.plain_bias import minimizers
@@ -122,6 +123,12 @@ def unsure_of_outputs(prepared, spec, w):
     return float(np.sum(np.abs(np.array(slopes).reshape(z.shape)) * sizes)) / X.shape[0]
 
 
+def rounding(prepared, spec, w, b):
+    """`certificate.rounding_of` stored arrays."""
+    X, _, _ = _parts(prepared, spec)
+    return rounding_of(X, w, b)
+
+
 def _slope(loss, mu, z, y):
     """The derivative of phi^mu at z of one sample."""
     if isinstance(z, float):
@@ -145,12 +152,9 @@ def dual(prepared, spec, b):
     body = _body(v, spec)
     if body is not v and not np.all(np.abs(v[-1]) <= _rounding(prepared, loss, b)[-1] + LEAST):
         return -math.inf, math.inf
-    if l2 > 0.0:
-        x = _prox(regularizer, body / l2, 1.0 / l2)
+    x = _point(regularizer, l2, body)
+    if x is not None:  # psi* is finite everywhere, and a difference that may cancel
         terms += [*_psi_terms(regularizer, x), *(0.5 * l2 * x * x - body * x).ravel().tolist()]
-    elif hasattr(regularizer, "conjugate_point"):  # psi* is finite everywhere, and a difference that may cancel
-        x = regularizer.conjugate_point(body)
-        terms += [*_psi_terms(regularizer, x), *(-body * x).ravel().tolist()]
     else:
         found = _psi_terms(regularizer, body * (1.0 - TOLERANCE), "conjugate")
         if math.inf in found and _is_outside_by_rounding(regularizer, body, _body(_rounding(prepared, loss, b), spec)):
@@ -162,6 +166,23 @@ def dual(prepared, spec, b):
         terms += [-term for term in found]
         size += _unsure(regularizer, found, body, _body(_rounding(prepared, loss, b), spec)) / TOLERANCE
     return math.fsum(terms), math.fsum(map(abs, terms)) + size
+
+
+def _point(regularizer, l2, v):
+    """The model that attains Psi*(v), None where psi says of none."""
+    if l2 > 0.0:
+        return _prox(regularizer, v / l2, 1.0 / l2)
+    return regularizer.conjugate_point(v) if hasattr(regularizer, "conjugate_point") else None
+
+
+def unsure_of_dual(prepared, spec, b):
+    """sum_j |x_j| (1/n) sum_i |x_ij b_i|, in whose rounding D(b) may lie where the terms of v cancel.
+
+    x is the model that attains Psi*(v), its derivative there; 0 without one.
+    """
+    X, (loss, _), (regularizer, l2) = _parts(prepared, spec)
+    x = _point(regularizer, l2, _body(_product(X.adjoint, b, X) / -X.shape[0], spec))
+    return 0.0 if x is None else float(np.sum(np.abs(x) * _body(_rounding(prepared, loss, b), spec))) / TOLERANCE
 
 
 def _is_outside_by_rounding(regularizer, body, rounding):

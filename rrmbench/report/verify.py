@@ -121,19 +121,20 @@ class _Checked:
             return Verdict(label, "unverified", why=f"{type(error).__name__}: {error}")
         except Exception as error:  # whatever forged shapes and parameters make the mathematics raise
             return Verdict(label, "WRONG", why=f"cannot be recomputed ({crashes.text_of(error)})")
+        of = found.size, found.rounding
         if result.status == "failed":  # for a contradiction, which is then not the reference's
-            self.failed.setdefault(result.problem, []).append((label, *bounds(result.trace), found.size))
+            self.failed.setdefault(result.problem, []).append((label, *bounds(result.trace), *of))
         else:
-            self.truths.setdefault(result.problem, []).append((found.primal, found.dual, found.size))
+            self.truths.setdefault(result.problem, []).append((found.primal, found.dual, *of))
         state, note = ("WRONG", "") if found.wrong or found.error > TOLERANCE else ("ok", found.note)
         return Verdict(label, state, found.primal, found.dual, found.error, "; ".join(found.wrong), note)
 
     def _contradictions(self, problem, known):
         """Runs that are said to have failed by the bound of another one, and which no bound here contradicts."""
-        others = [(P, D) for P, D, _ in self.truths.get(problem, [])]
+        others = [(P, D) for P, D, *_ in self.truths.get(problem, [])]
         others.append((known.get("primal", math.inf), known.get("dual", -math.inf)))
-        for label, primal, dual, size in self.failed.get(problem, []):
-            if not any(contradict(primal, D, size) or contradict(P, dual, size) for P, D in others):
+        for label, primal, dual, *of in self.failed.get(problem, []):
+            if not any(contradict(primal, D, *of) or contradict(P, dual, *of) for P, D in others):
                 yield Verdict(label, "WRONG", primal, dual, why="failed by a bound that nothing here has; run it again")
 
     def _manifest(self, stored):
@@ -167,9 +168,9 @@ class _Checked:
         better = [kind for kind in ("primal", "dual") if best[kind] != known[kind]]
         wrong += [f"run {best[f'{kind}_run']} has a better {kind} value, {best[kind]:.12g}" for kind in better]
         truths = self.truths.get(problem, [])
-        if any(contradict(primal, known["dual"], size) for primal, _, size in truths):
+        if any(contradict(primal, known["dual"], *of) for primal, _, *of in truths):
             wrong.append("its dual value is above an objective that was recomputed")
-        if any(contradict(known["primal"], dual, size) for _, dual, size in truths):
+        if any(contradict(known["primal"], dual, *of) for _, dual, *of in truths):
             wrong.append("its primal value is below a dual value that was recomputed")
         if wrong:
             yield Verdict(f"reference {problem}", "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
