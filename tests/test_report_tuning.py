@@ -1,5 +1,6 @@
 """`tune:` from the grid in the file to the choice that readers show."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,11 @@ from rich.console import Console
 
 from rrmbench import config
 from rrmbench.errors import RrmbenchError
-from rrmbench.report import plots
+from rrmbench.report import plots, show_json, show_latex
+from rrmbench.report.compare import Side, compare
 from rrmbench.report.html.tables import tables
+from rrmbench.report.levels import CERTIFIED_GAPS
+from rrmbench.report.methods import standings_at
 from rrmbench.report.results import runs_of
 from rrmbench.report.show import summary
 from rrmbench.report.tuning import among, choices
@@ -72,6 +76,21 @@ def test_the_best_final_objective_is_kept_with_all_its_seeds(tmp_path):
     assert len(choice.trials) == 6 and not choice.at_edge
     passes = sum(run.column("passes")[-1] for run in choice.kept + choice.trials)
     assert f"best of 3 by objective (search: {passes:.4g} passes" in choice.text
+
+
+def test_every_reader_tells_what_the_search_cost(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    cost = "search: 180 passes, 1.8 s"  # 3 values with 3 seeds of 20 passes
+    (standings,) = standings_at(experiment.directory)
+    assert f"({cost})" in show_latex.as_text([standings])
+    found = json.loads(show_json.as_text([standings], CERTIFIED_GAPS))["experiments"][0]["problems"][0]["methods"]
+    told = [method["tuned"] and method["tuned"]["search"] for method in found]
+    assert told == [{"passes": 180.0, "seconds": pytest.approx(1.8)}, None]
+    sides = (Side(experiment.directory, (f"reduction={name}",)) for name in ("adapt_reg", "regularize"))
+    (sentence,) = [line for line in compare(*sides).sentences if "tuned" in line]
+    assert sentence.startswith("A is tuned, and its search not in the ratios: ") and cost in sentence
+    ((_, _, sheet),) = plots.sheets(experiment.directory)
+    assert "all of them took 180 passes, 1.8 s" in sheet.notes
 
 
 def test_a_value_that_lacks_seeds_is_not_the_best_and_is_counted(tmp_path):

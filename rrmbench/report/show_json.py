@@ -64,7 +64,8 @@ def _method(method):
 def _tuned(choice):
     if choice is None or not choice.values:
         return None
-    return {"values": choice.values, "by": choice.by, "at_edge": choice.at_edge, "trials": len(choice.trials)}
+    told = {"values": choice.values, "by": choice.by, "at_edge": choice.at_edge, "trials": len(choice.trials)}
+    return told | {"search": choice.search}
 
 
 def _level(reached):

@@ -46,6 +46,7 @@ def _tabular(standings):
         "% \\le: what was known when evaluation looked for a bound; the run may have been there long before",
         "% an exponent k/n: k of n seeds come there; *: no dual bound, the levels are of P(w) - D*, where it is known",
         *(f"% {line}".replace("\n", " ") for line in (*other_seeds(standings.problems), *timing.told(runs))),
+        *(f"% tuned: {choice.text}".replace("\n", " ") for choice in standings.tuned),
         f"\\begin{{tabular}}{{l{'r' * (len(columns) - 1)}}}",
         r"\toprule",
         " & ".join(columns) + r" \\",

@@ -61,10 +61,14 @@ class Choice:
         return groups
 
     @property
+    def search(self):
+        """{"passes": ..., "seconds": ...} of all runs with a point, the best included; NaN passes if none are counted."""
+        runs = [run for run in self.kept + self.trials if run.result.points]
+        return {name: sum(float(run.column(name)[-1]) for run in runs) for name in _COST}
+
+    @property
     def text(self):
         """What a reader must know of the search, its cost included."""
-        runs = [run for run in self.kept + self.trials if run.result.points]
-        passes, seconds = (sum(float(run.column(name)[-1]) for run in runs) for name in _COST)
         spent = "seconds" if self.timed else "passes"
         best = ", ".join(f"{key} = {naming.short(value)}" for key, value in self.values.items())
         method = naming.method({k: v for k, v in self.kept[0].keys.items() if k not in self.keys})
@@ -77,6 +81,7 @@ class Choice:
             found = (
                 f"none of {self.count} values{left_out} is the best, as none has finished runs for most of its seeds"
             )
+        passes, seconds = (self.search[name] for name in _COST)
         cost = f"search: {seconds:.3g} s" if self.timed else f"search: {passes:.4g} passes, {seconds:.3g} s"
         return f"{naming.problem(self.kept[0].keys)}, {method}: {found} ({cost}){edge}"
 

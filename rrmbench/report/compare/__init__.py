@@ -77,6 +77,8 @@ def _behind(pairing, found, told, noise, levels):
         lines += [verdicts.reach(told, levels.name), verdicts.late(found, levels.name), verdicts.rough(told)]
         lines.append(verdicts.method(told.ratios["seconds"]))
     for side, other in ("A", "B"), ("B", "A"):
+        if searched := pairing.searched[side]:
+            lines.append(f"{side} is tuned, and its search not in the ratios: {listed(searched, _MOST)}")
         alone = pairing.alone[side]
         if alone:
             lines.append(f"{_runs(alone)} of {side} without counterpart in {other}: {listed(alone, _MOST)}")

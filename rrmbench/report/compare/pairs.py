@@ -29,12 +29,14 @@ class Pairing:
     names : what A and B are, in words
     alone : {"A": ..., "B": ...}, descriptions of runs that nothing of the other side stands against
     other_data : problems whose data are not the same on both sides, and which are left out for that
+    searched : {"A": ..., "B": ...}, what is to be known of the search of each tuned method that has a pair
     """
 
     names: tuple[str, str]
     pairs: tuple[Pair, ...]
     alone: dict[str, list[str]]
     other_data: list[str]
+    searched: dict[str, list[str]]
 
     @property
     def cases(self) -> list[tuple[str, str]]:
@@ -82,6 +84,7 @@ def pair(a: Side, b: Side, levels: Levels, only: Sequence[str] = ()) -> Pairing:
     theirs, ours = keyed[1], keyed[0]
     filtered = {text.partition("=")[0].strip() for text in (*a.filters, *b.filters)}
     pairs, other_data, used = [], [], set()
+    searched: dict[str, list[str]] = {"A": [], "B": []}
     names = naming.told_apart(lambda one, write: naming.problem(one.keys, None, write), list(ours.values()))
     for name, (key, mine) in zip(names, ours.items(), strict=True):
         if key not in theirs:
@@ -94,12 +97,14 @@ def pair(a: Side, b: Side, levels: Levels, only: Sequence[str] = ()) -> Pairing:
             made = list(_seeds((name, label), one, other))
             used.update(run.result for pair in made for run in (pair.a, pair.b))
             pairs += made
+            for side, method in (("A", one), ("B", other)):
+                searched[side] += [method.choice.text] if method.choice else []
     alone = {side: _alone(problems, used) for side, problems in (("A", ours), ("B", theirs))}
     if not pairs:
         raise RrmbenchError(_nothing(ours, theirs, other_data))
     if any(one.a.result is one.b.result for one in pairs):
         raise RrmbenchError(f"A and B are the same runs of {pairs[0].case[1]}; nothing is compared with itself")
-    return Pairing((a.name, b.name), tuple(_joined(pairs)), alone, other_data)
+    return Pairing((a.name, b.name), tuple(_joined(pairs)), alone, other_data, searched)
 
 
 def _problems(read, side, option):

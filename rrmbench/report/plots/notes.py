@@ -86,6 +86,9 @@ def _tuning(tuned):
     of = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
     by = ", or ".join(dict.fromkeys(choice.criterion for choice in tuned))
     yield f"strong: the best of {of} values by {by}, chosen in each panel; faint: the others"
+    passes, seconds = (sum(choice.search[name] for choice in tuned) for name in ("passes", "seconds"))
+    spent = "" if np.isnan(passes) else f"{passes:,.0f} passes, "
+    yield f"all of them took {spent}{seconds:.3g} s"
     edges = sum(choice.at_edge for choice in tuned)
     if edges:
         yield f"{edges} of {len(tuned)} best values lie at the edge of their grid; `rrmbench show` names them"
