@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from rrmbench.bench.metrics import f1, metrics_of
+from rrmbench.problem.counted import Counted
 from rrmbench.problem.operators import CSR
 
 
@@ -25,6 +26,18 @@ def test_f1_is_that_of_scikit_learn(seed):
     guess = np.where(data.test_operator().forward(w) >= 0.0, 1.0, -1.0)
     assert measured["test_f1"] == pytest.approx(f1_score(test_y, guess))
     assert metrics_of(data)(np.zeros(3))["test_f1"] == pytest.approx(f1_score(test_y, np.ones(30)))
+
+
+@pytest.mark.parametrize("part", [None, lambda z: 1.0])
+def test_outputs_that_are_known_are_not_computed_again(part):
+    """By counting products with X; the columns are the same."""
+    signs = np.array([1.0, 1.0, -1.0, -1.0, -1.0])
+    data, w = prepared(signs, -signs), np.array([1.0, -2.0, 0.5])
+    X = Counted(data.operator())
+    metrics = metrics_of(SimpleNamespace(**vars(data) | {"operator": lambda: X}), beta=part)
+    alone = metrics(w)
+    assert X.passes == 0.5
+    assert metrics(w, data.operator().forward(w)) == alone and X.passes == 0.5
 
 
 def test_f1_without_positive_labels_or_guesses():

@@ -40,7 +40,7 @@ def descent(problem, step=1.0, pause=0.0, per_pass=1):
         w = w - step * problem.prox_gradient(w, problem.X.forward(w)) / problem.L
 
 
-def traced(iterates, problem=RIDGE, schedule=None, metrics=lambda w: {}, **stop):
+def traced(iterates, problem=RIDGE, schedule=None, metrics=lambda w, z: {}, **stop):
     trace = Trace(problem, iterates, StopRule(**stop), schedule or Schedule(), metrics)
     return trace, list(trace)
 
@@ -95,7 +95,7 @@ def test_a_call_from_scratch_counts_its_own_products():
 
 
 def test_the_clock_runs_in_the_solver_and_not_in_the_evaluation():
-    def slow_metrics(w):
+    def slow_metrics(w, z):
         time.sleep(0.1)
         return {"train_error": 0.5}
 
@@ -155,9 +155,15 @@ def ticking(clock, iterates, seconds=1.0):
     clock.work(seconds, seconds)
 
 
+def test_metrics_get_the_outputs_that_P_was_computed_from():
+    seen = []
+    traced(descent(RIDGE), metrics=lambda w, z: seen.append(np.array_equal(z, RIDGE.X.forward(w))) or {}, passes=5)
+    assert len(seen) == 6 and all(seen)
+
+
 def test_the_seconds_are_those_between_the_solver_s_iterates_to_the_last_digit(clock):
 
-    def measuring(w):
+    def measuring(w, z):
         clock.work(100.0, 100.0)
         return {"train_error": 0.5}
 

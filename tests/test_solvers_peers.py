@@ -126,7 +126,7 @@ def worker(clock, yields):
 def traced(clock, yields, stop=None, every=1.0):
     """(rows, Trace); a metric that takes an hour at every row is in no clock."""
 
-    def slow(w):
+    def slow(w, z):
         clock.work(3600.0, 3600.0)
         return {}
 

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def metrics_of(prepared, predict=None, beta=None):
-    """Return f(w) -> dict for prepared data.
+    """Return f(w, z=None) -> dict for prepared data, where z is X w of the training part, if it is known.
 
     Two or more classes: train_error, and test_error and test_accuracy where there is a test part, as fractions; a zero
     output counts as +1, of equal outputs the first class wins. Two: test_f1 likewise, see `f1`. Other
@@ -29,11 +29,13 @@ def metrics_of(prepared, predict=None, beta=None):
     if prepared.test_y is not None:
         parts["test"] = prepared.test_operator(), prepared.test_y
 
-    def metrics(w):
+    def metrics(w, z=None):
         columns = {}
-        shift = 0.0 if beta is None else beta(training.forward(w))
+        if z is None and (beta is not None or "train" in parts):
+            z = training.forward(w)
+        shift = 0.0 if beta is None else beta(z)
         for part, (X, y) in parts.items():
-            z = X.forward(w) + shift
+            z = (z if part == "train" else X.forward(w)) + shift
             if wrong is None:
                 guess = z if predict is None else predict(z)
                 columns[f"{part}_rmse"] = float(np.sqrt(np.mean((guess - y) ** 2)))
@@ -65,7 +67,7 @@ def _of_sequences(prepared):
     parts = {"train": (prepared.operator(), prepared.y), "test": (prepared.test_operator(), prepared.test_y)}
     parts = {part: (Chains.of(X, y, prepared.info["classes"]), y) for part, (X, y) in parts.items() if y is not None}
 
-    def metrics(w):
+    def metrics(w, z=None):  # which is of the outputs, and more, so that it is not used
         columns = {}
         for part, (X, y) in parts.items():
             wrong = labelling(X.forward(w), y) != y[:, 0]

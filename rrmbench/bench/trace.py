@@ -48,7 +48,7 @@ class Trace:
     problem : the original Problem
     iterates : the running solver
     stop, schedule : StopRule and Schedule
-    metrics : f(model) -> dict of further columns, of the model that predicts labels
+    metrics : f(model, z) -> dict of further columns, of the model that predicts labels; z = X model, or None
     counted : whether the solver counts passes, as `@solver(counts_passes=...)` says
     names : of the loss and the regularizer, for messages; None for the names of their classes
     restarts : whether iterates of a solver that counts passes may be `restarted`
@@ -62,7 +62,7 @@ class Trace:
         iterates: Iterable[Iterate],
         stop: StopRule,
         schedule: Schedule,
-        metrics: Callable[[np.ndarray], Row] = lambda w: {},
+        metrics: Callable[[np.ndarray, np.ndarray | None], Row] = lambda w, z: {},
         counted: bool = True,
         names: tuple[str, str] | None = None,
         restarts: bool = False,
@@ -207,7 +207,7 @@ class Trace:
 
     def _measure(self, x: Iterate) -> Row:
         started = perf_counter()
-        primal = math.nan
+        primal, z = math.nan, None
         if is_finite(x.w):
             z = self.problem.X.forward(x.w)
             primal = float(self.problem.primal(x.w, z))
@@ -222,18 +222,21 @@ class Trace:
             row = self._polished(x, row)
             if self.status is not None and not ended:  # its bound made this the last point, on which more is spent
                 row = self._polished(x, row)
-        row = self._completed(x, row)
+        row = self._completed(x, row, z)
         self.evaluation_seconds += perf_counter() - started
         return row
 
-    def _completed(self, x: Iterate, row: Row) -> Row:
-        """The row with the metrics of its point, which is kept as the last one."""
+    def _completed(self, x: Iterate, row: Row, z: np.ndarray | None = None) -> Row:
+        """The row with the metrics of its point, which is kept as the last one; z = X w where it is known."""
         self.w, self.b, self._gap = x.w.copy(), self._certifier.b, row["gap"]  # a copy: the solver may go on
         self._last = x._replace(w=self.w), row
         self._points += 1
         if is_finite(x.w):
             known = np.zeros(self.problem.output_shape) if self.b is None else self.b
-            row |= self.metrics(model_of(self.problem.loss, x.w, known))
+            model = model_of(self.problem.loss, x.w, known)
+            if model is not x.w or hasattr(self.problem.loss, "operator"):  # z is of another model, or of more than X
+                z = None
+            row |= self.metrics(model, z)
         return row
 
     def _row(self, x: Iterate, primal: float) -> Row:

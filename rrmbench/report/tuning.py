@@ -62,7 +62,7 @@ class Choice:
 
     @property
     def search(self):
-        """{"passes": ..., "seconds": ...} of all runs with a point, the best included; NaN passes if none are counted."""
+        """{"passes": ..., "seconds": ...} of all runs with a point, the best included; NaN for what is not counted."""
         runs = [run for run in self.kept + self.trials if run.result.points]
         return {name: sum(float(run.column(name)[-1]) for run in runs) for name in _COST}
 
