@@ -395,3 +395,31 @@ def test_center_is_copied():
 def test_wrong_number_of_labels():
     with pytest.raises(RrmbenchError, match="2 entries"):
         Problem(np.ones((3, 2)), np.ones(2), "squared")
+
+
+def test_constants_of_a_problem_whose_dual_is_not_0_at_0():
+    """D(0) is the least Psi there, as a bound keeps w from 0; P(w0) - D(0) is a gap."""
+    psi = oracles.example("regularizer", "elastic_net") | {"domain": {"box": [0.1, 0.6]}}
+    p = oracles.problem("quantile", psi)
+    known, b = constants(p), np.zeros(p.output_shape)
+    assert p.dual_value(b) > 1e-3
+    assert known.initial_gap == pytest.approx(p.gap(p.start(), b), rel=1e-14)
+    assert (known.start, known.G) == (0.5, 0.5)
+
+
+def test_one_term_and_polyhedral_are_said_of_a_psi_without_any_square():
+    X, y = oracles.data(10, 3)
+    l1, l2 = {"name": "l1", "strength": 0.1}, {"name": "l2", "strength": 0.5}
+    net = {"name": "elastic_net", "l1": 0.1, "l2": 0.5}
+    found = {}
+    for name, p in (
+        ("l1", Problem(X, y, "squared", l1)),
+        ("l2", Problem(X, y, "squared", l2)),
+        ("net", Problem(X, y, "squared", net)),
+    ):
+        found[name] = {"one_term", "polyhedral"} & p.traits
+        found[f"{name}, regularized"] = {"one_term", "polyhedral"} & p.regularized(0.5).traits
+    both = {"one_term", "polyhedral"}
+    assert found["l1"] == both and "one_term" in found["l2"] and found["net"] == set()
+    assert found["l1, regularized"] == found["net, regularized"] == set()
+    assert "one_term" in found["l2, regularized"]

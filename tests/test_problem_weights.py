@@ -94,6 +94,9 @@ def test_checks_of_the_direction_and_refusals():
         solve = registry.build_solver({"name": "fista", "step": "bound"}, reduction)
         assert {"scalar", "separable"} <= solve.needs
         assert [x.checks for x in islice(solve(p, None, Rng(0)), 3)] == [checks] * 3
+        inside = registry.build_solver({"name": "fista", "step": "bound"}, reduction | {"inside": "adapt_reg"})
+        found = [x.checks for x in islice(inside(p, None, Rng(0)), 30)]  # which has checks of its own
+        assert found[0] == checks and found[-1] > checks + 1.0
     with pytest.raises(RrmbenchError, match="weights = norms needs a method for full gradients, prox_sdca takes"):
         registry.build_solver("prox_sdca", {"name": "smooth", "mu": 0.1, "weights": "norms"})
     unfit = Problem(X, y, "hinge", L2, minimized_bias=True)
