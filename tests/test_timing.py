@@ -459,3 +459,29 @@ def test_a_solver_keeps_its_core_and_its_priority(monkeypatch):
     assert pinning.fault(None, pinning.priority()) is None
     assert pinning.fault(1, pinning.priority()) == "the solver left core 1, which its process was pinned to"
     assert "its niceness is" in pinning.fault(None, pinning.priority() + 1)
+
+
+LATE = """
+import rrmbench
+
+@rrmbench.solver(needs={"smooth"})
+def late(problem, start, rng, *, at: float):
+    w, passes = problem.start(start), 0.0
+    yield rrmbench.Iterate(w)
+    while True:
+        problem.X.forward(w)
+        passes += 1.0
+        if passes > at:
+            import this_late_module
+        yield rrmbench.Iterate(w, None, passes)
+"""
+
+
+def test_a_run_whose_clock_has_an_import_says_so(lab):
+    """After more passes than the warm-up has; a run that imports it there has nothing to tell."""
+    (lab.folder / "this_late_module.py").write_text("")
+    (lab.folder / "late.py").write_text(LATE)
+    solver = [{"path": str(lab.folder / "late.py"), "name": "late", "at": at} for at in (1.0, 8.0)]
+    assert lab.run(lab.config(solver=solver, stop={"passes": 12})).code == 0
+    assert [result.info.get("compiled") for result in lab.results()] == [None, True]
+    assert "1 of 2 runs compiled a kernel, or imported a module, on their clock" in lab.cli("show", lab.out).out

@@ -90,7 +90,7 @@ def header(content: dict, run: str) -> dict:
     _helped(content.get("helped", []))
     codes = content.get("codes", {})
     _need(isinstance(codes, dict) and all(isinstance(code, str) for code in codes.values()), "codes", f"{codes!r}")
-    for name in "deterministic", "restarts":
+    for name in "deterministic", "restarts", "compiled":
         _need(content.get(name) in (None, True, False), name, f"{content.get(name)!r}")
     _need(together is None or (type(together) is int and together > 0), "concurrent_runs", f"{together!r}")
     _need(environment is None or isinstance(environment, str), "environment", f"{environment!r}")

@@ -36,8 +36,8 @@ class Result:
     unchecked_pair, load_seconds, evaluation_seconds, bound_seconds (the part of them for better bounds),
     evaluation_passes, evaluation_fault, helped (points with a bound that evaluation found there, each with the gap
     without it, None for inf), rounding (of P and D, `certificate.rounding_of`), codes (digests by component, see
-    `identity.Run`), concurrent_runs, environment, wall_seconds, deterministic, restarts, yardstick_cpu_seconds, memory,
-    timing, traceback, contradiction, other_code.
+    `identity.Run`), compiled (a kernel, or a module was imported, on its clock), concurrent_runs, environment,
+    wall_seconds, deterministic, restarts, yardstick_cpu_seconds, memory, timing, traceback, contradiction, other_code.
     `unreadable` marks what stands for a damaged file.
     """
 

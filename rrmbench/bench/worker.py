@@ -181,6 +181,8 @@ def _run(task, connection, held):
     facts["bound_seconds"] = trace.bound_seconds
     facts["rounding"] = trace.rounding
     facts["helped"] = [[point, gap if np.isfinite(gap) else None] for point, gap in trace.helped.items()]
+    if trace.compiled:
+        facts["compiled"] = True
     if trace.evaluation_fault:
         facts["evaluation_fault"] = printable(trace.evaluation_fault)
     facts["w"] = np.array(trace.w)

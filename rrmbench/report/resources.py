@@ -34,6 +34,9 @@ def told(runs):
     if faults := [fault for run in runs if run.status == "done" and (fault := run.result.info.get("warmup_fault"))]:
         of = f"failed in {len(faults)} of {len(runs)} runs, whose seconds may have compilation in them"
         yield f"the warm-up {of}: {printable(str(faults[0]))}"
+    if late := sum(run.result.info.get("compiled") is True for run in runs):
+        of = f"{late} of {len(runs)} runs"
+        yield f"{of} compiled a kernel, or imported a module, on their clock: their seconds have that in them"
     if faults := [fault for run in runs if (fault := run.result.info.get("unchecked_pair"))]:
         of = f"in {len(faults)} of {len(runs)} runs, so that their gaps are not sure"
         yield f"{UNCHECKED_PAIR} {of}: {printable(str(faults[0]))}"
