@@ -530,6 +530,22 @@ def test_solves_of_one_kind_are_warmed_up_once_and_no_clock_has_a_kernel(cancer,
     assert found[2].trace["passes"].iloc[-1] == 5.0
 
 
+def test_an_import_on_the_clock_is_told(cancer, monkeypatch, tmp_path):
+    """Of a solver from elsewhere, in more passes than the warm-up has."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "a_late_module.py").write_text("")
+
+    @rrmbench.solver(needs={"smooth"})
+    def imports_late(problem, start, rng):
+        for x in registry.build_solver("agd")(problem, start, rng):
+            if x.passes > 8.0:
+                importlib.import_module("a_late_module")
+            yield x
+
+    with pytest.warns(UserWarning, match="a module imported, on the clock"):
+        rrmbench.solve(rrmbench.Problem(*cancer, "logistic", L2), "imports_late", passes=12)
+
+
 def test_code_from_elsewhere_is_warmed_up_each_time(cancer, monkeypatch):
     warm_ups = []
     monkeypatch.setattr(warming, "warm_up", lambda *given: warm_ups.append(given) or warm_up(*given))

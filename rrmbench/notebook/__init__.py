@@ -120,6 +120,9 @@ def solve(
             if not (known and trace.compiled):
                 break
     del held
+    if trace.compiled:  # of code from elsewhere, which is warmed up each time
+        said = "a kernel was compiled, or a module imported, on the clock: seconds have that in them"
+        warnings.warn(said, stacklevel=2)
     return Solution(
         w=trace.w.copy(),
         b=None if trace.b is None else trace.b.copy(),
