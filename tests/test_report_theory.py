@@ -215,6 +215,9 @@ def test_bounds_of_some_iterates_are_drawn_where_these_are(solver, changed, expe
     assert joined == (expected is None)
     np.testing.assert_allclose(passes, trace if joined else expected)
     assert np.all(np.diff(bound) < 0.0)
+    if expected is not None:
+        with pytest.raises(NoTheorem, match="smooth loss"):
+            bound_curve(run, lambda best: (None, c._replace(gamma=0.0)))
 
 
 # the oracles of the reductions

@@ -24,10 +24,10 @@ def bound_holds(component):
     reason, looked_at = "no small problem here has what it needs", False
     for where, values, solve, problem, (least, minimizer, greatest) in _cases(component):
         known, at = constants(problem, minimizer), component.told(component.bound_at, values)
-        bound, places = partial(solve.bound, known), at(known, PASSES) if at else None
         with located(where):
             try:
-                _holds(solve, problem, bound, places, least, greatest)
+                places = at(known, PASSES) if at else None
+                _holds(solve, problem, partial(solve.bound, known), places, least, greatest)
                 looked_at = True
             except NoTheorem as no:
                 reason = str(no)

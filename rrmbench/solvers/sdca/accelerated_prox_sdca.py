@@ -35,8 +35,10 @@ def accelerated_prox_sdca_bound(constants, passes, *, inner, sampling):
 
 
 def outer_iterations(constants, last):
-    """The passes at which those of `accelerated_prox_sdca_bound` are over; None where it is Prox-SDCA's."""
-    return None if _is_easy(constants) else np.arange(0.0, last + 1e-9, _per_iteration(constants))
+    """The passes at which those of `accelerated_prox_sdca_bound` are over; None where it is Prox-SDCA's, or none."""
+    if constants.gamma == 0.0 or _is_easy(constants):
+        return None
+    return np.arange(0.0, last + 1e-9, _per_iteration(constants))
 
 
 def _is_easy(c):
