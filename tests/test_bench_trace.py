@@ -125,7 +125,7 @@ def test_what_a_thread_does_while_the_clock_stands_is_known():
         while not done.is_set():
             sum(range(1000))
 
-    def slow_metrics(w):
+    def slow_metrics(w, z):
         end = time.monotonic() + 30.0
         while (
             thread.is_alive() and trace.threads_seconds + of_other_threads() - before < 0.2 and time.monotonic() < end

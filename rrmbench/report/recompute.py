@@ -34,7 +34,7 @@ class _Plain:
 
     def __init__(self, matrix, model):
         self._matrix, self._model, self.shape = matrix, model, (matrix.shape[0], *model)
-        self.sqnorms = (matrix * matrix).sum(axis=1)
+        self.sqnorms, self.rows = (matrix * matrix).sum(axis=1), matrix  # whose entries operators of losses square
 
     def forward(self, w):
         return self._matrix @ (w.reshape(-1) if len(self._model) > 1 else w)
