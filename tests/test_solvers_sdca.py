@@ -250,6 +250,7 @@ def of_rows(loss, strength=0.1):
     return Problem(X, y, loss, {"name": "l21", "strength": strength}, kappa=0.1, center=np.full((9, 3), 0.1))
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("loss", SEVERAL)
 @pytest.mark.parametrize(
     "solver",
