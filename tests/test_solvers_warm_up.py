@@ -40,6 +40,12 @@ def test_the_direct_solver_on_shapes_that_differ_from_those_of_its_warm_up():
         assert not called_after_the_warm_up(problem, solve), (n, d)
 
 
+def test_a_budget_that_the_few_rows_of_the_warm_up_do_not_exceed():
+    X = np.random.default_rng(0).normal(size=(400, 5))
+    problem = Problem(X, np.sign(X[:, 0] + 0.1), {"name": "hinge", "budget": 200}, {"name": "l2", "strength": 1e-3})
+    assert not called_after_the_warm_up(problem, registry.build_solver("apcg_budget"))
+
+
 @pytest.mark.parametrize("raised, told", [(ValueError("few rows"), "ValueError: few rows"), (None, None)])
 def test_what_the_warm_up_raised_is_told(raised, told):
     def solve(problem, start, rng):

@@ -69,6 +69,12 @@ def bordered(problem, column):
     return CSR.of(hstack([X, column[:, None]], format="csr"))
 
 
+def rehearse(problem):
+    """Call on one row the kernels of a look at the gap, to which a warm-up of few passes over few rows may not come."""
+    first = problem.on(np.arange(1))
+    first.gap(first.start(), np.zeros(1))
+
+
 def stage(problem, X, loss, target, center, at, rng, spent, checked):
     """Yield the points of `apcg_shrinking` from `at` on the problem in (w, beta) with the square around the target.
 
@@ -78,6 +84,7 @@ def stage(problem, X, loss, target, center, at, rng, spent, checked):
     s, due, looks = problem.strong_convexity, SHORTEST, 0.0
     around = np.append(problem.shift(), target)
     bounded = Problem(X, problem.y, loss, mu=problem.mu).regularized(s, around)
+    rehearse(bounded)
     for x in apcg_shrinking(bounded, at, rng):
         is_due = x.passes >= due
         looks += is_due

@@ -6,7 +6,7 @@ import numpy as np
 
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.sdca.apcg_bias import bordered, root_mean_square, stage
+from rrmbench.solvers.sdca.apcg_bias import bordered, rehearse, root_mean_square, stage
 from rrmbench.solvers.sdca.apcg_shrinking import apcg_shrinking
 
 
@@ -40,6 +40,7 @@ def apcg_budget(problem, start, rng):
     w, center, spent, looks = problem.start(start), 1.0, 0.0, 0.0
     at = None if start is None or start.b is None else Iterate(w, start.b)
     yield Iterate(w, None if at is None else at.b)
+    rehearse(replace(problem, loss=hinge))
     if m < problem.n:
         length = root_mean_square(problem)
         X, cost = bordered(problem, problem.y * length), m * length / (problem.n * problem.strong_convexity)
