@@ -67,6 +67,16 @@ def loss_of(name):
     return build_loss(example("loss", name))[0]
 
 
+def reaches(gap, p, iterates, passes):
+    """Whether the certified gap of the iterates comes to `gap` P(0) in so many passes."""
+    for it in iterates:
+        if it.b is not None and p.primal(it.w) - p.certificate(it.b)[0] <= gap * p.primal(np.zeros(p.shape)):
+            return True
+        if it.passes > passes:
+            return False
+    return False
+
+
 def core(grid, kept):
     """Parameters of a test: the cases that `kept` accepts, and the others, marked exhaustive."""
     return [pytest.param(*case, marks=[] if kept(*case) else pytest.mark.exhaustive) for case in grid]

@@ -9,6 +9,7 @@ import pytest
 
 from rrmbench import solve
 from rrmbench.errors import RrmbenchError
+from rrmbench.losses.hinge import Hinge
 from rrmbench.losses.squared import Squared
 from rrmbench.problem import pairs
 from rrmbench.problem.domain import within
@@ -365,17 +366,11 @@ class Inside(NamedTuple):
     below: float
     conjugate_convexity: float = 0.0
     lipschitz: float = 1.0
-
-    def value(self, z, y):
-        return max(0.0, 1.0 - y * z)
+    value, dual_point = Hinge.value, Hinge.dual_point
 
     def conjugate(self, b, y):
         s = -y * b
         return -s - self.below * s * (1.0 - s) if 0.0 <= s <= 1.0 else np.inf
-
-    def dual_point(self, z, y, mu):
-        slack = 1.0 - y * z
-        return -y * (min(max(slack / mu, 0.0), 1.0) if mu > 0.0 else 1.0 if slack > 0.0 else 0.0)
 
 
 @pytest.mark.parametrize(("below", "is_broken"), [(0.2, True), (1e-3, True), (0.0, False), (-0.1, False)])

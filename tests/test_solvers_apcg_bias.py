@@ -53,9 +53,7 @@ def test_a_look_at_a_stage_is_a_pass_and_moves_the_centre_by_its_rule(monkeypatc
 
     class Seen(Problem):
         def gap(self, w, b):
-            gap = super().gap(w, b)
-            if self.n > 1:  # else it is for the kernels
-                looks.append((self.center[-1], w[-1], gap))
+            looks.append((self.center[-1], w[-1], gap := super().gap(w, b)))
             return gap
 
     monkeypatch.setattr(apcg_bias, "Problem", Seen)

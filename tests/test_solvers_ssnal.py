@@ -26,13 +26,7 @@ def iterates(p, count=4000, start=None, seed=0, **parameters):
 
 
 def reaches(gap, p, passes=300, **how):
-    """Whether the certified gap comes to `gap` P(0) in so many passes."""
-    for it in iterates(p, **how):
-        if it.b is not None and p.primal(it.w) - p.certificate(it.b)[0] <= gap * p.primal(np.zeros(p.shape)):
-            return True
-        if it.passes > passes:
-            return False
-    return False
+    return oracles.reaches(gap, p, iterates(p, **how), passes)
 
 
 def test_losses_of_linear_pieces_on_single_outputs_are_its_own():

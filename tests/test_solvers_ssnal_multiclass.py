@@ -3,6 +3,7 @@
 from itertools import islice
 
 import numpy as np
+import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,13 +32,7 @@ def iterates(p, count=4000, start=None, seed=0):
 
 
 def reaches(gap, p, passes=400, **how):
-    """Whether the certified gap comes to `gap` P(0) in so many passes."""
-    for it in iterates(p, **how):
-        if it.b is not None and p.primal(it.w) - p.certificate(it.b)[0] <= gap * p.primal(np.zeros(p.shape)):
-            return True
-        if it.passes > passes:
-            return False
-    return False
+    return oracles.reaches(gap, p, iterates(p, **how), passes)
 
 
 @pytest.mark.parametrize("density", KINDS.values(), ids=KINDS)

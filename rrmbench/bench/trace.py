@@ -276,7 +276,8 @@ class Trace:
             self._least_primal, self._nearest = primal, w.copy()
         if math.isnan(self._first_primal):
             self._first_primal = primal
-        if contradict(self._least_primal, dual, size_of_terms(self._first_primal), self.rounding):
+        found = self._least_primal, dual, size_of_terms(self._first_primal)
+        if contradict(*found) and contradict(*found, self.rounding):  # which reads the data, and is seldom asked for
             names = self._names or (type(part).__name__ for part in (self.problem.loss, self.problem.regularizer))
             bounds = f"P(w) = {self._least_primal:.12g} {BELOW} D(b) = {dual:.12g}"
             raise Contradiction(f"{bounds}: {suspects(*names)}")

@@ -1,5 +1,7 @@
 """The support vector machine with a bias: apcg_shrinking in proximal point stages of the bias alone."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
@@ -45,6 +47,7 @@ def apcg_bias(problem, start, rng):
     problem = problem.counted()
     w = problem.start(start)
     yield Iterate(w, None if start is None else start.b)
+    rehearse(replace(problem, minimized_bias=False))
     length = root_mean_square(problem)
     X, center, at = bordered(problem, np.full(problem.n, length)), 0.0, None
     if start is not None:
@@ -84,7 +87,6 @@ def stage(problem, X, loss, target, center, at, rng, spent, checked):
     s, due, looks = problem.strong_convexity, SHORTEST, 0.0
     around = np.append(problem.shift(), target)
     bounded = Problem(X, problem.y, loss, mu=problem.mu).regularized(s, around)
-    rehearse(bounded)
     for x in apcg_shrinking(bounded, at, rng):
         is_due = x.passes >= due
         looks += is_due

@@ -123,13 +123,13 @@ class Awake:
 
     problem : on these samples, with a counting view of X
     n, q : the samples of the stage, and the weight of its proximal term
-    of_rest : what is constant where others are at rest: (their part of v, of sum ||b_i - c_i||^2)
     before, share : the passes made before, and how many a pass of these samples is
     """
 
-    def __init__(self, problem, n, q, c, z, of_rest=(0.0, 0.0), before=0.0, share=1.0):
-        self.problem, self.n, self.q, self.c, self.z, self.of_rest = problem, n, q, c, z, of_rest
+    def __init__(self, problem, n, q, c, z, before=0.0, share=1.0):
+        self.problem, self.n, self.q, self.c, self.z = problem, n, q, c, z
         self.before, self.share = before, share
+        self.of_rest = 0.0, 0.0  # of the samples at rest: their constant part of v, and of sum ||b_i - c_i||^2
         self.b, self.s, self.shares = np.zeros(z.shape), np.zeros(z.shape), np.zeros(len(z), dtype=np.int64)
 
     @property
@@ -150,7 +150,7 @@ class Awake:
         problem, near = self.problem, np.zeros(len(self.z), dtype=np.bool_)
         update_duals(
             problem.loss, problem.mu, self.q, self.z, problem.y, self.c,
-            np.sqrt(problem.X.rows.sqnorms), reach, self.b, self.s, self.shares, near,
+            problem.X.rows.sqnorms, reach, self.b, self.s, self.shares, near,
         )  # fmt: skip
         self.v = self.of_rest[0] + problem.X.adjoint(self.b)
         return np.flatnonzero(near)
@@ -223,11 +223,11 @@ class Awake:
 
 
 @kernel
-def update_duals(loss, mu, q, z, y, c, lengths, reach, b, s, shares, near):
+def update_duals(loss, mu, q, z, y, c, sqnorms, reach, b, s, shares, near):
     """Write b_i = argmax_b b.z_i - (phi^mu)*(b) - (q/2) ||b - c_i||^2 and its slopes s_i to b and s (m, k).
 
     Writes how many classes have a slope to `shares` (m,). `near` (m,) are the samples with several, and those with one
-    whose b_i is another where this class has lost, and all others have gained, lengths_i times reach.
+    whose b_i is another where this class has lost, and all others have gained, ||x_i|| times reach.
     """
     k = z.shape[1]
     at, other = np.empty(k), np.empty(k)
@@ -242,7 +242,7 @@ def update_duals(loss, mu, q, z, y, c, lengths, reach, b, s, shares, near):
                 shares[i], own = shares[i] + 1, j
         near[i] = shares[i] > 1 or reach == np.inf
         if not near[i]:
-            way = lengths[i] * reach
+            way = np.sqrt(sqnorms[i]) * reach
             for j in range(k):
                 at[j] += way if j != own else -way
             loss.dual_point_row(at, y[i], mu, q, other)
