@@ -1,4 +1,4 @@
-"""Proximal Newton's method for losses on several outputs."""
+"""Proximal Newton's method."""
 
 from itertools import islice
 
@@ -11,7 +11,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.registry import build_solver
-from rrmbench.solvers.second_order import prox_newton
+from rrmbench.solvers.second_order import chosen_curvature, prox_newton
+from rrmbench.solvers.second_order.curvature import greatest_diagonal
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(150, 6)) * 10.0 ** RNG.uniform(-1, 1, 6)
@@ -27,11 +28,18 @@ PSIS = [
 ]
 
 
+SIGNS = np.where(Y > 1.0, 1.0, -1.0)
+SEVERAL = ["multinomial_logistic", {"name": "soft_max_of_hinge", "gamma": 0.5}]
+ONE = ["logistic", "squared_hinge", {"name": "smoothed_hinge", "gamma": 0.1}, {"name": "huber", "mu": 0.3}]
+
+
 @pytest.mark.parametrize("data", [X, SPARSE], ids=["dense", "sparse"])
 @pytest.mark.parametrize("psi", PSIS, ids=lambda psi: psi["name"] + "_box" * ("domain" in psi))
-@pytest.mark.parametrize("loss", ["multinomial_logistic", {"name": "soft_max_of_hinge", "gamma": 0.5}])
+@pytest.mark.parametrize("loss", SEVERAL + ONE, ids=lambda loss: loss["name"] if isinstance(loss, dict) else loss)
 def test_the_optimum_is_certified_to_rounding(data, psi, loss):
-    problem = Problem(data, Y, loss, psi)
+    if loss in ONE and psi["name"] == "l21":
+        psi = {"name": "l1", "strength": 0.2}  # most coordinates are 0
+    problem = Problem(data, Y if loss in SEVERAL else SIGNS, loss, psi)
     result = solve(problem, "prox_newton", gap=1e-12, passes=3000)
     assert result.gap <= 1e-12
 
@@ -45,21 +53,28 @@ def test_with_a_loss_smoothed_more_and_a_moved_centre():
 
 
 @pytest.mark.parametrize("data", [X, SPARSE], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("loss", "y"), [("multinomial_logistic", Y), ("logistic", SIGNS)], ids=["several", "one"])
 @pytest.mark.parametrize("mu", [0.0, 0.4])
-def test_the_second_derivative_is_that_of_differences(data, mu, monkeypatch):
-    monkeypatch.setattr(prox_newton, "NUMBERS", 200)  # several blocks of rows
-    problem = Problem(data, Y, "multinomial_logistic", PSIS[0], mu=mu).counted()
+@pytest.mark.parametrize("samples", [None, np.arange(0, 150, 4)], ids=["all", "some"])
+def test_the_second_derivative_is_that_of_differences(data, loss, y, mu, samples, monkeypatch):
+    monkeypatch.setattr(chosen_curvature, "NUMBERS", 200)  # several blocks of rows
+    monkeypatch.setattr(chosen_curvature, "LACKS", 0.0)
+    problem = Problem(data, y, loss, PSIS[0], mu=mu).counted()
     w, h = 0.1 * RNG.normal(size=problem.shape), 1e-5
-    z = problem.outputs(w)
-    coordinates = np.sort(RNG.permutation(w.size)[:15])
-    H = np.zeros((15, 15))
-    before = problem.X.passes
-    for _ in prox_newton._add_second_derivative(problem.X, problem, problem.loss_dual(z), coordinates, H):
+    z, greatest = problem.outputs(w), greatest_diagonal(problem)
+    m = 15 if w.ndim > 1 else 4
+    coordinates = np.sort(RNG.permutation(w.size)[:m])
+    H = np.zeros((m, m))
+    before = problem.X.passes + 1.0  # and the copy of the samples with the norms of its columns
+    making = (problem.X, problem, samples, z, problem.loss_dual(z), coordinates, greatest, H)
+    for _ in chosen_curvature.add_second_derivative(*making):
         assert problem.X.passes - before <= 1.0 + 1e-12
         before = problem.X.passes
 
+    part = problem if samples is None else problem.on(samples)
+
     def gradient(w):
-        return problem.X.adjoint(problem.loss_dual(problem.outputs(w))).reshape(-1)[coordinates] / problem.n
+        return part.X.adjoint(part.loss_dual(part.outputs(w))).reshape(-1)[coordinates] / part.n
 
     for column, j in enumerate(coordinates):
         away = np.zeros(w.size)
@@ -85,6 +100,23 @@ def test_passes_are_products_over_those_of_a_pass(is_dense):
     assert any(p == pytest.approx(after + 1.0) for p in passes)  # X (u - w), and the next gradient
 
 
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_passes_of_a_single_output(is_dense):
+    """Column norms and gradient; then the copy of the chosen columns, and m (m + 3)/2 of the m chosen ones of a row."""
+    data = np.zeros((4, 5))
+    data[[0, 0, 1, 3, 3, 3], [0, 1, 1, 0, 1, 2]] = 1.0, 2.0, 1.0, 3.0, 1.0, 2.0
+    problem = Problem(data + is_dense, [1, -1, 1, 1], "logistic", {"name": "l1", "strength": 0.3})
+    gradient = problem.X.adjoint(problem.loss_dual(np.zeros(4))) / 4.0
+    chosen = np.abs(gradient) > 0.3
+    assert 0 < np.count_nonzero(chosen) < (5 if is_dense else 3)
+    sizes = np.count_nonzero((data + is_dense)[:, chosen], axis=1)
+    after = 1.0 + 0.5 + (sizes * (sizes + 3) / 2).sum() / (2 * problem.X.nnz)
+    passes = [it.passes for it in islice(build_solver("prox_newton")(problem, None, Rng(0)), 20)]
+    assert passes[:2] == [0.0, 1.0]
+    assert any(p == pytest.approx(after) for p in passes)
+    assert any(p == pytest.approx(after + 1.0) for p in passes)
+
+
 @pytest.mark.parametrize("psi", PSIS[:2], ids=lambda psi: psi["name"])
 def test_the_second_derivative_of_few_samples_takes_fewer_passes(psi, monkeypatch):
     data = RNG.normal(size=(5000, 10))
@@ -99,7 +131,7 @@ def test_the_second_derivative_of_few_samples_takes_fewer_passes(psi, monkeypatc
 
 def test_what_samples_lack_of_a_column_is_on_the_diagonal_at_their_mean_curvature():
     H = np.diag([1.0, 2.0, 6.0])
-    prox_newton._add_lacking(np.array([1.0, 3.0, 0.0]), np.array([1.2, 2.0, 5.0]), H)
+    chosen_curvature._add_lacking(np.array([1.0, 3.0, 0.0]), np.array([1.2, 2.0, 5.0]), H)
     np.testing.assert_allclose(H, np.diag([1.0, 2.0, 6.0 + 9.0 / 4.0 * 5.0]))
 
 
@@ -118,6 +150,16 @@ def test_passes_of_the_second_derivative_of_few_samples(is_dense):
     share = m[samples].sum() / m.sum()
     assert passes[1] == pytest.approx(1.5)  # norms of columns, outputs, gradient
     assert passes[2] == pytest.approx(1.5 + share + pairs / (2 * 2 * m.sum()))
+
+
+def test_steps_are_damped_where_losses_are_flat():
+    """At w = 0 no sample has a curvature, and later those of a rare category have none: H is 0 in its coordinate."""
+    rng, n = np.random.default_rng(0), 400
+    category = np.minimum(rng.geometric(0.15, n), 30) - 1
+    data = np.column_stack([np.eye(30)[category], rng.random((n, 4)) * 10.0 ** rng.uniform(-2, 0, 4)])
+    y = np.where(rng.random(n) < 0.25 + 0.5 * data[:, 0], 1.0, -1.0)
+    problem = Problem(data, y, {"name": "smoothed_hinge", "gamma": 0.1}, {"name": "l1", "strength": 1e-4})
+    assert solve(problem, "prox_newton", gap=1e-10, passes=300).gap <= 1e-10
 
 
 def test_large_models_are_skipped_with_the_reason():

@@ -483,6 +483,9 @@ def test_the_methods_of_a_reference_where_the_first_leaves_it_open():
         (None, ["apcg_shrinking"]),
     ):
         assert [found["solver"]["name"] for found in reference.specs(spec("hinge"), 60.0, shape)] == names
+    for shape, names in ((2000, 3000), ["working_sets", "prox_newton"]), ((9, 3001), ["working_sets"]):
+        found = reference.specs(spec("logistic", "l1"), 60.0, shape)
+        assert [of["solver"]["name"] for of in found] == names
     several = reference.specs(spec("max_of_hinge"), 60.0, (90, 9))
     assert [found["solver"]["name"] for found in several] == ["ssnal_multiclass", "clarabel", "apcg_shrinking"]
 

@@ -23,11 +23,11 @@ def sigmoid(t):
 def sigmoid_of_root(m, mu):
     """s = sigmoid(t) at the root t of F(t) = t + m + mu sigmoid(t), for mu > -4, by Halley's method.
 
-    F increases, as F' = 1 + mu s (1 - s) > 0. Its root is -t for -m - mu in place of m, so one with t <= 0 is sought, in
-    [-m - mu+, -m - mu-]. With e = e^t, q = 1 + e and B = q^2 + mu e, F = A/q, F' = B/q^2 and F'' = mu e (1 - e)/q^3, so
+    F increases, as F' = 1 + mu s (1 - s) > 0. Its root is -t for -m - mu in place of m, so one with t <= 0 is sought,
+    in [-m - mu+, -m - mu-]. With e = e^t, q = 1 + e, B = q^2 + mu e, F = A/q, F' = B/q^2 and F'' = mu e (1 - e)/q^3, so
     that a step, 2 F F'/(2 F'^2 - F F''), is (A q/B) / (1 - (A/B) (mu e (1 - e)/B) / 2), of one exponential. Where it
-    leaves the interval, which the signs of F make smaller, its middle is next. As F'' and the next derivative are at most F'
-    for mu >= 0, a step d leaves an error of about d^3/2: after one below 1e-5 e is e^t e^-d to rounding.
+    leaves the interval, which the signs of F make smaller, its middle is next. As F'' and the derivative of F'' are at
+    most F' for mu >= 0, a step d leaves an error of about d^3/2: after one below 1e-5, e^t e^-d is e to rounding.
 
     While mu sigmoid(t) is far from -t - m a step is about 2 long. For a great mu, sigmoid(t) >= e^t/2 gives
     A e^A >= e^l for A = -t - m and l = log(mu/2) - m, so A >= l - log l where l >= 1: iterates begin there.

@@ -23,6 +23,13 @@ class Part(NamedTuple):
     data: np.ndarray
 
 
+def frozen(part):
+    """The part with arrays that nobody writes to, as those of X: kernels are compiled once."""
+    for array in part:
+        array.flags.writeable = False
+    return part
+
+
 @kernel
 def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
     """In one reading of X (n, d): add X^T b to g, squared norms of the columns to sqnorms, their entries to counts."""
@@ -44,15 +51,15 @@ def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
 
 
 @kernel
-def chosen_rows(rows, place, part):
-    """Write the chosen columns of X (n, d) to the rows of `part`, whose arrays have the room."""
+def chosen_rows(rows, which, place, part):
+    """Write the chosen columns of the rows `which` (n,) to the rows of `part` (n, m), whose arrays have the room."""
     size = 0
-    for i in range(part.indptr.shape[0] - 1):
-        part.indptr[i] = size
-        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
-            k = place[rows.indices[e]]
-            if k >= 0:
-                part.indices[size] = k
+    for k in range(which.shape[0]):
+        part.indptr[k] = size
+        for e in entries(rows.indptr[which[k]], rows.indptr[which[k] + 1]):
+            j = place[rows.indices[e]]
+            if j >= 0:
+                part.indices[size] = j
                 part.data[size] = rows.data[e]
                 size += 1
     part.indptr[-1] = size

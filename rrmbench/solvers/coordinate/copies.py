@@ -72,14 +72,14 @@ class SparseColumns:
             if self._transposed is None:
                 place = np.full(self.counts.size, -1, dtype=np.int32)
                 place[self._numbers] = np.arange(self._numbers.size)
-                restricted.chosen_rows(self.X.rows, place, part)
+                restricted.chosen_rows(self.X.rows, np.arange(self.n), place, part)
                 self.read += int(self.X.rows.indptr[-1])
             else:
                 part.indptr[0] = 0
                 np.cumsum(self._in_rows, out=part.indptr[1:])
                 restricted.rows_of(self._transposed, self._numbers, part)
                 self.read += self.nnz
-            self._part = _frozen(part)
+            self._part = restricted.frozen(part)
         return self._part
 
     def weighted(self, weights):
@@ -208,13 +208,6 @@ class DenseColumns:
             of_lines[place] = v
         self.read += lines.size
         return (of_lines.T @ lines).T
-
-
-def _frozen(part):
-    """The part with arrays that nobody writes to, as those of X: kernels are compiled once."""
-    for array in part:
-        array.flags.writeable = False
-    return part
 
 
 def _room(size):

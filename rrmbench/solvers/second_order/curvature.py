@@ -16,14 +16,18 @@ CANCELLED = 1e-12  # of a sum of squares: a variance below it is the rounding of
 HALVINGS = 60  # of a step: 2^-60 of it changes nothing above rounding
 
 
-def curvatures(problem, z):
+def curvatures(problem, z, y=None):
     """(phi^mu)''(z_i) >= 0 (n,), by central differences of the derivatives b, so for every loss.
+
+    y : the labels of the samples with the outputs z, where these are some of a problem with rows
 
     The error is about 1e-10, that of the quotient's rounding. Where the derivative has a kink within the width of z, it
     is a number between the curvatures of the two sides, of which semismooth Newton methods may take any. Of a problem
     that minimizes a bias, it is that at z + beta.
     """
-    derivative = partial(derivatives, problem, problem.y) if problem.minimized_bias else problem.loss_dual
+    derivative = problem.loss_dual
+    if problem.minimized_bias or y is not None:
+        derivative = partial(derivatives, problem, problem.y if y is None else y)
     z = z + problem.beta(z) if problem.minimized_bias else z
     # rounding is relative to the derivatives, too, which are as large as labels where nothing bounds them
     reach = 0.0 if np.isfinite(problem.dual_radius) else np.abs(derivative(z)) / problem.smoothness

@@ -31,16 +31,22 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         yield from _by_products(X, of_columns, G)
         return
     if X.array is not None:
-        yield from _of_array(X, of_columns, G, samples, weights)
+        lengths = np.diff(X.rows.indptr) if of_columns else np.bincount(X.rows.indices, minlength=X.shape[1])
+        yield from of_array(X, X.array if of_columns else X.array.T, lengths, G, samples, weights)
         return
     indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
+    if samples is None:
+        samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
+    yield from of_lines(X, indptr, indices, data, G, samples, weights)
+
+
+def of_lines(X, indptr, indices, data, G, samples, weights):
+    """As `add_gram`, of sparse lines; passes are those of X."""
     size = G.shape[-1]
     # both kernels are called, on no row, so that the few rows of a warm-up call them too
     none = np.zeros(0, dtype=np.int64), np.zeros(0)
     scatter(indptr, indices, data, none[0], np.zeros((0, size)))
     add_pairs(indptr, indices, data, *none, G.reshape(-1, size, size)[0])
-    if samples is None:
-        samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
     m = indptr[samples + 1] - indptr[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(m))))
     several, before, a_pass = G.ndim > 2, X.passes, 2.0 * max(X.nnz, 1)
@@ -97,10 +103,8 @@ def solver_of(G):
     return lambda r: cho_solve(factors, r, check_finite=False)
 
 
-def _of_array(X, of_columns, G, samples, weights):
-    """As `add_gram`, of dense data."""
-    lines = X.array if of_columns else X.array.T
-    lengths = np.diff(X.rows.indptr) if of_columns else np.bincount(X.rows.indices, minlength=X.shape[1])
+def of_array(X, lines, lengths, G, samples=None, weights=None):
+    """As `add_gram`, of lines of an array that have so many entries; passes are those of X."""
     if samples is not None:
         lengths = lengths[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(lengths))))
