@@ -23,8 +23,8 @@ def problem_for(solver):
     if named:
         return oracles.problem(*named[0], n=60, d=12)
     some = (
-        oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"]),
-        oracles.problem("logistic", REGULARIZERS["l2"], n=500),  # enough for samples per feature
+        oracles.problem("smoothed_hinge", REGULARIZERS["elastic_net"], n=500),  # enough for samples per feature
+        oracles.problem("logistic", REGULARIZERS["l2"], n=500),
         oracles.words("m3n", REGULARIZERS["l2"]),
         oracles.problem("multinomial_logistic", REGULARIZERS["l2"], n=2000),
         oracles.problem("max_of_hinge", REGULARIZERS["l2"], n=2000),

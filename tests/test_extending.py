@@ -421,7 +421,7 @@ CHEAP = {
 
 # These count copies of columns, or products of pairs of entries, that this check does not see: see
 # test_solvers_working_sets.py and add_gram.
-UNSEEN = dict.fromkeys(("working_sets", "newton_pcg", "ssnal_multiclass"), "passes are what was touched")
+UNSEEN = dict.fromkeys(("working_sets", "prox_newton", "newton_pcg", "ssnal_multiclass"), "passes are what was touched")
 
 
 def shipped():

@@ -54,7 +54,7 @@ SOLVERS = [{"name": name, **setting} for name in NAMES for setting in ({}, *SETT
 SHRINKING = {"prox_sdca_shrinking", "apcg_shrinking", "apcg_bias", "apcg_budget"}
 SKIPPING = {"prox_sdca", "accelerated_prox_sdca", "apcg", "coordinate_descent", "pegasos"} | SHRINKING
 # These read copies of columns too, which are counted and not seen here: see test_solvers_working_sets.py.
-COPYING = {("working_sets", kind) for kind in DATA}
+COPYING = {(solver, kind) for solver in ("working_sets", "prox_newton") for kind in DATA}
 # Products of pairs of entries are counted, and here a block of rows is read once for all: see add_gram.
 COPYING |= {("newton_pcg", "matrix"), ("ssnal_multiclass", "matrix")}
 VALUES = {"sigma": 0.02, "mu": 0.5, "kappa": 0.05}

@@ -60,6 +60,7 @@ def _of_one(X, problem, samples, z, features, H):
             squares = np.bincount(part.indices, part.data**2, features.size)
             read += part.data.size
     X.passes += read / a_pass
+    yield
     yield from making
     H /= which.size
     return squares * (problem.smoothness / which.size) if is_part else None
