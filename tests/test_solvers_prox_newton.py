@@ -1,5 +1,7 @@
 """Proximal Newton's method."""
 
+import subprocess
+import sys
 from itertools import islice
 
 import numpy as np
@@ -150,6 +152,35 @@ def test_passes_of_the_second_derivative_of_few_samples(is_dense):
     share = m[samples].sum() / m.sum()
     assert passes[1] == pytest.approx(1.5)  # norms of columns, outputs, gradient
     assert passes[2] == pytest.approx(1.5 + share + pairs / (2 * 2 * m.sum()))
+
+
+def test_the_warm_up_calls_every_kernel():
+    """In a process of its own, since other tests call them, too."""
+    ran = subprocess.run([sys.executable, "-c", COLD], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["0", "0"]
+
+
+COLD = """
+import numpy as np
+from scipy.sparse import csr_array
+from rrmbench.bench.warming import warm_up
+from rrmbench.numerics.jit_cache import counted
+from rrmbench.numerics.random import Rng
+from rrmbench.problem.problem import Problem
+from rrmbench.registry import build_solver
+
+rng = np.random.default_rng(0)
+data = rng.normal(size=(3000, 20)) * (rng.random((3000, 20)) < 0.3)
+y = np.where(data @ rng.normal(size=20) + rng.normal(size=3000) > 0.0, 1.0, -1.0)
+for X in csr_array(data), data + 1.0:
+    problem, run = Problem(X, y, "logistic", {"name": "l1", "strength": 1e-3}), build_solver("prox_newton")
+    warm_up(problem, run)
+    before = counted["signatures"]
+    for it in run(problem.apart(), None, Rng(0)):
+        if it.passes > 30.0:
+            break
+    print(counted["signatures"] - before)
+"""
 
 
 def test_steps_are_damped_where_losses_are_flat():

@@ -74,7 +74,9 @@ def _steps(rng, few, problem, w, is_last):
         potentials = units.potentials(flat, g)
         chosen = np.flatnonzero(units.are_nonzero(flat) | (potentials > 0.0))
         coordinates = units.columns(chosen)
-        samples = np.unique(rng.integers(problem.n, int(few))) if 2 * few <= problem.n else None
+        samples = None
+        if 2 * few <= problem.n:
+            samples = np.unique(rng.integers(problem.n, int(few))).astype(np.int64)  # as kernels know all of them
         H = np.zeros((coordinates.size, coordinates.size))
         for _ in add_second_derivative(X, problem, samples, z, b, coordinates, greatest, H):
             yield Iterate(w, b, X.passes)
