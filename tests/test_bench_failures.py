@@ -222,21 +222,21 @@ def test_runs_need_no_standard_streams(lab, closed):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds processes in /proc")
 def test_after_kill_9_nothing_is_left_and_the_rest_is_run(lab):
-    slow = sleeping(lab, 24)
+    slow = sleeping(lab, 16)
     process = lab.start(*slow)
     assert wait_for(lambda: len(lab.files()) >= 4, 60)
     process.kill()
     process.wait()
     assert wait_for(lambda: not lab.processes(), 2.5)
     kept = lab.files()
-    assert 4 <= len(kept) < 24
+    assert 4 <= len(kept) < 16
     experiment = Experiment(lab.out / "toy")
     assert all(experiment.read(run).status == "done" for run in experiment.run_ids())
     ran = lab.command(*slow)
     assert ran.code == 0
-    assert f"{len(kept)} of 24 runs were done before" in " ".join(ran.out.split())
+    assert f"{len(kept)} of 16 runs were done before" in " ".join(ran.out.split())
     files = lab.files()
-    assert len(files) == 24
+    assert len(files) == 16
     assert {name: files[name] for name in kept} == kept
     assert not list(lab.out.rglob("*.tmp"))
 
@@ -254,7 +254,7 @@ def test_a_child_that_holds_the_interpreter_dies_with_its_parent(lab):
 
 
 def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(lab):
-    slow = sleeping(lab, 20)
+    slow = sleeping(lab, 16)
     process = lab.start(*slow)
     assert wait_for(lambda: len(lab.files()) >= 4, 60)
     os.killpg(process.pid, signal.SIGINT)
@@ -269,7 +269,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(lab):
     before = lab.files()
     assert lab.command(*slow).code == 0
     after = lab.files()
-    assert len(after) == 20
+    assert len(after) == 16
     assert {name for name in before if before[name] == after[name]} == {f"{run}.npz" for run in done}
 
 
@@ -348,7 +348,7 @@ def test_results_that_cannot_be_written_are_one_message(lab):
 
 
 def test_a_full_disk_in_the_middle_ends_the_run_at_once(lab, monkeypatch):
-    slow = sleeping(lab, 20)
+    slow = sleeping(lab, 16)
     sync, calls = os.fsync, []
 
     def full(handle):
@@ -367,7 +367,7 @@ def test_a_full_disk_in_the_middle_ends_the_run_at_once(lab, monkeypatch):
     assert not list(lab.out.rglob("*.tmp"))
     monkeypatch.setattr(os, "fsync", sync)
     assert lab.cli(*slow).code == 0
-    assert len(lab.files()) == 20
+    assert len(lab.files()) == 16
 
 
 def full_disk(*arguments):
