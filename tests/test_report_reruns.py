@@ -1,6 +1,7 @@
 """`verify --against`: results beside those of the same runs, executed again."""
 
 import copy
+import shutil
 from itertools import product
 
 import numpy as np
@@ -36,12 +37,20 @@ FORGERIES = {
 }
 
 
+@pytest.fixture(scope="module")
+def executions(tmp_path_factory):
+    """A folder for the results of two executions of one configuration, which are made once."""
+    return tmp_path_factory.mktemp("executions")
+
+
 @pytest.fixture
-def twice(lab):
-    """The experiment of a configuration, and the folder of its second execution."""
+def twice(lab, executions):
+    """The experiment of a configuration, and the folder of its second execution; copies, to be changed."""
     config = lab.config(solver=["agd", "prox_sdca"], stop={"passes": 7})
     for folder in "results", "again":
-        assert lab.cli("run", config, "-o", lab.folder / folder).code == 0
+        if not (executions / folder).exists():
+            assert lab.cli("run", config, "-o", executions / folder).code == 0
+        shutil.copytree(executions / folder, lab.folder / folder)
     return Experiment(lab.out / "toy"), lab.folder / "again"
 
 
