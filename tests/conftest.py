@@ -46,6 +46,12 @@ def own_folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def own_bounds(monkeypatch):
+    """Gaps are what a solver proves by itself: evaluation looks for no better bounds, whose methods compile and run."""
+    monkeypatch.setattr("rrmbench.bench.polishing.methods_for", lambda problem, passes: ())
+
+
 def pytest_addoption(parser):
     parser.addoption("--share", default="1/1", help="K/N runs the K-th of N shares of the test functions, by name")
 

@@ -12,6 +12,8 @@ from rrmbench import Problem, registry, solve
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 4))
 Y = X[:, 0] + RNG.normal(size=30)

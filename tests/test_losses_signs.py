@@ -7,6 +7,8 @@ from lab import make_lab, rows  # noqa: F401
 import rrmbench
 from rrmbench.errors import RrmbenchError
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 AMOUNTS = """\"\"\"Positive amounts with the logarithm as link.\"\"\"
 
 from math import exp, inf, log

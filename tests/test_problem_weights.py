@@ -12,6 +12,8 @@ import rrmbench
 from rrmbench import Problem, RrmbenchError, registry
 from rrmbench.numerics.random import Rng
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L2 = {"name": "l2", "strength": 0.05}
 each_loss = pytest.mark.parametrize("name", oracles.scalar_losses())
 N = 25

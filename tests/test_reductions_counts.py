@@ -14,6 +14,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.stages.starting_values import starting_values
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 
 class Counts(NamedTuple):
     """phi(z) = exp(z) - y z,  phi*(b) = u log u - u for u = b + y >= 0."""

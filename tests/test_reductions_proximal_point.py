@@ -18,6 +18,8 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.report.results import runs_of
 from rrmbench.report.theory import bound_curve, constants_of
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L1 = {"name": "l1", "strength": 0.05}
 
 

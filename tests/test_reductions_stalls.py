@@ -16,6 +16,8 @@ from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.line_search import steepest
 from rrmbench.stages.progress import StandStill
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 N, D = 40, 8
 
 

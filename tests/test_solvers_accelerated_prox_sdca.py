@@ -17,6 +17,8 @@ from rrmbench.problem.problem import Problem
 from rrmbench.stages import acceleration
 from rrmbench.stages.acceleration import Convex, StronglyConvex, accelerated, theoretical_kappa
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 NET = {"name": "elastic_net", "l1": 0.003, "l2": 1e-4}
 SMOOTH = ["squared", "logistic", "squared_hinge", "smoothed_hinge"]
 

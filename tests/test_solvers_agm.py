@@ -13,6 +13,8 @@ from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch.agm import Ratios, rho_bound
 from rrmbench.solvers.batch.geometry import Simplex
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 METHODS = ["agm_ef", "agm_ef_1"]
 PSI = {
     "l2": {"name": "l2", "strength": 0.05},

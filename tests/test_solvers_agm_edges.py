@@ -17,6 +17,8 @@ from rrmbench.problem.domain import within
 from rrmbench.problem.traits import build_regularizer, traits
 from rrmbench.solvers.pdprox.step_sizes import squared_norm
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L2, SIMPLEX = {"name": "l2", "strength": 0.1}, {"name": "entropy_simplex", "strength": 0.2, "cap": 0.5}
 BALL = {"name": "elastic_net_ball", "gamma": 0.3, "radius": 1.0}
 ENTROPY, EUCLIDEAN = ({"name": "agm_ef", "prox": prox} for prox in ("entropy", "euclidean"))

@@ -13,6 +13,8 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca.apcg_budget import threshold
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L2 = {"name": "l2", "strength": 0.01}
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 6))

@@ -20,6 +20,8 @@ from rrmbench.solvers.sdca.apcg_shrinking import ascent, dual_of, put_inside
 from rrmbench.solvers.sdca.output import INSIDE, DualState
 from rrmbench.solvers.sdca.steps import Exact
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L2 = {"name": "l2", "strength": 1e-4}
 NET = {"name": "elastic_net", "l1": 0.01, "l2": 1e-3}
 

@@ -13,6 +13,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.batch import cutting_planes
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L2 = {"name": "l2", "strength": 0.05}
 SIMPLEX = {"name": "entropy_simplex", "strength": 0.01, "cap": 0.2}
 

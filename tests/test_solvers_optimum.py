@@ -6,6 +6,8 @@ from scipy.optimize import minimize
 
 from rrmbench import Problem, solve
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(40, 8))
 SIGNS = np.where(X @ RNG.normal(size=8) + RNG.normal(size=40) > 0.0, 1.0, -1.0)

@@ -16,6 +16,8 @@ from rrmbench.registry import build_solver
 from rrmbench.solvers.second_order import chosen_curvature, prox_newton
 from rrmbench.solvers.second_order.curvature import greatest_diagonal
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(150, 6)) * 10.0 ** RNG.uniform(-1, 1, 6)
 Y = np.argmax(X @ RNG.normal(size=(6, 4)) + 4.0 * RNG.normal(size=(150, 4)), axis=1).astype(float)

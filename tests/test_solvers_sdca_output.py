@@ -17,6 +17,8 @@ from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import output
 from rrmbench.solvers.sdca.steps import option_of
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 # what is reported
 
 

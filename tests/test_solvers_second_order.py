@@ -21,6 +21,8 @@ from rrmbench.solvers.second_order import gram, newton_cg, newton_pcg
 from rrmbench.solvers.second_order.curvature import Curvature, DirectionalCurvature, curvatures, squares_of
 from rrmbench.solvers.second_order.growing import on_growing_samples
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L2 = {"name": "l2", "strength": 0.03}
 
 

@@ -16,6 +16,8 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.traits import traits
 from rrmbench.solvers.second_order import gram, ssnal
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 L2 = {"name": "l2", "strength": 1e-3}
 NEEDS = registry.lookup("solver", "ssnal").needs
 LOSSES = [name for name in oracles.scalar_losses() if traits(oracles.example("loss", name), L2) >= NEEDS]

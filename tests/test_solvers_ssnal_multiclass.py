@@ -15,6 +15,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.solvers.second_order import ssnal_multiclass
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 LOSSES = ["max_of_hinge", {"name": "smoothed_max_of_hinge", "gamma": 0.3}]
 KINDS = {"dense": 1.0, "with_zeros": 0.7, "sparse": 0.3}
 

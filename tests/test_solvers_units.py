@@ -11,6 +11,8 @@ import pytest
 from rrmbench import Problem, registry, solve
 from rrmbench.components import lacking
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 OF_A_UNIT = {"adagrad", "agd_adaptive", "excessive_gap", "fobos", "pegasos", "rda", "sgd", "subgradient"}
 COUNTED = [name for name in registry.names("solver") if registry.lookup("solver", name).counts_passes]
 UNITLESS = [name for name in COUNTED if name not in OF_A_UNIT and not name.startswith(("pdprox", "sklearn"))]

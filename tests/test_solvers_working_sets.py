@@ -26,6 +26,8 @@ from rrmbench.solvers.coordinate.working_sets import State
 from rrmbench.subproblems.quadratic import Quadratic
 from rrmbench.subproblems.units import outcome
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 RNG = np.random.default_rng(3)
 N, D = 60, 400  # so wide that working sets are small
 WIDE = random_array((N, D), density=0.1, rng=RNG, data_sampler=RNG.normal, format="csr")

@@ -24,6 +24,8 @@ from rrmbench.subproblems import units
 from rrmbench.subproblems.quadratic import BlockQuadratic
 from rrmbench.subproblems.units import outcome
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 RNG = np.random.default_rng(5)
 N, D = 60, 403
 X = {

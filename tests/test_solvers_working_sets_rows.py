@@ -14,6 +14,8 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.quadratic_descent import ByMatrix, OfOutputs
 from rrmbench.problem.iterate import Iterate
 
+pytestmark = pytest.mark.usefixtures("own_bounds")
+
 RNG = np.random.default_rng(7)
 N, D, K = 60, 404, 3
 X = {
