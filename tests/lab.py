@@ -1,6 +1,7 @@
 """Running the command line in tests: in this process, or as a process of its own."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from rrmbench.bench.store import Experiment
+from rrmbench.folders import cache_root
 
 ODD = Path(__file__).parent / "misbehaving.py"
 Ran = namedtuple("Ran", "code out err")
@@ -44,6 +46,15 @@ def rows(n=30, d=6, seed=0, labels=(-1, 1)):
         values = " ".join(f"{j}:{v:.4f}" for j, v in enumerate(rng.normal(size=d), 1))
         lines.append(f"{labels[i % len(labels)]} {values}\n")
     return "".join(lines)
+
+
+def new_cache(folder):
+    """Make a cache without compiled kernels; what the texts of the package mean is in it, which takes two seconds."""
+    known = cache_root() / "syntax.json"
+    folder.mkdir(exist_ok=True)
+    if known.exists() and not (folder / known.name).exists():
+        shutil.copy(known, folder)
+    return folder
 
 
 class Lab:

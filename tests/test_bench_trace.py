@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from lab import new_cache
 from scipy.optimize import linprog
 from test_solvers_peers import make_clock  # noqa: F401
 
@@ -483,7 +484,7 @@ def test_a_solver_may_be_defined_again_but_not_elsewhere():
 def test_compilation_is_outside_of_the_clock_of_solve(tmp_path):
     script = tmp_path / "first_call.py"
     script.write_text(FIRST_CALL)
-    environment = os.environ | {"RRMBENCH_CACHE": str(tmp_path / "cache")}
+    environment = os.environ | {"RRMBENCH_CACHE": str(new_cache(tmp_path / "cache"))}
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, check=True)
     compiled_inside, compiled_before = map(int, ran.stdout.split())
     assert compiled_before > 0

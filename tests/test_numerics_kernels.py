@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import oracles
 import pytest
+from lab import new_cache
 from numba import njit, types
 
 from rrmbench import fingerprint, syntax
-from rrmbench.folders import cache_root
 from rrmbench.numerics import clipping, jit, jit_cache, prefetch, random, sparse_rows, whole_arrays
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.operators import CSR
@@ -35,12 +35,8 @@ print(sum(sum(s.cache_hits.values()) for s in stats), sum(sum(s.cache_misses.val
 
 def python(script, cache, package=None, plugins=(), said=None):
     """The words that a new Python process prints; its kernel cache is under `cache`. `said` gets its stderr."""
-    environment = os.environ | {"RRMBENCH_CACHE": str(cache), "RRMBENCH_PLUGINS": "[]"}
+    environment = os.environ | {"RRMBENCH_CACHE": str(new_cache(cache)), "RRMBENCH_PLUGINS": "[]"}
     environment.pop("NUMBA_CACHE_DIR", None)
-    known = cache_root() / "syntax.json"
-    if known.exists() and not (cache / known.name).exists():  # two seconds less for each new cache
-        cache.mkdir(exist_ok=True)
-        shutil.copy(known, cache)
     if package is not None:
         environment["PYTHONPATH"] = str(package)
     load = "from rrmbench import fingerprint, folders, kernel_cache, plugin_files\n"

@@ -16,8 +16,6 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.sdca import apcg_bias
 
-pytestmark = pytest.mark.usefixtures("own_bounds")
-
 L2 = {"name": "l2", "strength": 0.01}
 
 
