@@ -1,10 +1,12 @@
 """Where the file of a data set comes from: folders, the cache, a download from a (local) server."""
 
 import bz2
+import gzip
 import hashlib
 import logging
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import yaml
@@ -25,24 +27,30 @@ def folder(tmp_path, monkeypatch):
 
 
 class Server:
-    """Serves PACKED; remembers the Range headers asked for; can stop in the middle."""
+    """Serves `content`, as `tag` and with `headers`; remembers the Range headers asked for; can stop in the middle."""
 
     def __init__(self):
-        self.asked, self.stop_after = [], None
+        self.asked, self.stop_after, self.content, self.tag, self.headers = [], None, PACKED, '"1"', {}
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
                 asked = self.headers.get("Range")
                 server.asked.append(asked)
-                start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
-                if self.path != "/tiny.bz2":
+                fits = asked and self.headers.get("If-Range") in (None, server.tag)
+                start = int(asked.removeprefix("bytes=").rstrip("-")) if fits else 0
+                if "tiny" not in self.path:
                     self.send_error(404)
                     return
-                self.send_response(206 if asked else 200)
-                self.send_header("Content-Length", str(len(PACKED) - start))
+                content = server.content(self.path) if callable(server.content) else server.content
+                told = {"ETag": server.tag, "Content-Length": str(len(content) - start)}
+                self.send_response(206 if fits else 200)
+                if fits:
+                    told["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+                for name, value in (told | server.headers).items():
+                    self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(PACKED[start : server.stop_after])
+                self.wfile.write(content[start : server.stop_after])
 
             def log_message(self, *_):
                 pass
@@ -60,11 +68,11 @@ def server():
     running.http.server_close()
 
 
-def register(**file):
-    entry = {"title": "tiny", "task": "binary", "n": N, "d": 2, "file": {"name": "tiny", **file}}
+def register(called="tiny", **file):
+    entry = {"title": "tiny", "task": "binary", "n": N, "d": 2, "file": {"name": called, **file}}
     own = places.own_registry()
     own.mkdir(parents=True, exist_ok=True)
-    (own / "tiny.yaml").write_text(yaml.safe_dump(entry))
+    (own / f"{called}.yaml").write_text(yaml.safe_dump(entry))
 
 
 def test_a_first_download_records_its_checksum_and_says_so(server, caplog):
@@ -75,23 +83,23 @@ def test_a_first_download_records_its_checksum_and_says_so(server, caplog):
     assert facts["sha256"] == content
     assert facts["checksum"] == "as the record of the first download says"
     assert f"recorded sha256 {content} of this first download" in caplog.text
-    assert (fetch.downloads() / "tiny.bz2.sha256").read_text().strip() == content
+    assert Path(facts["path"] + ".sha256").read_text().strip() == content
     assert prepare.load({"name": "tiny"}).shape == (N, 2)
     assert len(server.asked) == 1
 
 
 def test_a_download_that_changed_later_is_refused(server):
     register(url=server.url)
-    commands.get("tiny")
-    (fetch.downloads() / "tiny.bz2").write_bytes(bz2.compress(TEXT + b"1 1:1\n"))
+    Path(commands.get("tiny")["path"]).write_bytes(bz2.compress(TEXT + b"1 1:1\n"))
     with pytest.raises(RrmbenchError, match=r"tiny\.bz2: the content has sha256 .* the record of the first"):
         prepare.load({"name": "tiny"})
 
 
 def test_a_known_checksum_is_verified(server):
     register(url=server.url, sha256=hashlib.sha256(TEXT).hexdigest())
-    assert commands.get("tiny")["checksum"] == "as the registry entry says"
-    assert not (fetch.downloads() / "tiny.bz2.sha256").exists()
+    facts = commands.get("tiny")
+    assert facts["checksum"] == "as the registry entry says"
+    assert not Path(facts["path"] + ".sha256").exists()
     register(url=server.url, sha256="0" * 64)
     with pytest.raises(RrmbenchError, match=f"but the registry entry of 'tiny' says {'0' * 64}"):
         commands.get("tiny")
@@ -108,7 +116,68 @@ def test_a_broken_download_goes_on_where_it_stopped(server):
     first, second = server.asked
     assert first is None
     assert 50_000 < int(second.removeprefix("bytes=").rstrip("-")) <= 100_000
-    assert sorted(f.name for f in fetch.downloads().iterdir()) == ["tiny.bz2", "tiny.bz2.sha256"]
+    assert sorted(f.name for f in fetch.downloads().glob("*/*")) == ["tiny.bz2", "tiny.bz2.sha256"]
+
+
+@pytest.mark.parametrize("tag", ['"1"', ""])
+def test_pieces_of_two_versions_are_never_one_file(server, tag):
+    register(url=server.url)
+    other = TEXT.replace(b" 2:3\n", b" 2:4\n")
+    server.content, server.tag, server.stop_after = TEXT, tag, 100_000
+    with pytest.raises(RrmbenchError, match=r"downloading .*tiny\.bz2 failed"):
+        commands.get("tiny")
+    server.content, server.tag, server.stop_after = bz2.compress(other), tag and '"2"', None
+    assert commands.get("tiny")["sha256"] == hashlib.sha256(other).hexdigest()
+
+
+def test_a_rest_that_begins_elsewhere_is_dropped(server):
+    register(url=server.url)
+    server.stop_after = 100_000
+    with pytest.raises(RrmbenchError, match="failed"):
+        commands.get("tiny")
+    server.stop_after, server.headers = None, {"Content-Range": f"bytes 0-{len(PACKED) - 1}/{len(PACKED)}"}
+    with pytest.raises(RrmbenchError, match="failed"):
+        commands.get("tiny")
+    server.headers = {}
+    assert commands.get("tiny")["sha256"] == hashlib.sha256(TEXT).hexdigest()
+    assert server.asked[-1] is None
+
+
+def test_files_of_one_name_from_two_urls_are_two_files(server):
+    others = TEXT[::-1]
+    server.content = lambda path: PACKED if path == "/tiny.bz2" else bz2.compress(others)
+    register(url=server.url)
+    register("other", url=server.url.replace("/tiny", "/folder/tiny"))
+    assert commands.get("tiny")["sha256"] == hashlib.sha256(TEXT).hexdigest()
+    assert commands.get("other")["sha256"] == hashlib.sha256(others).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"<!DOCTYPE html><title>Not found</title>", "named .bz2 but the content is not"),
+        (bz2.compress(b"<!DOCTYPE html><title>Not found</title>"), "it looks like a web page"),
+        (bz2.compress(b""), "it is empty"),
+        (PACKED[:-9], "truncated or corrupt"),
+        (bz2.compress(b"1 1:1\n"), "another version"),
+    ],
+    ids=["page", "compressed page", "empty", "truncated", "other"],
+)
+def test_what_is_no_data_is_not_kept(server, content, said):
+    sha256 = hashlib.sha256(TEXT).hexdigest()
+    register(url=server.url, sha256=sha256)
+    server.content = content
+    with pytest.raises(RrmbenchError, match=f"{server.url}: what was downloaded is not the data set: .*{said}"):
+        commands.get("tiny")
+    server.content = PACKED
+    assert commands.get("tiny")["sha256"] == sha256
+
+
+@pytest.mark.parametrize("end", ["", ".gz"])
+def test_a_file_that_a_server_calls_encoded_is_kept_as_it_comes(server, end):
+    register(url=server.url.removesuffix(".bz2") + end)
+    server.content, server.headers = gzip.compress(TEXT, 1), {"Content-Encoding": "gzip"}
+    assert commands.get("tiny")["sha256"] == hashlib.sha256(TEXT).hexdigest()
 
 
 def test_without_data_and_network_the_message_says_what_to_do(folder, monkeypatch):

@@ -1,11 +1,9 @@
 """From the name of a data set to a file on this machine, and the checksum of its content."""
 
-import fcntl
 import hashlib
 import json
 import logging
 import os
-import sys
 from pathlib import Path
 
 from rrmbench.atomic import fresh_path
@@ -21,7 +19,7 @@ WRITERS = [Path(__file__).with_name(f"{name}.py") for name in ("sources", "draws
 
 
 def downloads():
-    """The folder of downloaded files."""
+    """The folder with a folder of downloaded files for each url; files that somebody puts into it are found, too."""
     return cache_root() / "downloads"
 
 
@@ -43,7 +41,7 @@ def locate(entry):
 def _located(file):
     if file.path is not None and places.is_file(file.path):
         return file.path
-    for folder in [*places.search_folders(), downloads()]:
+    for folder in _folders(file):
         for suffix in ["", *COMPRESSED]:
             path = folder / (file.name + suffix)
             if places.is_file(path):
@@ -51,11 +49,21 @@ def _located(file):
     return None
 
 
+def _folders(file):
+    """Where a file is looked for, in this order."""
+    return [*places.search_folders(), *([_download_folder(file)] if file.url else []), downloads()]
+
+
+def _download_folder(file):
+    """The folder of what is downloaded from this url: files of one name from different urls are different files."""
+    return downloads() / hashlib.sha256(file.url.encode()).hexdigest()[:16]
+
+
 def obtain_folds(name, entry):
     """Return the path of the file with the folds of a data set; RrmbenchError if it is not here or is another one."""
     path = _located(entry.folds)
     if path is None:
-        folders = ", ".join(map(str, [*places.search_folders(), downloads()]))
+        folders = ", ".join(map(str, _folders(entry.folds)))
         raise RrmbenchError(
             f"the folds of '{name}', {entry.folds.name}, are not in {folders}; 'folds: FILE' names them"
         )
@@ -80,7 +88,7 @@ def expected_checksum(entry, path):
     """(sha256, who says so) for the content of `path`; (None, "") if nothing is known."""
     if entry.file is not None and entry.file.sha256:
         return entry.file.sha256, "the registry entry"
-    if path.parent == downloads():
+    if downloads() in path.parents:
         recorded = _recorded(path)
         return recorded, "the record of the first download" if recorded else ""
     return None, ""
@@ -132,21 +140,20 @@ def _downloaded(name, entry):
     if entry.file.url is None:
         note = f" ({entry.note})" if entry.note else ""
         raise RrmbenchError(_not_here(name, entry) + f"; it has no public url{note}")
-    import pooch
     import requests
 
-    pooch.get_logger().setLevel(logging.ERROR)
-    file = entry.file.url.rsplit("/", 1)[1]
-    with writing_to(downloads()) as folder:
+    from rrmbench.data.download import download
+
+    suffix = next((suffix for suffix in COMPRESSED if entry.file.url.endswith(suffix)), "")
+    path = _download_folder(entry.file) / (entry.file.name.removesuffix(suffix) + suffix)
+    with writing_to(path.parent):
         try:
-            # the hash that we know is of the uncompressed content, and is checked by content_checksum
-            path = pooch.retrieve(entry.file.url, known_hash=None, fname=file, path=folder, downloader=_resuming)
+            download(entry.file.url, path, entry.file.sha256)
         except requests.RequestException as error:
             raise RrmbenchError(
                 f"{_not_here(name, entry)}; downloading {entry.file.url} failed ({_reason(error)}): "
                 f"with a network, 'rrmbench data get {name}' downloads it and goes on where it stopped"
             ) from error
-    path = downloads() / os.path.basename(path)
     if entry.file.sha256 is None:
         found = checksums.checksum_of(path)
         write_text(_record(path), found + "\n")
@@ -161,48 +168,8 @@ def _reason(error):
 
 def _not_here(name, entry):
     own = [entry.file.path] if entry.file.path else []
-    searched = ", ".join(str(folder) for folder in [*own, *places.search_folders(), downloads()])
+    searched = ", ".join(str(folder) for folder in [*own, *_folders(entry.file)])
     return (
         f"data set '{name}': the file '{entry.file.name}' (or .gz, .bz2, .xz) is not here "
         f"(searched: {searched}); RRMBENCH_DATA may name a folder that has it"
     )
-
-
-def _resuming(url, output_file, _pooch):
-    """A downloader for pooch that keeps what has arrived, so that the next attempt goes on from there."""
-    import requests
-
-    part = downloads() / (url.rsplit("/", 1)[1] + ".part")
-    with part.open("ab") as out:
-        try:
-            fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RrmbenchError(f"{part}: another process is downloading this file") from None
-        have = out.tell()
-        ask = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        with requests.get(url, headers=ask, stream=True, timeout=(10, 60)) as response:
-            if response.status_code != requests.codes.partial_content:
-                out.truncate(0)
-                have = 0
-            if response.status_code == requests.codes.requested_range_not_satisfiable:
-                raise requests.ConnectionError("the part that was kept does not fit; it is dropped, try again")
-            response.raise_for_status()
-            _copy(response, out, have, url)
-        os.replace(part, output_file)
-
-
-def _copy(response, out, have, url):
-    import requests
-    from rich.console import Console
-    from rich.progress import DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    size = response.headers.get("Content-Length")
-    total = have + int(size) if size else None
-    columns = (TextColumn("{task.description}"), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task(url.rsplit("/", 1)[1], total=total, completed=have)
-        for chunk in response.iter_content(1 << 16):
-            out.write(chunk)
-            progress.advance(task, len(chunk))
-    if total is not None and out.tell() != total:
-        raise requests.ConnectionError(f"{out.tell()} of {total} bytes arrived")

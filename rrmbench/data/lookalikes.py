@@ -74,6 +74,15 @@ def hint(path, format):
     return ""
 
 
+def served_instead(path):
+    """What a server has sent in place of a file of data, as it does for want of it, or ""."""
+    head = _head(path)
+    for pattern, what, _ in TEXT[:2]:
+        if pattern.search(head):
+            return f"it looks like {what}"
+    return "" if head else "it is empty"
+
+
 def _advice(advice):
     return READ_AS.format(advice, advice) if advice in ("npz", "npy", "parquet") else advice
 

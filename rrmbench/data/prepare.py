@@ -13,7 +13,8 @@ from rrmbench.data.columns import SIGNS
 from rrmbench.errors import RrmbenchError, listed, nearest, printable, shown
 
 # what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
-NOT_COMPUTING = ("__init__", "catalogue", "commands", "fetch", "generated", "makers", "origin", "places", "sources")
+NOT_COMPUTING = ("__init__", "catalogue", "commands", "generated", "makers", "origin", "places", "sources")
+NOT_COMPUTING += ("download", "fetch")
 COMPILED = ("decimal_floats", "libsvm_rows")  # what reads large files
 LABELS = ("binary", "classes", "sequences", "targets", "any")
 
