@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rrmbench.report import naming
+from rrmbench.report.check import check, update
 from rrmbench.report.compare import Side, compare
 from rrmbench.report.compare.profiles import profile
 from rrmbench.report.methods import Levels
@@ -222,6 +223,17 @@ def test_problems_whose_numbers_are_written_alike_are_two(tmp_path):
     assert made.costs.shape == (2, 2) and len(set(made.problems)) == 2
     sides = [Side(experiment.directory, (f"solver={solver}",)) for solver in ("apcg", "svrg")]
     assert len(compare(*sides, Levels((1e-2,))).pairing.cases) == 2
+
+
+def test_methods_whose_numbers_are_written_alike_are_two(tmp_path):
+    scales = (0.12345671, 0.12345672)
+    specs = [stored.spec(step_scale=scale, seed=seed) for scale in scales for seed in (0, 1)]
+    experiment = stored.experiment(tmp_path / "e", [stored.result(spec) for spec in specs])
+    names = [f"apcg(step_scale={scale})" for scale in scales]
+    assert [method.name for method in stored.standings(experiment).methods] == names
+    assert list(profile(experiment.directory, Levels((1e-2,))).labels) == names
+    update(tmp_path, tmp_path / "baseline.json")
+    assert [row.verdict for row in check(tmp_path, tmp_path / "baseline.json").rows] == ["ok"] * 4
 
 
 def test_a_problem_whose_keys_stand_in_another_order_is_the_same(tmp_path):

@@ -199,3 +199,10 @@ def test_values_that_are_one_in_short_are_told_apart_in_full(tmp_path):
         "apcg step_scale=0.12345672",
         "apcg step_scale=1",
     ]
+
+
+def test_panels_whose_values_are_one_in_short_are_told_apart_in_full(tmp_path):
+    strengths = [0.12345671, 0.12345672, 1.0]
+    experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec(strength=s)) for s in strengths])
+    ((_, _, sheet),) = sheets(experiment.directory, y="gap")
+    assert [panel.title for panel in sheet.panels.values()] == ["λ = 0.12345671", "λ = 0.12345672", "λ = 1"]

@@ -119,10 +119,10 @@ def _named(found):
     """Return {description: run}; passes do not depend on how often seconds were measured."""
     for run in found:
         run.keys.pop("timing", None)
-    named = {naming.run(run.keys): run for run in found}
+    names = naming.told_apart(naming.run, [run.keys for run in found])
+    named = dict(zip(names, found, strict=True))
     if len(named) < len(found):
-        seen = [naming.run(run.keys) for run in found]
-        twice = next(key for key in seen if seen.count(key) > 1)
+        twice = next(name for name in names if names.count(name) > 1)
         raise RrmbenchError(f"{found[0].experiment}: two runs have the same description '{twice}'")
     return named
 

@@ -290,15 +290,17 @@ def _problems(found, tuned, levels, differ):
     firsts = [next(iter(methods.values()))[0].keys for methods in problems.values()]
     headings = naming.told_apart(lambda keys, write: naming.problem_difference(keys, differ, write), firsts)
     for heading, methods in zip(headings, problems.values(), strict=True):
-        made = tuple(_method(runs, choice_of, levels, differ) for runs in methods.values())
+        keys = [{key: value for key, value in runs[0].keys.items() if key != "seed"} for runs in methods.values()]
+        names = naming.told_apart(lambda keys, write: naming.method(keys, differ, write), keys)
+        runs = zip(names, keys, methods.values(), strict=True)
+        made = tuple(_method(*about, choice_of, levels, differ) for about in runs)
         yield ProblemMethods(heading, {k: v for k, v in made[0].keys.items() if not _of_method(k)}, made)
 
 
-def _method(runs, choice_of, levels, differ):
-    keys = {key: value for key, value in runs[0].keys.items() if key != "seed"}
+def _method(name, keys, runs, choice_of, levels, differ):
     choice = choice_of.get(runs[0])
-    label = naming.method(keys | dict.fromkeys(choice.values if choice else (), "tuned"), differ)
-    return Method(naming.method(keys, differ), label, keys, tuple(runs), choice, levels)
+    label = naming.method(keys | dict.fromkeys(choice.values, "tuned"), differ) if choice else name
+    return Method(name, label, keys, tuple(runs), choice, levels)
 
 
 def _of_method(key):

@@ -47,16 +47,16 @@ def component(keys, kind, shown=None, write=short):
     return f"{keys[kind]}({inside})" if inside else keys[kind]
 
 
-def method(keys, shown=None):
+def method(keys, shown=None, write=short):
     """Return "apcg + adapt_reg(sigma=auto)", or the solver alone; with origins, "apcg [stop.passes=5]"."""
-    parts = [component(keys, kind, shown) for kind in ("solver", "reduction")]
-    return " + ".join(part for part in parts if part != "none") + origins(keys, shown)
+    parts = [component(keys, kind, shown, write) for kind in ("solver", "reduction")]
+    return " + ".join(part for part in parts if part != "none") + origins(keys, shown, write)
 
 
-def origins(keys, shown=None):
+def origins(keys, shown=None, write=short):
     """Return " [stop.passes=5]" for the keys of `is_origin`, or ""."""
     wanted = [key for key in keys if is_origin(key) and (shown is None or key in shown)]
-    return f" [{', '.join(f'{key}={short(keys[key])}' for key in wanted)}]" if wanted else ""
+    return f" [{', '.join(f'{key}={write(keys[key])}' for key in wanted)}]" if wanted else ""
 
 
 def problem(keys, shown=None, write=short):
@@ -73,10 +73,10 @@ def problem_difference(keys, shown, write=short):
 
 
 def told_apart(describe, items):
-    """Return describe(one, short) of each of the items, and describe(one, str), in full, where some are the same."""
-    found = [describe(one, short) for one in items]
-    count = Counter(found)
-    return [text if count[text] == 1 else describe(one, str) for one, text in zip(items, found, strict=True)]
+    """Return describe(one, short) of each of the items, and describe(one, str), in full, where others read the same."""
+    found, full = ([describe(one, write) for one in items] for write in (short, str))
+    count = Counter(text for text, _ in set(zip(found, full, strict=True)))
+    return [text if count[text] == 1 else whole for text, whole in zip(found, full, strict=True)]
 
 
 def bad_endings(runs, described):
@@ -88,6 +88,6 @@ def bad_endings(runs, described):
     return seeds
 
 
-def run(keys):
+def run(keys, write=short):
     """Return the full description of a run, for messages."""
-    return f"{problem(keys)}, {method(keys)}, seed {keys['seed']}"
+    return f"{problem(keys, None, write)}, {method(keys, None, write)}, seed {keys['seed']}"

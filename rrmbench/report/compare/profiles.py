@@ -128,7 +128,7 @@ def _named(methods):
     ]
     differ = {*naming.varying(keys), *STRUCTURE}
     series = tuple(Series(tuple((key, one[key]) for key in one if key in differ)) for one in keys)
-    return series, tuple(naming.method(one, differ) for one in keys)
+    return series, tuple(naming.told_apart(lambda one, write: naming.method(one, differ, write), keys))
 
 
 def folder(path: str | Path) -> Path:

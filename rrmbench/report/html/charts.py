@@ -97,17 +97,20 @@ class _Figure:
             "columns": self.columns,
             "series": [{"name": self.names[one]} | _line(looks) for one, looks in self.styles.items()],
             "panels": [
-                {"row": row, "column": column, "title": layout.title(members[0], self.placed)}
-                for (row, column), members in self.cells.items()
+                {"row": row, "column": column, "title": title}
+                for (row, column), title in zip(self.cells, self._titles(), strict=True)
             ],
             "views": {" ".join(at): view for at, view in views.items() if at == wanted or _shows(view)},
         }
 
+    def _titles(self):
+        return layout.titles((members[0] for members in self.cells.values()), self.placed)
+
     def _view(self, axes):
         bound = self.bound if (axes.x, axes.y) == PROVEN else None
         panels = [
-            curves.panel_of(layout.title(members[0], self.placed), members, self.rivals, self.series, axes, bound)
-            for members in self.cells.values()
+            curves.panel_of(title, members, self.rivals, self.series, axes, bound)
+            for title, members in zip(self._titles(), self.cells.values(), strict=True)
         ]
         frames = [frame_of(panel, axes) if panel.curves else None for panel in panels]
         return {

@@ -66,8 +66,8 @@ def _runs(found, tuned):
     last = {name: [_last(run, name) for run in found] for name in LAST}
     last = {name: values for name, values in last.items() if any(value is not None for value in values)}
     words = {
-        "problem": [naming.problem_difference(run.keys, differ) for run in found],
-        "method": [naming.method(run.keys, differ) for run in found],
+        "problem": naming.told_apart(lambda run, write: naming.problem_difference(run.keys, differ, write), found),
+        "method": naming.told_apart(lambda run, write: naming.method(run.keys, differ, write), found),
         "seed": [str(run.keys["seed"]) for run in found],  # numbers of a browser have 53 bits
         "tuning": ["trial" if run in trials else "kept" if run in kept else "" for run in found],
         "status": [run.status for run in found],

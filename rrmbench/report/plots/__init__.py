@@ -118,9 +118,10 @@ def _sheets(experiment, found, chosen, options, only, empty):
     made = arranged(manifest, asked, found, chosen)
     bound = bound_of(experiment, options.trust) if options.theory else None
     for where, group, each in made.figures:
+        titles = layout.titles((members[0] for members in each.values()), made.placed)
         panels = {
-            at: curves.panel_of(layout.title(members[0], made.placed), members, made.rivals, made.series, axes, bound)
-            for at, members in each.items()
+            at: curves.panel_of(title, members, made.rivals, made.series, axes, bound)
+            for title, (at, members) in zip(titles, each.items(), strict=True)
         }
         title = asked["title"] or title_of(printable(experiment.name), group, where, made.constant)
         if any(panel.curves for panel in panels.values()):
@@ -161,7 +162,7 @@ def arranged(manifest, asked, stored, chosen):
     series = curves.series_of([members for each in cells for members in each.values()], constant)
     methods = dict.fromkeys(curves.method_of(run, constant) for run in stored)
     styles = style.styles(list(dict.fromkeys(series.values())), methods)
-    names = [layout.title(group[0], facets["figure"]) for group in groups]
+    names = layout.titles((group[0] for group in groups), facets["figure"])
     return Arrangement([*zip(names, groups, cells, strict=True)], rivals, series, styles, placed, constant)
 
 

@@ -115,10 +115,14 @@ def _area(cells):
     return (1 + max(r for r, _ in cells)) * (1 + max(c for _, c in cells))
 
 
-def title(run, facet_keys):
-    """Return "covtype, λ = 1e-5": the values of a run at the given keys."""
+def titles(runs, facet_keys):
+    """Return ["covtype, λ = 1e-5", ...]: the values of each run at the given keys, in full where they read the same."""
+    return naming.told_apart(lambda run, write: _title(run, facet_keys, write), list(runs))
+
+
+def _title(run, facet_keys, write):
     ordered = [key for key in run.keys if key in facet_keys]
-    return ", ".join(_named(key, run.keys[key], " = ") for key in ordered)
+    return ", ".join(_named(key, run.keys[key], " = ", write) for key in ordered)
 
 
 def _named(key, value, equals, write=naming.short):

@@ -29,9 +29,10 @@ def figure(solutions, **options):
     cells = layout.cells(runs, (), columns)
     series = curves.series_of(list(cells.values()), columns)
     styles = style.styles(list(dict.fromkeys(series.values())), dict.fromkeys(one.method for one in series.values()))
+    titles = layout.titles((members[0] for members in cells.values()), columns)
     panels = {
-        at: curves.panel_of(layout.title(members[0], columns), members, {}, series, axes, None)
-        for at, members in cells.items()
+        at: curves.panel_of(title, members, {}, series, axes, None)
+        for title, (at, members) in zip(titles, cells.items(), strict=True)
     }
     if not any(panel.curves for panel in panels.values()):
         why = ", ".join(dict.fromkeys(panel.remark for panel in panels.values()))
