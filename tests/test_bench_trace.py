@@ -310,6 +310,7 @@ def test_a_dual_variable_that_is_not_finite_only_costs_the_certificate():
         ([Iterate(np.zeros(5), np.zeros(30, dtype=np.float32))], "b of float32"),
         ([Iterate(np.zeros(5))] * (STALLED + 1), f"{STALLED} iterates in a row"),
         ([Iterate(np.zeros(5), passes=1.0, checks=2.0)] * (STALLED + 1), f"{STALLED} iterates in a row"),
+        ([Iterate(np.zeros(5), checks=float(k)) for k in range(STALLED + 2)], "without a pass, with checks alone"),
         ([Iterate(np.zeros(5), checks=1.0), Iterate(np.zeros(5), checks=0.5)], "0.5 checks after 1.0 in all"),
     ],
 )

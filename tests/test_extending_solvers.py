@@ -361,3 +361,34 @@ def test_columns_may_be_asked_what_scipy_answers(count):
     found = verdict("solver", "mine", PASSES)
     assert found.state == ("ok" if count == 0.5 else "WRONG"), found
     assert verdict("solver", "mine", EMPTY).state == "ok"
+
+
+def test_a_solver_that_stops_after_the_iterates_that_are_looked_at_one_by_one_is_found():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        return islice(descent(problem, start, rng), 20)
+
+    assert verdict("solver", "mine", ITERATE).state == "ok"
+    first = "it reaches the optimum: logistic, elastic_net, dense"
+    assert "it stopped by itself after 18.5 passes, P(w) - P(w*) is" in broken("solver", "mine", first)
+
+
+def test_a_seed_of_the_numbers_that_all_code_shares_is_found():
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        np.random.seed(0)  # noqa: NPY002
+        return descent(problem, start, rng)
+
+    assert "that all code shares" in broken("solver", "mine", SEED)
+
+
+@pytest.mark.parametrize("change", [lambda b: -b, lambda b: b / len(b), lambda b: 2.0 * b, lambda b: b])
+def test_a_b_of_another_sign_or_scale_is_noted(change):
+    @registry.solver(needs={"smooth", "strongly_convex"})
+    def mine(problem, start, rng):
+        for x in descent(problem, start, rng):
+            yield x if x.b is None else x._replace(b=change(x.b))
+
+    found = verdict("solver", "mine", "it reaches the optimum: logistic, elastic_net, dense")
+    right = np.array_equal(change(np.ones(3)), np.ones(3))
+    assert found.state == "ok" if right else "its b is not: their gap is" in found.text

@@ -100,13 +100,14 @@ class Trace:
                 yield from self._end(work, pending)
                 return
             self._check(x, work, passes)
-            still = still + 1 if work is not None and x.passes + x.checks <= work else 0
+            still = still + 1 if work is not None and x.passes <= passes else 0
             # products with 0 are free, and 0 is optimal
             if still >= STALLED and self._gap <= ROUNDING * abs(self._least_primal):
                 self.status, self.reason = "done", ENDED
                 return
             if still >= STALLED:
-                raise Failure(f"the solver yielded {STALLED} iterates in a row without touching the data")
+                without = "a pass, with checks alone" if x.checks else "touching the data"
+                raise Failure(f"the solver yielded {STALLED} iterates in a row without {without}")
             work, passes = x.passes + x.checks, x.passes
             if x.passes < due and x.passes < self.stop.passes and self._seconds < self.stop.seconds:
                 pending = x.copied()  # as it was yielded, whatever the solver does before it ends
@@ -184,6 +185,11 @@ class Trace:
         if total < products - 1e-6:
             found = f"the solver counted {total:g} passes, its products with X and X^T alone are {products:g}"
             raise Failure(f"{found}: each product is half a pass, but for one with 0")
+
+    @property
+    def last(self) -> Iterate:
+        """The iterate of the last point, with the b that the solver itself has."""
+        return self._last[0]
 
     @property
     def evaluation_passes(self) -> float:

@@ -6,6 +6,7 @@ from unittest import SkipTest
 import numpy as np
 
 from rrmbench import registry
+from rrmbench.bench.rules import ENDED
 from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending import problems
@@ -16,6 +17,7 @@ FIRST, LAST = 300.0, 1500.0  # passes
 NEAR = 1e-5  # of the distance at the start: near enough not to be asked for more
 SLOW = 0.5  # of it: what even slow methods get below
 CLOSE = 0.03  # of it: what a method that smooths by a fixed amount gets below
+LATE = 0.1  # of it: what the gap of a solver's own b is less than where w is near
 STILL = 0.98  # of the distance after a third of the passes: what stands still there has more after all of them
 
 
@@ -71,7 +73,14 @@ def _falls(component, solve, p, optimum, names):
         away = np.minimum.accumulate([row["primal"] for row in rows]) - greatest
         first, last, width = away[0], away[-1], max(least - greatest, 0.0) + 1e-12
         if last <= NEAR * first + 2.0 * width or trace.reason == "relative_gap":
+            _look_at_b(p, trace.last, LATE * first)
             return
+        if trace.reason == ENDED:
+            raise Broken(
+                f"it stopped by itself after {rows[-1]['passes']:g} passes, P(w) - P(w*) is {last:.3g}, {first:.3g} at "
+                "the start",
+                "a solver goes on for ever: while True",
+            )
         third = away[np.searchsorted([row["passes"] for row in rows], rows[-1]["passes"] / 3.0)]
         smooths = "smooth" not in p.traits and last <= CLOSE * first  # by itself, by a fixed amount
         if last > STILL * third + width and _has_settled(rows) and not smooths:
@@ -94,6 +103,16 @@ def _falls(component, solve, p, optimum, names):
             ),
             stacklevel=2,
         )
+
+
+def _look_at_b(p, x, late):
+    """A Doubt where the solver's own b, of a w near the optimum, has a gap above `late`, and phi'(x_i.w) has not."""
+    if x.b is None or not {"smooth", "strongly_convex"} <= p.traits:
+        return
+    own, other = p.gap(x.w, x.b), p.gap(x.w, p.loss_dual(p.X.forward(x.w)))
+    if own > late and not other > late:
+        text = f"w is near the optimum and its b is not: their gap is {own:.3g}, with b_i = phi'(x_i.w) {other:.3g}"
+        warnings.warn(Doubt(f"{text}; another sign, a factor as 1/n? b = None where there is none"), stacklevel=2)
 
 
 def _has_settled(rows):

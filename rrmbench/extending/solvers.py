@@ -1,6 +1,7 @@
 """The checks of a solver: what its iterates are, what it counts, what it leaves alone, and where it goes."""
 
 import math
+import random
 import threading
 import warnings
 from contextlib import ExitStack
@@ -158,7 +159,7 @@ def _compare(x, X, touched, skips):
 
 def seeded(solve, problem):
     """The same seed gives the same bits; if steps draw random numbers, another seed gives other iterates."""
-    runs, drawn = [], False
+    runs, drawn, before = [], False, _states_of_all()
     for seed in (3, 3, 4):
         rng, run, states = Rng(seed), [], []
         for x in islice(solve(problem, None, rng), 40 if solve.counts_passes else 6):
@@ -168,8 +169,16 @@ def seeded(solve, problem):
         drawn = len(set(states[1:])) > 1  # not in the set-up alone, as a bound of ||X|| may be
     if runs[0] != runs[1]:
         raise Broken("two runs with the same seed differ", OF_ITS_OWN)
+    if _states_of_all() != before:
+        raise Broken("it seeds, or draws from, the random numbers that all code shares", OF_ITS_OWN)
     if drawn and runs[0] == runs[2] and len(set(runs[0])) > 3:
         raise Broken("another seed gives the same iterates, though random numbers are drawn", "use what rng gives")
+
+
+def _states_of_all():
+    """The states of the random numbers of `random` and of `numpy.random`."""
+    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - what others may have changed
+    return random.getstate(), state["key"].tobytes(), state["pos"]
 
 
 def forgets(component):
