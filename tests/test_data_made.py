@@ -4,6 +4,7 @@ import json
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,6 +169,10 @@ def targets(*, n=4):
     assert prepare.load({"name": "targets"}, "targets").y.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
 
 
+def frame(columns):
+    return pd.DataFrame(np.eye(2), columns=list(columns))
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [
@@ -194,6 +199,10 @@ def targets(*, n=4):
         (
             {"X": np.eye(2), "y": [0, 1], "X_test": np.ones((1, 3)), "y_test": [1]},
             "found 2 columns of X and 3 of X_test",
+        ),
+        (
+            {"X": frame("ab"), "y": [0, 1], "X_test": frame("ba"), "y_test": [0, 1]},
+            "X_test: found the column 'b' where the training part has 'a'",
         ),
     ],
 )

@@ -77,6 +77,15 @@ def test_none_around_another_reduction_is_refused(fitted):
 
 
 @pytest.mark.exhaustive
+def test_predictions_from_a_frame_take_the_columns_that_the_model_is_of():
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0]})
+    problem = rrmbench.Problem(X, [1.0, 2.0, 3.0], "squared", L2)
+    found = rrmbench.solve(problem.regularized(0.1), "fista", passes=3)
+    with pytest.raises(RrmbenchError, match="X: found the column 'b' where the training part has 'a'"):
+        found.predict(X[["b", "a"]])
+    np.testing.assert_array_equal(found.predict(X), found.predict(X.to_numpy()))
+
+
 def test_predictions_of_several_targets_are_numbers():
     rng = np.random.default_rng(0)
     rows, targets = rng.normal(size=(30, 4)), rng.normal(size=(30, 3))

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_matrix, lil_array
 
 from rrmbench import Problem, solve
-from rrmbench.data.arrays import matrix
+from rrmbench.data.arrays import matrix, rows
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.crammer_singer import MaxOfHinge
 from rrmbench.losses.hinge import Hinge
@@ -154,6 +154,17 @@ def test_more_columns_than_indices_can_number_are_refused(kind, d):
 def test_features_that_are_no_matrix_of_numbers_are_refused(X):
     with pytest.raises(RrmbenchError, match="X: found"):
         Problem(X, np.ones(len(X)), "squared", L2)
+
+
+@pytest.mark.parametrize("index", [[2, 0, 1], ["c", 0, 1.5], pd.MultiIndex.from_tuples([(1, "b"), (0, "a"), (1, "a")])])
+def test_labels_with_the_index_of_x_in_another_order_are_refused(index):
+    X = pd.DataFrame(np.eye(3), index=index)
+    y = pd.Series([1.0, 2.0, 3.0], index=X.index)
+    assert Problem(X, y, "squared", L2).n == 3
+    assert Problem(X, y.reset_index(drop=True).set_axis([7, 8, 9]), "squared", L2).n == 3  # other names of rows
+    for make in (lambda y: Problem(X, y, "squared", L2), lambda y: rows(X, y, None, "")):
+        with pytest.raises(RrmbenchError, match=r"y: found the index of X in another order.*y\.loc\[X\.index\]"):
+            make(y[::-1])
 
 
 def test_frames_with_columns_of_several_types_of_numbers():

@@ -15,7 +15,7 @@ from rrmbench.data.columns import NO_LABEL
 from rrmbench.data.parsed import Parsed
 from rrmbench.data.streams import open_text
 from rrmbench.errors import RrmbenchError, nearest, shown
-from rrmbench.problem.operators import check_mask, in_rows
+from rrmbench.problem.operators import check_mask, check_names, check_order, in_rows, names_of
 
 KEYS = ("X", "y", "qid", "X_test", "y_test", "qid_test", "task")
 TASKS = ("binary", "regression", "multiclass")
@@ -45,6 +45,7 @@ def checked(made, where):
         task = task.item()
     if not (task is None or (isinstance(task, str) and task in TASKS)):
         raise RrmbenchError(f"{where}: task: found {shown(task)}, allowed is {', '.join(TASKS)}{nearest(task, TASKS)}")
+    check_names(names_of(made["X"]), made.get("X_test"), f"{where}: X_test")
     parts = [
         rows(*(made.get(key + end) for key in ("X", "y", "qid")), f"{where}: ", end)
         for end in ("", "_test")
@@ -61,6 +62,7 @@ def rows(X, y, qid, where, end=""):
     Raises RrmbenchError that begins with `where` for what has another shape or is no finite number; `end` is that of
     the names in it.
     """
+    check_order(X, y, where)
     X = matrix(X, f"{where}X{end}")
     labels = _labels(y, f"{where}y{end}")
     if labels.shape[0] != X.shape[0]:

@@ -9,7 +9,7 @@ import numpy as np
 from rrmbench.bench.metrics import model_of
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
-from rrmbench.problem.operators import CSR
+from rrmbench.problem.operators import CSR, check_names
 from rrmbench.problem.problem import Problem
 from rrmbench.report import naming
 
@@ -44,6 +44,7 @@ class Solution:
         if hasattr(problem.loss, "operator") and np.ndim(problem.y) == 2:
             raise RrmbenchError(f"{type(problem.loss).__name__}: it predicts sequences, and no single rows")
         w = np.asarray(model_of(problem.loss, self.w, self.b))
+        check_names(problem.columns, X, "X")
         rows = CSR.of(X, w.shape[1] if w.ndim == 2 else None)
         if not hasattr(problem.X, "rows") and not hasattr(problem.X, "of_loss"):
             raise RrmbenchError("the data of this problem are no rows of a matrix; problem.X.forward(w) gives outputs")

@@ -66,6 +66,29 @@ def check_mask(values, where, needed="numbers"):
         raise RrmbenchError(f"{where}: found masked entries, needed are {needed}")
 
 
+def check_order(X, y, where=""):
+    """Raise RrmbenchError where X and y are of pandas, and name the same rows in another order: places would count."""
+    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or X.index.equals(y.index):
+        return
+    mine, others = X.index, y.index
+    alike = len(mine) == len(others) and mine.nlevels == others.nlevels and mine.is_unique and others.is_unique
+    if alike and others.isin(mine).all():
+        found = "the index of X in another order, and rows are taken by their places"
+        raise RrmbenchError(f"{where}y: found {found}; y.loc[X.index] is in that of X, y.to_numpy() has no index")
+
+
+def names_of(X):
+    """The names of the columns of a frame, or None."""
+    return list(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+
+
+def check_names(names, X, where):
+    """Raise RrmbenchError where X is a frame whose columns have other names than those that are known, or None."""
+    for known, found in zip(names or (), names_of(X) or (), strict=False):
+        if known != found:
+            raise RrmbenchError(f"{where}: found the column {shown(found)} where the training part has {shown(known)}")
+
+
 def in_rows(X, where):
     """A copy of a sparse matrix of scipy as csr_array of float64, each entry once.
 

@@ -38,7 +38,7 @@ from rrmbench.problem.given import (
     numbers,
 )
 from rrmbench.problem.iterate import Iterate
-from rrmbench.problem.operators import CSR
+from rrmbench.problem.operators import CSR, check_order, names_of
 from rrmbench.problem.samples import is_entropic, over_samples
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer, traits_of
@@ -84,6 +84,7 @@ class Problem:
     weights: np.ndarray | None = None
     minimized_bias: bool = False
     classes: Any = field(init=False, default=None)  # the labels as they were given, of which y has the numbers
+    columns: Any = field(init=False, default=None)  # the names of those of X, if it was a frame
     losses: Any = field(init=False, repr=False)  # the loss over all samples, see `rrmbench.problem.samples`
     regularization: Any = field(init=False, repr=False)  # the regularizer on whole models, see `coordinates`
 
@@ -131,6 +132,7 @@ class Problem:
             else:
                 adopted(kind, given)
         if not (hasattr(self.X, "forward") and is_frozen(self.y)):
+            check_order(self.X, self.y)
             by_name = isinstance(named, str | dict)
             needs = from_mapping("loss", named)[0].needs if by_name else needs_of("loss", type(named))
             y, classes = given_labels(self.y, needs)
@@ -138,6 +140,7 @@ class Problem:
             self._put("classes", classes)
         made = None if hasattr(self.X, "forward") else CSR.of(self.X, self._outputs())
         if made is not None:
+            self._put("columns", names_of(self.X))
             self._put("X", made)
         if hasattr(self.loss, "operator") and not hasattr(self.X, "of_loss"):
             self._put("X", self.loss.operator(self.X, self.y))
@@ -292,9 +295,10 @@ class Problem:
         return self._with(X=self.X.part(samples), y=frozen(self.y[samples]))
 
     def _with(self, **changes: Any) -> "Problem":
-        """The problem with other fields, and the same classes."""
+        """The problem with other fields, and the same classes and names of columns."""
         other = replace(self, **changes)
         other._put("classes", self.classes)
+        other._put("columns", self.columns)
         return other
 
     def smoothed(self, mu: float, weights: np.ndarray | None = None) -> "Problem":
