@@ -134,6 +134,22 @@ def test_passes_to_a_gap_prefer_what_gets_there_first_and_tell_an_edge(tmp_path)
     assert "by passes_to_gap (" in choice.text
 
 
+@pytest.mark.parametrize(
+    ("rates", "at_edge", "said"),
+    [
+        ({0.1: 0.5, 0.3: 0.5, 1.0: 0.5}, False, "is the best of 3 (2 more are as good) by"),  # it has no effect
+        ({0.1: 0.5, 0.3: 0.5, 1.0: 0.4}, False, "is the best of 3 (1 more is as good) by"),
+        ({0.1: 0.5, 0.3: 0.4, 1.0: 0.5}, True, "is the best of 3 (1 more is as good) by"),
+        ({0.1: 8.0, 0.3: 7.0, 1.0: 0.5}, False, "is the best of 3 (1 more is as good) by"),  # to rounding
+    ],
+)
+def test_values_that_are_as_good_as_the_best_are_told_and_are_no_edge(tmp_path, rates, at_edge, said):
+    experiment = tuned_experiment(tmp_path / "e", "objective", rates)
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"reduction.sigma": 0.1} and choice.at_edge == at_edge
+    assert said in choice.text and ("AT THE EDGE" in choice.text) == at_edge
+
+
 def test_by_objective_what_a_gap_ended_first_is_best_and_not_what_went_beyond_it(tmp_path):
     """1.0 is lower at its end, and needs more passes to it; 3.0 is lower still, but has not proven the gap."""
     results = []

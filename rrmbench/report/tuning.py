@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rrmbench.bench.rules import ROUNDING
 from rrmbench.keys import keys as keys_of
 from rrmbench.report import naming
 from rrmbench.report.levels import GAP_RULES, Levels
@@ -19,7 +20,9 @@ class Choice:
     kept : the Runs (one per seed) with the best value; trials : the Runs with the other values. Where no value has
         finished runs for most of its seeds, none is the best, and all Runs are kept
     values : {key: value} that is best, {} if none is
-    at_edge : whether a number among these is the least or greatest of its grid, values without a result included
+    at_edge : whether a number among these is the least or greatest of its grid, values without a result included, and
+        so of all values that are as good, which are not all of the grid
+    alike : how many other values are as good as the best, which comes before them in the grid
     keys : the keys that are tuned; count : how many values have results
     by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap for most
         of its seeds
@@ -41,6 +44,7 @@ class Choice:
     incomplete: int = 0
     ended: bool = False
     timed: bool = False
+    alike: int = 0
 
     @property
     def criterion(self):
@@ -75,6 +79,8 @@ class Choice:
         left_out = f" ({self.incomplete} with fewer or other seeds left out)" if self.incomplete else ""
         if self.late:
             left_out += f" ({self.late} at the gap only by a bound of evaluation, which tells no {spent})"
+        if self.alike:
+            left_out += f" ({self.alike} more {'is' if self.alike == 1 else 'are'} as good)"
         edge = "; AT THE EDGE of its grid, which should be wider" if self.at_edge else ""
         found = f"{best} is the best of {self.count}{left_out} by {self.criterion}"
         if not self.values:
@@ -141,9 +147,13 @@ def _choice(keys, candidates, by, level, asked):
     if scores[best][0] == np.inf:
         return Choice(tuple(runs), (), {}, False, by, **about)
     trials = tuple(run for values, runs in candidates.items() if values != best for run in runs)
-    at_edge = any(
-        _is_edge(best[i], [*asked.get(key, ()), *(values[i] for values in candidates)]) for i, key in enumerate(keys)
-    )
+    *before, least = scores[best]
+    at_most = (*before, least + ROUNDING * abs(least))  # of objectives, which are sums, that are the same to rounding
+    good = [values for values, score in scores.items() if score <= at_most]
+    about["alike"] = len(good) - 1
+    grids = [[*asked.get(key, ()), *(values[i] for values in candidates)] for i, key in enumerate(keys)]
+    all_alike = 1 < len(good) == len(scores)
+    at_edge = not all_alike and any(all(_is_edge(one[i], grid) for one in good) for i, grid in enumerate(grids))
     about["ended"] = by == "objective" and scores[best][0] == -np.inf
     return Choice(tuple(candidates[best]), trials, dict(zip(keys, best, strict=True)), at_edge, by, **about)
 
