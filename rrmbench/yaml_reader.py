@@ -9,6 +9,7 @@ import codecs
 import math
 import re
 import unicodedata
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -22,6 +23,7 @@ MAX_VALUES = 100_000  # aliases of aliases can stand for more values than fit in
 MAX_DEPTH = 40  # far below the depth at which Python's own stack ends
 MAX_KEY = 200  # characters
 MAX_TEXT = 4096  # characters; the longest path there is
+PLAIN = "allowed are texts, numbers, lists and dicts"
 MAX_DIGITS = 300  # of an integer; all of these are floats, too
 
 _TAG = "tag:yaml.org,2002:"
@@ -189,25 +191,32 @@ def parse(text, source, has_lines=False):
     return Document(value, builder.places)
 
 
-def dumped(value):
-    """The YAML text of values, which `parse` reads as the same plain ones; RrmbenchError where there is none.
+def dumped(value, where=""):
+    """The YAML text of values, which `parse` reads as the same plain ones; RrmbenchError, with `where`, for others.
 
     Numbers and arrays of numpy are plain numbers and lists, paths are texts.
     """
     try:
-        return yaml.dump(_plain(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        return yaml.dump(_plain(value, where), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     except (yaml.YAMLError, RecursionError) as error:
-        raise RrmbenchError(f"found {shown(value)}, allowed are texts, numbers, lists and dicts: {error}") from None
+        raise RrmbenchError(f"{where}found {shown(value)}, {PLAIN}: {error}") from None
 
 
-def _plain(value):
-    if isinstance(value, dict):
-        return {key.item() if hasattr(key, "dtype") else key: _plain(inner) for key, inner in value.items()}
+def _plain(value, where, key=""):
+    if isinstance(value, Mapping):
+        return {
+            name.item() if hasattr(name, "dtype") else name: _plain(inner, where, f"{key}.{name}" if key else f"{name}")
+            for name, inner in value.items()
+        }
     if isinstance(value, list | tuple | range):
-        return [_plain(inner) for inner in value]
+        return [_plain(inner, where, f"{key}[{place}]") for place, inner in enumerate(value)]
     if isinstance(value, PurePath):
         return str(value)
-    return value.tolist() if hasattr(value, "dtype") and hasattr(value, "tolist") else value
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        value = value.tolist()
+    if value is not None and not isinstance(value, str | int | float | list):
+        raise RrmbenchError(f"{where}{key + ': ' if key else ''}found {shown(value)}, {PLAIN}")
+    return value
 
 
 def _explain(error, mark):

@@ -342,7 +342,7 @@ def test_run_takes_a_dict_and_gives_the_folder_of_results(lab, monkeypatch):
     assert rrmbench.plot(folder, y="gap").axes
     with pytest.raises(rrmbench.RrmbenchError, match=r"configuration: solver.*; did you mean"):
         rrmbench.run(TOY | {"solver": "agdd"}, lab.out)
-    with pytest.raises(rrmbench.RrmbenchError, match="allowed are texts, numbers"):
+    with pytest.raises(rrmbench.RrmbenchError, match=r"configuration: solver: found .*, allowed are texts, num"):
         rrmbench.run(TOY | {"solver": object()}, lab.out)
 
 

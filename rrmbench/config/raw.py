@@ -59,7 +59,7 @@ def read(path, sets=()):
     Raises RrmbenchError for bad YAML, unknown top-level keys, and what is neither name nor mapping.
     """
     if isinstance(path, dict):
-        document, path = parse(dumped(path), DICT), Path(DICT)
+        document, path = parse(dumped(path, f"{DICT}: "), DICT), Path(DICT)
     else:
         path = shipped.find(path)
         document = load(path)
