@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import stored
@@ -62,6 +63,12 @@ def test_a_template_keeps_its_promises(lab, kind, options):
     assert lines[0] == f"{kind} third_of_mine"
     assert lines[-1].startswith(f"{len(lines) - 2} checks: 0 WRONG, 0 notes")
     assert all(line.startswith("  ok     ") for line in lines[1:-1])
+
+
+@pytest.mark.parametrize("folder", ["plain", "a b", "a, b: {c} 'd' #e", 'a"b\\c', "[é]", "~x"])
+def test_the_line_of_a_configuration_names_the_file_whatever_its_folder(folder):
+    line = writing.yaml_line("solver", "mine", Path(folder) / "mine.py")
+    assert yaml.safe_load(line) == {"solver": {"path": f"{folder}/mine.py", "name": "mine"}}
 
 
 def test_new_never_overwrites(lab):

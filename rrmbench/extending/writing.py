@@ -1,7 +1,9 @@
 """Templates of components, and of their tests, written under a name of one's own."""
 
 import importlib.util
+import json
 import keyword
+import re
 import sys
 from pathlib import Path
 
@@ -41,7 +43,8 @@ def named(text, name):
 def yaml_line(kind, name, file):
     """The line of a configuration that uses the file."""
     values = "".join(f", {key}: {value:g}" for key, value in EXAMPLE.get(kind, {}).items())
-    return f"{kind}: {{path: {file}, name: {name}{values}}}"
+    path = str(file) if re.fullmatch(r"[\w./][\w./ -]*", str(file)) else json.dumps(str(file), ensure_ascii=False)
+    return f"{kind}: {{path: {path}, name: {name}{values}}}"
 
 
 def _template(kind, stochastic):
@@ -56,7 +59,7 @@ def _check_name(kind, name):
     if not (name.isidentifier() and name.isascii()) or keyword.iskeyword(name) or name.startswith("_"):
         fit = "".join(c if c.isascii() and c.isalnum() else "_" for c in name).strip("_")
         hint = f"; did you mean '{fit}'?" if fit.isidentifier() and not keyword.iskeyword(fit) else ""
-        raise RrmbenchError(f"new: found the name {shown(name)}, allowed is a Python identifier{hint}")
+        raise RrmbenchError(f"new: found the name {shown(name)}, allowed is a Python identifier of ASCII{hint}")
     if _is_taken(kind, name):
         raise RrmbenchError(f"new: the {kind} name '{name}' is taken; choose another, such as 'my_{name}'")
     if name in sys.stdlib_module_names or importlib.util.find_spec(name) is not None:
