@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import Literal
 
+import numba
 import numpy as np
 import pytest
 from test_extending import broken, verdict
@@ -379,7 +380,27 @@ def test_a_seed_of_the_numbers_that_all_code_shares_is_found():
         np.random.seed(0)  # noqa: NPY002
         return descent(problem, start, rng)
 
+    np.random.seed(0)  # noqa: NPY002 - as a check before this one leaves it
     assert "that all code shares" in broken("solver", "mine", SEED)
+
+
+@numba.njit
+def drawn_in_a_kernel(seed):
+    if seed >= 0:
+        np.random.seed(seed)  # noqa: NPY002
+    return np.random.rand()  # noqa: NPY002
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_kernel_that_seeds_itself_whatever_the_seed_is_found(fixed):
+    @registry.solver(needs={"smooth"})
+    def mine(problem, start, rng):
+        drawn_in_a_kernel(0 if fixed else int(rng.integers(1000, 1)[0]))
+        for x in descent(problem, start, rng):
+            yield x._replace(w=x.w + 1e-9 * x.passes * drawn_in_a_kernel(-1))
+
+    found = verdict("solver", "mine", SEED)
+    assert found.state == ("WRONG" if fixed else "ok") and ("another seed gives the same" in found.text) == fixed
 
 
 @pytest.mark.parametrize("change", [lambda b: -b, lambda b: b / len(b), lambda b: 2.0 * b, lambda b: b])
