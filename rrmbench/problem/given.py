@@ -15,6 +15,7 @@ from rrmbench.problem.samples import takes_bias
 NUMBER = int | float | np.integer | np.floating
 GREATEST = sys.float_info.max  # integers may be beyond it
 MEAN_ROUNDING = 1e-9  # of weights, whose mean is 1
+LEAST_SQUARE = 1e-305  # of a row, as the greatest: the inverses of smaller ones are infinite
 FAR = 1e6  # the mean of labels over their deviation, up to which a bias may take it
 
 
@@ -34,6 +35,20 @@ def check_numbers(problem: Any) -> None:
             raise RrmbenchError(f"{name}: found {shown(value)}, allowed is True or False")
     if not (isinstance(problem.offset, NUMBER) and -GREATEST <= problem.offset <= GREATEST):
         raise RrmbenchError(f"offset: found {shown(problem.offset)}, needed is a finite number")
+
+
+def check_squares(sqnorms: np.ndarray) -> None:
+    """Raise RrmbenchError where the squared norms of the samples (n,) overflow, or all underflow."""
+    if not np.isfinite(sqnorms.sum()):
+        raise RrmbenchError(
+            f"the squared norms of the rows of X overflow, their greatest is {sqnorms.max():g}: scale the data, so "
+            "that entries are below 1e150"
+        )
+    if 0.0 < (greatest := sqnorms.max(initial=0.0)) < LEAST_SQUARE:
+        raise RrmbenchError(
+            f"the squared norms of the rows of X underflow, their greatest is {greatest:g}: scale the data, so "
+            "that entries are above 1e-152"
+        )
 
 
 def check_biases(problem: Any, outputs: int | None, made: CSR | None) -> None:
