@@ -1,5 +1,6 @@
-"""The names of what is measured of a run beside passes and seconds."""
+"""The names of what is measured of a run, and of what a figure may be of."""
 
+COUNTS, CLOCKS = ("passes", "work"), ("seconds", "cpu_seconds")
 METRICS = (
     "train_error",
     "test_error",
@@ -13,4 +14,6 @@ METRICS = (
     "train_word_error",
     "test_word_error",
 )  # see `rrmbench.bench.metrics`
+X = COUNTS + CLOCKS  # what a figure may be over
 MEASURES = ("suboptimality", "gap", "objective", "dual", "nonzeros", *METRICS)  # what a figure may show
+FACETS = ("rows", "columns", "figure")  # by the keys that `plot:` gives each

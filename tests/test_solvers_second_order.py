@@ -20,6 +20,7 @@ from rrmbench.problem.problem import Problem
 from rrmbench.solvers.second_order import gram, newton_cg, newton_pcg
 from rrmbench.solvers.second_order.curvature import Curvature, DirectionalCurvature, curvatures, squares_of
 from rrmbench.solvers.second_order.growing import on_growing_samples
+from rrmbench.subproblems.units import outcome
 
 pytestmark = pytest.mark.usefixtures("own_bounds")
 
@@ -236,12 +237,7 @@ def test_preconditioned_newton_on_growing_samples(loss):
 
 def preconditioner(p, w):
     z = p.X.forward(w)
-    steps = newton_pcg._preconditioner(p.counted(), z, p.loss_dual(z), Rng(0), Iterate(w))
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
+    return outcome(newton_pcg._preconditioner(p.counted(), z, p.loss_dual(z), Rng(0), Iterate(w)))
 
 
 def second_derivative(p, w):

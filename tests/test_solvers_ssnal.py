@@ -15,6 +15,7 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.traits import traits
 from rrmbench.solvers.second_order import gram, ssnal
+from rrmbench.subproblems.units import outcome
 
 pytestmark = pytest.mark.usefixtures("own_bounds")
 
@@ -69,7 +70,7 @@ def test_a_stage_is_a_proximal_step_of_the_dual(loss, monkeypatch):
     outputs, w, radius, X = ssnal.Outputs(p), np.zeros(6), np.inf, p.X
     for mu in 0.7, 0.2:
         c = outputs.c.copy()
-        w, radius, _ = end_of(ssnal._stage(p, outputs, w, np.arange(300), mu, radius))
+        w, radius, _ = outcome(ssnal._stage(p, outputs, w, np.arange(300), mu, radius))
         z = X.forward(w)
         expected = [p.loss.dual_point(*at, mu) for at in zip(z + mu * c, p.y, strict=True)]
         np.testing.assert_allclose(outputs.z, z, atol=1e-12)
@@ -77,15 +78,6 @@ def test_a_stage_is_a_proximal_step_of_the_dual(loss, monkeypatch):
         np.testing.assert_allclose(outputs.v, X.adjoint(outputs.b), atol=1e-10)
         np.testing.assert_allclose(outputs.v / 300, -1e-3 * w, atol=1e-7)
         outputs.c[:] = outputs.b
-
-
-def end_of(generator):
-    """What a generator returns."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
 
 
 @pytest.mark.parametrize("mu", [1e-300, 1e-4, 1e4, 1e300])

@@ -14,6 +14,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.solvers.second_order import ssnal_multiclass
+from rrmbench.subproblems.units import outcome
 
 pytestmark = pytest.mark.usefixtures("own_bounds")
 
@@ -83,22 +84,13 @@ def test_a_stage_is_a_proximal_step_of_the_dual(loss, monkeypatch):
     p = problem(loss).counted()
     w, c = np.zeros(p.shape), np.zeros((p.n, 4))
     for q in 0.7, 0.02:
-        w, b, _ = end_of(ssnal_multiclass._stage(p, w, c, q))
+        w, b, _ = outcome(ssnal_multiclass._stage(p, w, c, q))
         at, expected = p.X.forward(w) + q * c, np.empty(b.shape)
         for i in range(p.n):
             p.loss.dual_point_row(at[i], p.y[i], p.mu, q, expected[i])
         np.testing.assert_allclose(b, expected, atol=1e-9)
         np.testing.assert_allclose(p.X.adjoint(b) / p.n, -1e-3 * w, atol=1e-7)
         c = b
-
-
-def end_of(generator):
-    """What a generator returns."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
 
 
 @given(seed=st.integers(0, 10**6), reach=st.floats(-3.0, 1.0), q=st.floats(-3.0, 1.0), loss=st.sampled_from(LOSSES))

@@ -13,11 +13,12 @@ from rrmbench.bench import records
 from rrmbench.bench.bounds import Bounds, bounds
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import ENDED_BY_ITSELF, Experiment, Result, UnreadableFile, experiments
+from rrmbench.columns import CLOCKS
 from rrmbench.errors import RrmbenchError, shown
 from rrmbench.files import reading, replacing
 from rrmbench.kinds import PROBLEM
 
-TIMING = ("seconds", "cpu_seconds", *SPREAD)  # what may differ between two records of one run
+TIMING = (*CLOCKS, *SPREAD)  # what may differ between two records of one run
 
 
 @dataclass

@@ -17,8 +17,8 @@ from rrmbench.bench.pinning import quiet_core
 from rrmbench.bench.rows import Rows
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import ENDED_BY_ITSELF, UnreadableFile
+from rrmbench.columns import CLOCKS
 
-CLOCKS = ("seconds", "cpu_seconds")
 REPEATS = 3
 
 

@@ -8,6 +8,7 @@ from math import prod
 from pathlib import Path
 
 from rrmbench import plugin_files, registry
+from rrmbench.columns import CLOCKS, FACETS
 from rrmbench.config import components, entries, schema
 from rrmbench.config.grids import count, expand
 from rrmbench.config.raw import DEFAULTS
@@ -17,7 +18,6 @@ from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.keys import keys, sets_apart
 from rrmbench.kinds import COMPONENTS, KINDS
 
-FACETS = ("rows", "columns", "figure")
 MAX_RUNS = 100_000  # of a file, the skipped included
 ANY_SEED = 0  # of a deterministic run, whatever seeds the file lists
 MOST_REASONS = 20  # that a message tells
@@ -60,7 +60,7 @@ class Plan:
     @property
     def serial(self):
         """Whether runs should not share the machine, because the plot is over seconds of any clock."""
-        return self.plot["x"] in ("seconds", "cpu_seconds")
+        return self.plot["x"] in CLOCKS
 
 
 def resolve(raw):

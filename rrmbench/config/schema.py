@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from rrmbench.columns import MEASURES
+from rrmbench.columns import MEASURES, X
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.kinds import COMPONENTS, PARTS
 
@@ -93,9 +93,7 @@ class Plot(_Part):
     rows: Key | None = Field(None, description=KEY)
     columns: Key | None = Field(None, description=KEY)
     figure: Key | list[Key] | None = Field(None, description=KEY + ", or a list of those")
-    x: Literal["passes", "work", "seconds", "cpu_seconds"] = Field(
-        "passes", description="passes, work, seconds or cpu_seconds"
-    )
+    x: Literal[X] = Field("passes", description="passes, work, seconds or cpu_seconds")
     y: Literal[MEASURES] = Field("suboptimality", description="one of " + ", ".join(MEASURES))
     xscale: Literal["log", "linear"] | None = Field(None, description="log or linear")
     title: str | None = Field(None, description="text")

@@ -13,6 +13,7 @@ import numpy as np
 
 from rrmbench.bench.rules import ROUNDING
 from rrmbench.bench.store import Experiment
+from rrmbench.columns import COUNTS
 from rrmbench.errors import listed, printable
 from rrmbench.keys import is_origin
 from rrmbench.report import naming
@@ -23,7 +24,8 @@ from rrmbench.report.select import select_each
 from rrmbench.report.spreads import Spread, is_bound, spread
 from rrmbench.report.tuning import Choice, choices
 
-COSTS = ("passes", "work", "seconds")
+COSTS = (*COUNTS, "seconds")
+FINAL = ("gap", "suboptimality", "objective", *COSTS)  # what methods are ordered by
 _MOST = 3  # methods and problems that a line names
 
 
@@ -99,7 +101,7 @@ class Method:
         spreads = {name: spread(cost) for name, cost in costs.items()}
         bound = any(is_bound(cost, late) for cost in costs.values())
         if not self.counts_passes:
-            spreads |= dict.fromkeys(("passes", "work"), spread([np.nan]))
+            spreads |= dict.fromkeys(COUNTS, spread([np.nan]))
         count = sum(cost < np.inf for cost in costs["seconds"])
         return Reached(level, count, len(self.runs), sum(late), bound, **spreads)
 

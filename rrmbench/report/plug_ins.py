@@ -3,14 +3,14 @@
 import math
 from pathlib import Path
 
+from rrmbench.columns import CLOCKS, COUNTS, X
 from rrmbench.errors import listed, printable
 from rrmbench.keys import nested
 
-COUNTS, CLOCKS = ("passes", "work"), ("seconds", "cpu_seconds")
 LOWER = 1e-9  # of |P| at which the others begin: a start that is no rounding of theirs
 
 
-def told(runs, quantities=COUNTS + CLOCKS):
+def told(runs, quantities=X):
     """Yield what is only known from plug-in files of some StoredRuns that are read over these quantities."""
     own = [run for run in runs if run.result.points and _files(run)]
     if not own:

@@ -7,11 +7,8 @@ import numpy as np
 from rrmbench.errors import RrmbenchError, listed, nearest
 from rrmbench.report import naming, plug_ins, resources, timing
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.methods import other_seeds, standings_at
+from rrmbench.report.methods import COSTS, FINAL, other_seeds, standings_at
 from rrmbench.report.show_table import table
-
-_FINAL = ("gap", "suboptimality", "objective", "passes", "work", "seconds")
-_COSTS = ("passes", "work", "seconds")
 
 
 def summary(path, levels=CERTIFIED_GAPS, only=(), sort=None, per_run=False):
@@ -45,14 +42,14 @@ def ordered(standings, sort=None):
 def _cost(sort, levels):
     if sort == "name":
         return lambda method: method.name
-    if sort in _FINAL:
+    if sort in FINAL:
         return lambda method: _last(method.final(sort).median)
     name, at, text = sort.rpartition("@")
     name = name if at else "passes"
     number = _number_of(text, levels)
-    if name in _COSTS and number is not None:
+    if name in COSTS and number is not None:
         return lambda method: _last(getattr(method.reached[number], name).median)
-    allowed = ("name", *_FINAL, *levels.texts, f"seconds@{levels.texts[0]}")
+    allowed = ("name", *FINAL, *levels.texts, f"seconds@{levels.texts[0]}")
     raise RrmbenchError(f"--sort: found '{sort}', allowed is {', '.join(allowed)}{nearest(sort, allowed)}")
 
 

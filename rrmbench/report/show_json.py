@@ -3,11 +3,10 @@
 import json
 
 from rrmbench.report import resources
-from rrmbench.report.methods import COSTS
+from rrmbench.report.methods import COSTS, FINAL
 from rrmbench.report.plain import finite
 
 SCHEMA_VERSION = 1
-_FINAL = ("gap", "suboptimality", "objective", *COSTS)
 
 
 def as_text(found, levels):
@@ -49,7 +48,7 @@ def _method(method):
         "counts_passes": method.counts_passes,
         "quantity": method.quantity,
         "tuned": _tuned(method.choice),
-        "final": {name: _spread(method.final(name)) for name in _FINAL},
+        "final": {name: _spread(method.final(name)) for name in FINAL},
         "levels": [_level(reached) for reached in method.reached],
         "memory": resources.greatest(method.runs),
         "evaluation_passes": resources.evaluation_passes(method.runs),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.columns import MEASURES, METRICS
+from rrmbench.columns import MEASURES, METRICS, X
 from rrmbench.errors import printable
 from rrmbench.report import plots
 from rrmbench.report.html.thinning import Pool, thinned
@@ -10,7 +10,7 @@ from rrmbench.report.plots import curves, layout
 from rrmbench.report.plots.draw import X_LABELS, Y_LABELS
 from rrmbench.report.plots.frame import frame_of
 from rrmbench.report.plots.notes import MOST_BANDS, notes
-from rrmbench.report.plots.section import X, limits_of, section_of
+from rrmbench.report.plots.section import limits_of, section_of
 
 NUMBERS = 1_500_000  # that all curves of a page may have: about 16 MB of text
 POINTS = 40, 400  # the fewest and the most points of a curve; a panel is about 400 pixels wide

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rrmbench.columns import CLOCKS
 from rrmbench.keys import is_origin, sets_apart
 from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
@@ -13,7 +14,6 @@ from rrmbench.report.spreads import quantile
 ALIKE = 10.0  # times the least width of the references of a panel, up to which one band stands for all of them
 MEASURED = ("suboptimality", "gap")  # of which no more is known than P to rounding
 FALLING = ("suboptimality", "gap", "objective")  # of these less is better
-TIMED = ("seconds", "cpu_seconds")
 STRUCTURE = ("solver", "reduction", "reduction.inside")
 DEEPEST = 1e-17  # times the greatest value of a curve: where 0 is drawn; times the first: the end of an axis
 MOST_POINTS = 500  # of a median; every seed has points of its own
@@ -35,7 +35,7 @@ class Axes:
 
     @property
     def logarithmic_x(self):
-        return (self.xscale or ("log" if self.x in TIMED else "linear")) == "log"
+        return (self.xscale or ("log" if self.x in CLOCKS else "linear")) == "log"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from collections import Counter
 
+from rrmbench.columns import FACETS
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.report import naming
 
 SYMBOLS = {"strength": "λ", "sigma": "σ", "mu": "μ", "gamma": "γ", "kappa": "κ"}
-_FACETS = ("rows", "columns", "figure")
 
 
 def facets(found, plot):
@@ -15,7 +15,7 @@ def facets(found, plot):
     Without any of the three, data sets go to columns, the first varying parameter of the regularizer to rows,
     and everything else that makes a different problem to figures of its own.
     """
-    asked = {facet: _as_tuple(plot.get(facet)) for facet in _FACETS}
+    asked = {facet: _as_tuple(plot.get(facet)) for facet in FACETS}
     if any(asked.values()):
         if found:  # an experiment without a run that has ended has no keys
             _check(asked, found)

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from rrmbench.columns import MEASURES
+from rrmbench.columns import FACETS, MEASURES, X
 from rrmbench.errors import RrmbenchError, nearest, printable, shown
 
-X = ("passes", "work", "seconds", "cpu_seconds")
 SCALES = ("log", "linear")
 LARGEST = 1e100  # of an axis limit; matplotlib squares and subtracts them
 
@@ -48,12 +47,12 @@ def formats_of(text, allowed):
 def section_of(manifest):
     """Return the `plot:` section of a manifest with its defaults; RrmbenchError for what no section may say."""
     asked = manifest.get("plot") or {}
-    section = dict.fromkeys(("rows", "columns", "figure", "title", "xlim", "ylim", "xscale"))
+    section = dict.fromkeys((*FACETS, "title", "xlim", "ylim", "xscale"))
     section |= {"x": "passes", "y": "suboptimality"} | {key: asked[key] for key in asked if asked[key] is not None}
     check("plot.x", section["x"], X)
     check("plot.y", section["y"], MEASURES)
     check("plot.xscale", section["xscale"], (None, *SCALES))
-    for name in "rows", "columns", "figure":
+    for name in FACETS:
         keys = section[name] if isinstance(section[name], list) else [section[name] or ""]
         _require(name, section, all(isinstance(key, str) for key in keys), "a key or a list of keys")
     title = section["title"]

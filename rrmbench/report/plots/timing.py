@@ -1,13 +1,13 @@
 """How the seconds of a figure were measured, in words: alone or side by side, repeated, on which machines."""
 
-from rrmbench.report.plots.curves import TIMED
+from rrmbench.columns import CLOCKS
 from rrmbench.report.timing import how_many, of_environments, record
 
 
 def timing(runs, axes):
     """Yield the lines of small print about the clock, for axes over seconds."""
     runs = [run for run in runs if run.result.points]
-    if axes.x not in TIMED or not runs:
+    if axes.x not in CLOCKS or not runs:
         return
     records = [record(run) for run in runs]
     timed = [one for one in records if one]
