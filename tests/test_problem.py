@@ -381,6 +381,7 @@ def test_smoothness_and_norm_bounds(loss):
     X = p.X.forward(np.eye(p.shape[0]))
     longest, spectral = np.linalg.norm(X, axis=1).max(), np.linalg.norm(X, 2)
     assert p.R == pytest.approx(longest)
+    assert p.L_max == pytest.approx(longest**2 * p.smoothness)
     assert p.L > spectral**2 * p.smoothness / p.n
     assert Problem(np.zeros((3, 2)), np.ones(3), "squared").L > 0.0
 

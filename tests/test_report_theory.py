@@ -263,7 +263,7 @@ def test_quartering_quarters(solver, problem):
 )
 def test_quartering_by_hand(solver, setting, changed, passes):
     """As early as the theorem promises: an epoch that lasts longer than that would quarter the distance as well."""
-    given = {"n": 100, "rank": 100, "R": 2.0, "L": 4.0, "smoothness": 1.0, "strong_convexity": 0.5, "l2": 0.0}
+    given = {"n": 100, "rank": 100, "L": 4.0, "L_max": 4.0, "strong_convexity": 0.5, "l2": 0.0}
     problem = SimpleNamespace(**given | {"free_bias": False} | changed)
     solve = registry.build_solver({"name": solver, **setting})
     assert solve.passes_to_quarter(problem) == pytest.approx(passes, rel=1e-12)

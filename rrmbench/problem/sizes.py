@@ -96,6 +96,11 @@ class Sizes:
         """A bound of the smoothness of the mean loss in w: smoothness * S, see `problem.samples`; S = 1 for X = 0."""
         return self.smoothness * (self.losses.S or 1.0)
 
+    @property
+    def L_max(self) -> float:
+        """The smoothness of the loss of any one sample in w, smoothness * R^2, for scalar z; 0 for X = 0."""
+        return self.smoothness * self.R**2
+
     @cached_property
     def traits(self) -> frozenset[str]:
         """What this problem has, as in `rrmbench.problem.traits.traits`."""

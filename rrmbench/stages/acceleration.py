@@ -41,10 +41,10 @@ def theoretical_kappa(problem):
             f"reduction accelerate: kappa: auto needs a smooth loss, found {type(problem.loss).__name__} "
             "(give a number for kappa, or put the reduction smooth or adapt_smooth around this one)"
         )
-    steepest, s = problem.R**2 * problem.smoothness, problem.strong_convexity
-    if s > 0.0 and steepest <= ENOUGH * problem.n * s:
+    L_max, s = problem.L_max, problem.strong_convexity
+    if s > 0.0 and L_max <= ENOUGH * problem.n * s:
         return None
-    return steepest / problem.n - s or 1.0  # X = 0 without strong convexity: any will do
+    return L_max / problem.n - s or 1.0  # X = 0 without strong convexity: any will do
 
 
 class StronglyConvex(NamedTuple):

@@ -21,7 +21,7 @@ from rrmbench.toolbox import (
 def NAME(problem, start, rng, *, step_scale: Positive = 1.0):
     """w = prox_{eta Psi}(w - eta phi'(x_i.w) x_i), i uniform; in pass k eta = step_scale / (s k n + L_max sqrt(k))"""
     n, w = problem.n, problem.start(start)
-    L_max = problem.smoothness * problem.R**2 or 1.0  # without data every step is right
+    L_max = problem.L_max or 1.0  # without data every step is right
     yield Iterate(w)  # once before any work
     for k in count(1):
         eta = step_scale / (problem.strong_convexity * k * n + L_max * sqrt(k))

@@ -56,7 +56,7 @@ class DualState:
     def window(self):
         """n + ceil(R^2/(s gamma)) steps, inf for gamma = 0."""
         p = self.problem
-        ratio = p.R**2 * p.smoothness / p.strong_convexity if p.smoothness < inf else inf
+        ratio = p.L_max / p.strong_convexity if p.smoothness < inf else inf
         return inf if ratio == inf else p.n + ceil(ratio)
 
 

@@ -37,7 +37,7 @@ def prox_sdca_quartering(problem):
     (n + R^2/(s gamma)) steps per factor e in the proof of [Acc-SDCA, Theorem 1]; T = O(n + L/sigma_t) in [Reductions,
     section 6.1].
     """
-    return (1.0 + problem.R**2 * problem.smoothness / (problem.strong_convexity * problem.n)) * log(4.0)
+    return (1.0 + problem.L_max / (problem.strong_convexity * problem.n)) * log(4.0)
 
 
 @solver(

@@ -12,7 +12,7 @@ def with_gradient_table(problem, start, rng, step_scale, weight):
     g = (1/n) X^T theta, theta (n,), i uniform, eta = step_scale / L_max; yields after each n steps.
     """
     w = problem.start(start)
-    steps = StochasticSteps(problem, step_scale / (problem.smoothness * problem.R**2 or 1.0))
+    steps = StochasticSteps(problem, step_scale / (problem.L_max or 1.0))
     yield Iterate(w)
     theta = problem.loss_dual(problem.X.forward(w))
     table = GradientTable(steps.linear(-problem.v(theta)), theta, weight)

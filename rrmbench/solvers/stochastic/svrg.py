@@ -62,7 +62,7 @@ def svrg_quartering(problem, *, step_scale):
     """
     if step_scale >= 0.125:
         raise NoTheorem("svrg", "inner: theory needs step_scale < 1/8", step_scale=step_scale)
-    condition = problem.smoothness * problem.R**2 / problem.strong_convexity
+    condition = problem.L_max / problem.strong_convexity
     steps = 2.0 * problem.n
     if rate(condition, steps, step_scale) >= 1.0:
         falling, limit = parts(condition, step_scale)
@@ -99,7 +99,7 @@ def svrg(
     """
     n = problem.n
     w = problem.start(start)
-    steps = StochasticSteps(problem, step_scale / (problem.smoothness * problem.R**2 or 1.0))
+    steps = StochasticSteps(problem, step_scale / (problem.L_max or 1.0))
     yield Iterate(w)
     passes = 0.0
     while True:
