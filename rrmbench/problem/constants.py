@@ -80,6 +80,15 @@ class Constants(NamedTuple):
     D: float = np.inf
     entropic: bool = False
 
+    @property
+    def suboptimality_bound(self):
+        """The least bound of P(w0) - P(w*) that is known."""
+        return np.fmin(self.initial_gap, self.initial_suboptimality)
+
+    def steps(self, passes, extra=0.0):
+        """The steps of a pass each that so many passes hold, an array, beside X w0 and `extra` passes."""
+        return np.maximum(np.floor(np.asarray(passes, dtype=float) - self.start - extra), 0.0)
+
 
 def constants(problem, minimizer=None):
     """The Constants of a Problem; `minimizer` is w* where it is known."""

@@ -8,13 +8,12 @@ from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
              diameter   of adapt_smooth, for solvers that give their gap: an epoch ends when it is at most
                         FRACTION of mu_t D, the most by which the smoothing errs [AGM, (54)]
              theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*), as
-                        the theorems of this file assume; that of `prox_sdca` and `apcg` quarters D(b*) - D(b)
+                        the theorems of `adaptive_theorems` assume; that of `prox_sdca` and `apcg` quarters D(b*) - D(b)
     epochs   T: the solver ends with the T-th epoch, as Algorithms 1 to 3 do; endless: it goes on, at sigma_50 for ever
     output   running: the solver's iterates as they are; epoch: the model that closed the last epoch, which is what the
              theorems are about, while passes go on counting
 """
 
-import math
 from functools import partial
 from itertools import count
 from typing import Literal
@@ -23,7 +22,12 @@ import numpy as np
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.parameters import Auto, Positive, PositiveInt
-from rrmbench.problem.constants import NoTheorem, check_given, constants
+from rrmbench.reductions.adaptive_theorems import (
+    adapt_reg_bound,
+    adapt_smooth_bound,
+    epochs_by_theory,
+    joint_adapt_bound,
+)
 from rrmbench.registry import reduction
 from rrmbench.stages.epochs import HALVINGS, Output
 from rrmbench.stages.progress import (
@@ -37,7 +41,6 @@ from rrmbench.stages.progress import (
 )
 from rrmbench.stages.starting_values import starting_values
 
-LONGEST = 1000  # epochs that a theorem looks at
 FRACTION = 0.03  # at mu D itself, Nesterov's methods take 3.6 to 4 times the steps
 
 Epochs = PositiveInt | Literal["endless"]
@@ -45,83 +48,11 @@ Inner = Literal["practice", "theory"]
 InnerOfSmoothing = Literal["practice", "theory", "diameter"]
 
 
-def adapt_reg_bound(constants, T, *, sigma):
-    """4^-T (P(w0) - P(w*)) + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance.
-
-    [Reductions, (3.3), in the proof of Theorem 3.1]
-    """
-    return _decayed(constants, T) + 4.5 * 0.5**T * sigma * constants.distance
-
-
-def adapt_smooth_bound(constants, T, *, mu):
-    """4^-T (P(w0) - P(w*)) + 5 mu_T D after T epochs that quarter the distance.
-
-    [Reductions, (A.2), in the proof of Theorem 4.2, with 2 D for G^2]
-    """
-    return _decayed(constants, T) + 5.0 * 0.5**T * mu * constants.D
-
-
-def joint_adapt_bound(constants, T, *, sigma, mu):
-    """4^-T (P(w0) - P(w*)) + 9 mu_T D + 4.5 sigma_T ||w0 - w*||^2 after T epochs that quarter the distance.
-
-    [Reductions, (C.1), in the proof of Theorem B.2]
-    """
-    added = 2.0 * mu * constants.D + sigma * constants.distance
-    return _decayed(constants, T) + 4.5 * 0.5**T * added
-
-
-def _decayed(constants, T):
-    return 0.25**T * np.fmin(constants.initial_gap, constants.initial_suboptimality)
-
-
-def _epochs_by_theory(reduction, solve, problem, trace, *, inner, output, sigma=None, mu=None):
-    """The epochs of `inner: theory` with given values, around a solver that quarters P(w) - P(w*), the paper's HOOD.
-
-    For `output: epoch`: the theorems are about the models that close epochs, and inside of one P may rise again.
-    """
-    if inner != "theory":
-        raise NoTheorem(reduction, "the theorem is about inner: theory", inner=inner)
-    if output != "epoch":
-        raise NoTheorem(reduction, "the theorem is about output: epoch", output=output)
-    first = {key: value for key, value in (("sigma", sigma), ("mu", mu)) if value is not None}
-    check_given(reduction, **first)
-    if "dual" in solve.gives:
-        reason = f"the theorem needs a solver that quarters P(w) - P(w*) (HOOD), {solve.name} quarters D(b*) - D(b)"
-        raise NoTheorem(reduction, reason)
-    ends = _ends_by_theory(solve, problem, trace["passes"].max(initial=0.0), **first)
-    return ends, np.arange(1, len(ends) + 1)
-
-
-def _ends_by_theory(solve, problem, last, sigma=0.0, mu=0.0):
-    """The passes at which the epochs end by theory, up to `last` and to the first that the solver's theorem leaves out.
-
-    NoTheorem where it leaves out the first of all.
-    """
-    center, total, ends = problem.start(), 0.0, []
-    for epoch in range(LONGEST):
-        stage = problem.smoothed(0.5**epoch * mu).regularized(0.5**epoch * sigma, center)
-        if stage.strong_convexity == 0.0:
-            raise NoTheorem(solve.name, "what it takes to quarter P(w) - P(w*) is known under strong convexity")
-        try:
-            if solve.bound is not None:
-                solve.bound(constants(stage), np.zeros(1))
-            # the solver ends it at an iterate: after whole passes, or half a pass more where it starts with X^T b
-            total += math.ceil(solve.passes_to_quarter(stage) + 0.5)
-        except NoTheorem:
-            if epoch == 0:
-                raise
-            break
-        if total > last:
-            break
-        ends.append(total)
-    return np.array(ends)
-
-
 @reduction(
     needs={"warm_start"},
     gives={"strongly_convex", "square"},
     bound=adapt_reg_bound,
-    epochs_over=partial(_epochs_by_theory, "adapt_reg"),
+    epochs_over=partial(epochs_by_theory, "adapt_reg"),
     deterministic=True,
 )
 def adapt_reg(
@@ -147,7 +78,7 @@ def adapt_reg(
     needs={"warm_start"},
     gives={"smooth", "smoothing"},
     bound=adapt_smooth_bound,
-    epochs_over=partial(_epochs_by_theory, "adapt_smooth"),
+    epochs_over=partial(epochs_by_theory, "adapt_smooth"),
     deterministic=True,
 )
 def adapt_smooth(
@@ -171,7 +102,7 @@ def adapt_smooth(
     needs={"warm_start"},
     gives={"strongly_convex", "square", "smooth", "smoothing"},
     bound=joint_adapt_bound,
-    epochs_over=partial(_epochs_by_theory, "joint_adapt"),
+    epochs_over=partial(epochs_by_theory, "joint_adapt"),
     deterministic=True,
 )
 def joint_adapt(

@@ -36,6 +36,11 @@ def proven_L(method, theorem, constants, step_scale):
     return constants.L / step_scale
 
 
+def beside_steps(problem, step):
+    """The passes beside the steps: half a one for X w0 and, with backtracking, the `search_passes`."""
+    return 0.5 + (search_passes(problem.rank) if step == "backtracking" else 0.0)
+
+
 def gd_bound(constants, passes, *, step_scale):
     """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound over step_scale <= 1.
 
@@ -43,19 +48,19 @@ def gd_bound(constants, passes, *, step_scale):
     (L/2) t^2 - (s/2) t (1 - t) = 0, so that 1 - t = (1 + s/L)^-1 of the distance is left.
     """
     c, L = constants, proven_L("gd", "Theorem 3.1", constants, step_scale)
-    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - search_passes(c.n)), 0.0)
+    k = c.steps(passes, search_passes(c.n))
     with np.errstate(divide="ignore", invalid="ignore"):
         sublinear = L * c.distance / (2.0 * k)
-    return np.fmin(sublinear, (1.0 + c.s / L) ** -k * np.fmin(c.initial_gap, c.initial_suboptimality))
+    return np.fmin(sublinear, (1.0 + c.s / L) ** -k * c.suboptimality_bound)
 
 
 def gd_quartering(problem, *, step, step_scale):
     """The least k with (1 + s step_scale/L)^-k <= 1/4, step_scale <= 1, and the passes beside the steps.
 
-    These are half a pass for X w0 and, with backtracking, the `search_passes`. [as `gd_bound`]
+    [`gd_bound`]
     """
-    extra = 0.5 + (search_passes(problem.rank) if step == "backtracking" else 0.0)
-    return ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L)) + extra
+    k = ceil(log(4.0) / log1p(problem.strong_convexity * min(step_scale, 1.0) / problem.L))
+    return k + beside_steps(problem, step)
 
 
 def agd_bound(constants, passes, *, step, step_scale):
@@ -66,18 +71,17 @@ def agd_bound(constants, passes, *, step, step_scale):
     if step != "bound":
         raise NoTheorem("agd", "Theorem 2.2.3 is for a constant L, step: bound", step=step)
     c, L = constants, proven_L("agd", "Theorem 2.2.3", constants, step_scale)
-    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start), 0.0)
-    return 2.0 * (1.0 - sqrt(c.s / (c.s + L))) ** k * np.fmin(c.initial_gap, c.initial_suboptimality)
+    k = c.steps(passes)
+    return 2.0 * (1.0 - sqrt(c.s / (c.s + L))) ** k * c.suboptimality_bound
 
 
 def agd_quartering(problem, *, step, step_scale):
     """The least k with 2 (1 - q)^k <= 1/4, q = sqrt(s/(s + L/step_scale)), and the passes beside the steps.
 
-    These are as of `gd_quartering`. [as `agd_bound`]
+    [`agd_bound`]
     """
-    extra = 0.5 + (search_passes(problem.rank) if step == "backtracking" else 0.0)
     q = sqrt(problem.strong_convexity / (problem.strong_convexity + problem.L / min(step_scale, 1.0)))
-    return ceil(log(8.0) / -log1p(-q)) + extra
+    return ceil(log(8.0) / -log1p(-q)) + beside_steps(problem, step)
 
 
 def fista_bound(constants, passes, *, restart, step_scale):
@@ -88,7 +92,7 @@ def fista_bound(constants, passes, *, restart, step_scale):
     if restart != "none":
         raise NoTheorem("fista", "Theorem 4.4 is for the momentum without restarts", restart=restart)
     c, L = constants, proven_L("fista", "Theorem 4.4", constants, step_scale)
-    k = np.maximum(np.floor(np.asarray(passes, dtype=float) - c.start - search_passes(c.n)), 0.0)
+    k = c.steps(passes, search_passes(c.n))
     return np.where(k > 0.0, 2.0 * L * c.distance / (k + 1.0) ** 2, inf)
 
 

@@ -52,7 +52,7 @@ def pdprox_bound(constants, passes, *, output, constant, step_scale, ratio):
     unless(ratio is None, "is about one step length for both", ratio=ratio)
     unless(step_scale <= 1.0, "needs step_scale <= 1", step_scale=step_scale)
     unless(constants.D2 < np.inf, "needs a Lipschitz loss")
-    T = np.maximum(np.floor(np.asarray(passes, dtype=float) - constants.start), 0.0)
+    T = constants.steps(passes)
     with np.errstate(divide="ignore", invalid="ignore"):  # without an iteration, or of X = 0
         return (constants.distance + constants.D2) * constants.R / (step_scale * sqrt(2.0 * constants.n)) / T
 

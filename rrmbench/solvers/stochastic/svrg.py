@@ -44,7 +44,7 @@ def svrg_bound(constants, passes, *, step_scale, snapshot):
     if factor >= 1.0:
         raise NoTheorem("svrg", "Theorem 1 needs stages of more than 2n steps on this problem", step_scale=step_scale)
     stages = np.floor(np.asarray(passes, dtype=float) / STAGE)
-    return factor**stages * np.fmin(constants.initial_gap, constants.initial_suboptimality)
+    return factor**stages * constants.suboptimality_bound
 
 
 def svrg_snapshots(constants, last):
