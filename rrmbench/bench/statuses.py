@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rrmbench import fingerprint
-from rrmbench.bench import bounds, records, result
+from rrmbench.bench import bounds, records, result, stored_files
 from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.result import Result
 from rrmbench.data.checksums import facts_of, is_settled
@@ -47,7 +47,7 @@ class Index:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        modules = bounds, records, result  # which say what a readable file is, and what it bounds
+        modules = bounds, records, result, stored_files  # which say what a readable file is, and what it bounds
         self.code = fingerprint.digest(__file__, *(str(module.__file__) for module in modules))
         self.before = self._read()
         self.now = dict(self.before)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rrmbench.bench import records
+from rrmbench.bench import records, stored_files
 from rrmbench.bench.bounds import NOTHING, Bounds, best_of, contradiction, improved
 from rrmbench.bench.records import SCHEMA_VERSION, STATUSES
 from rrmbench.bench.result import HEADER, Result
@@ -106,18 +106,18 @@ class Experiment:
         """
         path = self._path(run)
         with opened(path) as archive:
-            names = records.members(archive)
-            text = records.array(archive, "header", records.TEXT_LIMIT).tobytes()
+            names = stored_files.members(archive)
+            text = stored_files.array(archive, "header", records.TEXT_LIMIT).tobytes()
             header = records.header(records.parsed(text, path), run)
             header.pop("schema_version")
             columns = {
-                name.removeprefix("trace."): records.array(archive, name, records.TEXT_LIMIT)
+                name.removeprefix("trace."): stored_files.array(archive, name, records.TEXT_LIMIT)
                 for name in names
                 if name.startswith("trace.")
             }
             records.trace(columns)
             for name in {"w", "b"} & set(names):
-                records.sound(archive, name)
+                stored_files.sound(archive, name)
         known = {name: header.pop(name) for name in HEADER}
         final: dict[str, Any] = {name: lambda name=name: _final(path, name) for name in ("w", "b")}
         return Result(**known, info=header, trace=columns, **final)
@@ -305,4 +305,5 @@ def experiments(path: str | Path) -> list[Experiment]:
 
 def _final(path: Path, name: str) -> np.ndarray | None:
     with opened(path) as archive:
-        return records.array(archive, name, records.ARRAY_LIMIT) if name in records.members(archive) else None
+        there = name in stored_files.members(archive)
+        return stored_files.array(archive, name, stored_files.ARRAY_LIMIT) if there else None
