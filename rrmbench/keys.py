@@ -73,13 +73,18 @@ def line(text: str) -> str:
     return printable(text).replace("\n", "\\n")
 
 
+def owner(key: str) -> str:
+    """The component or section that a key is of: "dataset" of "dataset.flip"."""
+    return key.partition(".")[0]
+
+
 def is_origin(key: str) -> bool:
     """Whether a key says where a result comes from: its stopping rule, its trace points, its clock or its code.
 
     `timing` is the number of repeats of `run --timing`, `code` the digest of the code, `solution` the place of one of
     several equal Solutions of a notebook.
     """
-    return key.partition(".")[0] in ORIGINS
+    return owner(key) in ORIGINS
 
 
 def sets_apart(key: str) -> bool:

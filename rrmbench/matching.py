@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from rrmbench.errors import RrmbenchError, listed, nearest, shortened, shown
+from rrmbench.keys import owner
 from rrmbench.kinds import COMPONENTS, KINDS, PARTS
 from rrmbench.yaml_reader import MAX_DEPTH, parse
 
@@ -49,7 +50,7 @@ def check_apart(texts):
 
 def _keeps_parameters(key, value):
     """Whether a value is the bare name of a component, which leaves the parameters as they are."""
-    return key.partition(".")[0] in COMPONENTS and isinstance(value, str)
+    return owner(key) in COMPONENTS and isinstance(value, str)
 
 
 def matcher(only, specs, what, is_once):

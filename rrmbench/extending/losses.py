@@ -13,6 +13,7 @@ from rrmbench.numerics import whole_arrays
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.pairs import SCALES
 from rrmbench.problem.problem import Problem
+from rrmbench.problem.samples import outputs_of
 from rrmbench.problem.traits import build_loss
 
 METHODS = {
@@ -28,7 +29,7 @@ def named_checks(component):
     """(name, function) of each check of a loss."""
     yield "its form", lambda: form(component)
     loss, _ = build_loss({"name": component.name, **variants.defaults(component)})
-    kind = _kind(loss)
+    kind = outputs_of(loss)
     if kind == "scalar":
         for name, check in SCALAR.items():
             yield name, lambda check=check: each_label(component, check)
@@ -46,22 +47,18 @@ def named_checks(component):
 
 def _built(component, kind=None):
     """(values, loss) of the component with each of its `variants`; of one kind of outputs, or of any."""
-    return [one for one in variants.built(component, _made(component)) if kind in (None, _kind(one[1]))]
+    return [one for one in variants.built(component, _made(component)) if kind in (None, outputs_of(one[1]))]
 
 
 def _made(component):
     return lambda values: build_loss({"name": component.name, **values})[0]
 
 
-def _kind(loss):
-    return getattr(loss, "outputs", "scalar")
-
-
 def form(component):
     """A NamedTuple of floats with the methods and fields of its kind."""
     variants.tell_refused(component, _made(component))
     for values, loss in _built(component):
-        name, kind = f"{component.name}{variants.shown(values)}", _kind(loss)
+        name, kind = f"{component.name}{variants.shown(values)}", outputs_of(loss)
         if kind not in METHODS:
             raise Broken(f"{name}: outputs = {kind!r}, allowed is {', '.join(METHODS)}")
         classes.has_methods(name, loss, METHODS[kind], "`rrmbench new loss NAME` has all")
@@ -266,7 +263,7 @@ def _pair(p, mu, z, rng):
     b, n = p.losses.dual_point(mu, z), p.n
     if not np.isfinite(b).all():
         raise Broken(f"the dual point is not finite: {b.ravel()[~np.isfinite(b.ravel())][0]}")
-    longest = np.linalg.norm(b, axis=1).max() if _kind(p.loss) == "vector" else 0.0
+    longest = np.linalg.norm(b, axis=1).max() if outputs_of(p.loss) == "vector" else 0.0
     if longest > p.dual_radius * (1.0 + 1e-12):
         hint = "dual_radius, or lipschitz sqrt(spread(k)) where it is left out"
         raise Broken(f"||b|| = {longest:.8g} at a dual point, the greatest is said to be {p.dual_radius:.8g}", hint)

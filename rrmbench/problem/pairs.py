@@ -16,6 +16,7 @@ from rrmbench import crashes
 from rrmbench.components import is_shipped
 from rrmbench.numerics import whole_arrays
 from rrmbench.problem.problem import Problem
+from rrmbench.problem.samples import outputs_of
 
 FEW = 4  # samples, and numbers, at which compiled methods are compared with those in Python
 SCALES = 1e-2, 1.0, 1e2  # of random points
@@ -83,7 +84,7 @@ def _outputs(problem: Problem, scale: float, rng: np.random.Generator) -> np.nda
 
 
 def _is_frozen_loss(problem: Problem, rng: np.random.Generator) -> bool:
-    loss, kind = problem.loss, getattr(problem.loss, "outputs", "scalar")
+    loss, kind = problem.loss, outputs_of(problem.loss)
     for i in range(min(FEW, problem.y.shape[0]) if kind in ("scalar", "vector") else 0):
         z, y, b = rng.normal(size=(1, *problem.output_shape[1:])), problem.y[i : i + 1], np.empty(1)
         if kind == "vector":

@@ -31,7 +31,7 @@ from rrmbench.problem.given import (
 )
 from rrmbench.problem.objectives import Objectives
 from rrmbench.problem.operators import CSR, check_order, names_of
-from rrmbench.problem.samples import over_samples
+from rrmbench.problem.samples import outputs_of, over_samples
 from rrmbench.problem.shifted import Shifted
 from rrmbench.problem.traits import build_loss, build_regularizer
 from rrmbench.registry import from_mapping
@@ -149,7 +149,7 @@ class Problem(Objectives):
 
     def _outputs(self) -> int | None:
         """k for a loss on vectors, whose labels are classes 0 .. k-1 or rows of k targets."""
-        if getattr(self.loss, "outputs", "scalar") != "vector":
+        if outputs_of(self.loss) != "vector":
             return None
         return int(np.max(self.y)) + 1 if np.ndim(self.y) == 1 else np.shape(self.y)[1]
 

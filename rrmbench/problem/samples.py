@@ -28,8 +28,13 @@ def over_samples(loss, X, y, weights=None):
     """The loss of a Problem with the data operator X and the labels y; `weights` as of the Problem."""
     if weights is not None:
         return Weighted(loss, X, y, weights)
-    kind = {"scalar": Scalar, "vector": Vector, "whole": Whole}[getattr(loss, "outputs", "scalar")]
+    kind = {"scalar": Scalar, "vector": Vector, "whole": Whole}[outputs_of(loss)]
     return kind(loss, X, y)
+
+
+def outputs_of(loss):
+    """What a loss is of: one number per sample ("scalar"), a row of them ("vector"), or all of them ("whole")."""
+    return getattr(loss, "outputs", "scalar")
 
 
 def is_entropic(loss):
@@ -98,7 +103,7 @@ class Weighted(Scalar):
     """
 
     def __init__(self, loss, X, y, omega):
-        if getattr(loss, "outputs", "scalar") != "scalar":
+        if outputs_of(loss) != "scalar":
             raise RrmbenchError(f"weights of the smoothing: found {type(loss).__name__}, needed is a scalar loss")
         super().__init__(loss, X, y)
         self.omega, self.spread = omega, 1.0 / float(omega.min())

@@ -13,7 +13,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics import whole_arrays
 from rrmbench.numerics.balancing import balance
-from rrmbench.problem.samples import Scalar, balanced
+from rrmbench.problem.samples import Scalar, balanced, outputs_of
 
 BALANCE_ROUNDING = 1e-12  # |sum b_i| <= this part of sum |b_i| counts as zero
 LEAST = 1e-300  # and so does what has no digits left
@@ -28,7 +28,7 @@ class Shifted(Scalar):
     """
 
     def __init__(self, loss, X, y):
-        if getattr(loss, "outputs", "scalar") != "scalar":
+        if outputs_of(loss) != "scalar":
             raise RrmbenchError(f"{type(loss).__name__}: a bias is minimized for losses of one output per sample only")
         super().__init__(loss, X, y)
 

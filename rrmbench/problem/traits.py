@@ -2,7 +2,7 @@
 
 from rrmbench.building import built
 from rrmbench.problem.coordinates import over_coordinates
-from rrmbench.problem.samples import is_entropic, takes_bias
+from rrmbench.problem.samples import is_entropic, outputs_of, takes_bias
 
 
 def build_loss(mapping):
@@ -46,7 +46,7 @@ def traits(loss, regularizer, data=frozenset({"rows"})):
 
 def traits_of(loss, mu, regularizer, l2, kappa, data):
     """As `traits`, of built components and the strengths of the two squares in Psi."""
-    outputs, regularization = getattr(loss, "outputs", "scalar"), over_coordinates(regularizer)
+    outputs, regularization = outputs_of(loss), over_coordinates(regularizer)
     strength = getattr(regularizer, "strength", 0.0)
     strength = strength if isinstance(strength, int | float) else 0.0  # a plug-in may have weights, or a text
     square = kappa + (0.0 if "free_bias" in data else l2)  # that bounds all of w

@@ -15,7 +15,7 @@ from rrmbench.bench.rules import ROUNDING
 from rrmbench.bench.store import Experiment
 from rrmbench.columns import COUNTS
 from rrmbench.errors import listed, printable
-from rrmbench.keys import is_origin
+from rrmbench.keys import is_origin, owner
 from rrmbench.report import naming
 from rrmbench.report.levels import CERTIFIED_GAPS, Levels
 from rrmbench.report.origins import but_seed
@@ -286,7 +286,7 @@ def _problems(found, tuned, levels, differ):
     choice_of = {run: choice for choice in tuned for run in choice.kept}
     problems = {}
     for run in found:
-        of_problem = ((key, repr(value)) for key, value in run.keys.items() if key.partition(".")[0] in naming.PROBLEM)
+        of_problem = ((key, repr(value)) for key, value in run.keys.items() if owner(key) in naming.PROBLEM)
         what = tuple(sorted(of_problem))  # blocks may name their keys in any order
         problems.setdefault(what, {}).setdefault(but_seed(run.keys), []).append(run)
     firsts = [next(iter(methods.values()))[0].keys for methods in problems.values()]
@@ -306,7 +306,7 @@ def _method(name, keys, runs, choice_of, levels, differ):
 
 
 def _of_method(key):
-    return key.partition(".")[0] in ("solver", "reduction") or is_origin(key)
+    return owner(key) in ("solver", "reduction") or is_origin(key)
 
 
 def _last(run, name):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrmbench.keys import is_path, line
+from rrmbench.keys import is_path, line, owner
 from rrmbench.kinds import COMPONENTS, PROBLEM
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def tell_apart(found: list["StoredRun"]) -> None:
 def _rivals(run: "StoredRun", kind: str) -> tuple:
     """The keys that two runs have in common where files of a component of this kind may be mistaken for each other."""
     of = {"dataset": ("dataset",), "loss": PROBLEM, "regularizer": PROBLEM}.get(kind, COMPONENTS)
-    return tuple((key, repr(value)) for key, value in run.keys.items() if key.partition(".")[0] in of)
+    return tuple((key, repr(value)) for key, value in run.keys.items() if owner(key) in of)
 
 
 def _tell(members: list["StoredRun"], paths: dict["StoredRun", dict[str, str]]) -> None:
@@ -52,7 +52,7 @@ def _tell(members: list["StoredRun"], paths: dict["StoredRun", dict[str, str]]) 
 
 def _content(run: "StoredRun", key: str, path: str | None) -> Any:
     """What a result says of the content of a file; of those of a solver's parameters it says nothing but the path."""
-    kind = key.partition(".")[0]
+    kind = owner(key)
     if kind in PROBLEM:
         return run.result.data if kind == "dataset" else run.result.problem
     return run.result.code if key.endswith(".path") else path

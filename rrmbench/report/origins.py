@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rrmbench.keys import flat, line
+from rrmbench.keys import flat, line, owner
 from rrmbench.report import namesakes, naming
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _tell_rules_apart(found: list["StoredRun"]) -> None:
     """
     problems: dict[tuple, dict[tuple, list[StoredRun]]] = {}
     for run in found:
-        problem = but_seed({key: run.keys[key] for key in run.keys if key.partition(".")[0] in naming.PROBLEM})
+        problem = but_seed({key: run.keys[key] for key in run.keys if owner(key) in naming.PROBLEM})
         problems.setdefault(problem, {}).setdefault(but_seed(run.keys), []).append(run)
     for methods in problems.values():
         rules = {run: _rules(run) for runs in methods.values() for run in runs}

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from rrmbench.problem.certificate import rounding_of
 from rrmbench.problem.coordinates import over_coordinates
+from rrmbench.problem.samples import outputs_of
 from rrmbench.problem.traits import build_loss, build_regularizer
 from rrmbench.report.plain_bias import minimizers
 
@@ -60,7 +61,7 @@ def _operator(prepared, loss, sign=np.positive):
 def shapes(prepared, spec):
     """The shapes of w and of b."""
     X, (loss, _), _ = _parts(prepared, spec)
-    outputs = getattr(loss, "outputs", "scalar")
+    outputs = outputs_of(loss)
     if outputs == "whole":
         return X.shape[1:], loss.shape(X, prepared.y)
     if outputs == "scalar":
@@ -114,7 +115,7 @@ def _product(multiply, w, X):
 def unsure_of_outputs(prepared, spec, w):
     """(1/n) sum_i |phi'(z_i)| (|X| |w|)_i, in whose rounding P(w) may lie where the terms of z = X w cancel."""
     X, (loss, mu), _ = _parts(prepared, spec)
-    if getattr(loss, "outputs", "scalar") == "whole":
+    if outputs_of(loss) == "whole":
         return 0.0
     z, sizes = (_product(of.forward, at, X) for of, at in ((X, w), (_operator(prepared, loss, np.abs), np.abs(w))))
     if minimizes_bias(spec):
@@ -228,7 +229,7 @@ def _loss_terms(loss, mu, z, y, n):
     """The terms of the mean loss: one per sample, or one for a loss that is no sum."""
     if hasattr(loss, "plain_terms"):
         return loss.plain_terms(z, y, mu)
-    if getattr(loss, "outputs", "scalar") != "whole":
+    if outputs_of(loss) != "whole":
         return [_value(loss, mu, u, t) / n for u, t in zip(_each(z), _each(y), strict=True)]
     if mu == 0.0:
         return [loss.value(z, y)]
@@ -238,7 +239,7 @@ def _loss_terms(loss, mu, z, y, n):
 
 def _conjugate_terms(loss, mu, b, y, n):
     """The terms of the mean conjugate."""
-    if getattr(loss, "outputs", "scalar") != "whole":
+    if outputs_of(loss) != "whole":
         return [_conjugate(loss, mu, u, t) / n for u, t in zip(_each(b), _each(y), strict=True)]
     return [loss.conjugate(b, y), mu * loss.d2(b, y)]
 

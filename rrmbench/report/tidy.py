@@ -11,7 +11,7 @@ from rrmbench.bench.rules import SPREAD
 from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import replacing
-from rrmbench.keys import ORIGINS, is_origin
+from rrmbench.keys import ORIGINS, is_origin, owner
 from rrmbench.kinds import COMPONENTS
 from rrmbench.report.origins import origin, repeats
 from rrmbench.report.results import StoredRun, readable, runs_of
@@ -70,7 +70,7 @@ def _parameter_columns(found: list[StoredRun]) -> list[str]:
     """The keys beside names and seed: parameters in the order of the components, then origins."""
     ordered = dict.fromkeys(key for run in found for key in run.keys if key not in (*COMPONENTS, "seed"))
     order = (*COMPONENTS, *ORIGINS)
-    return sorted(ordered, key=lambda key: order.index(key.partition(".")[0]))
+    return sorted(ordered, key=lambda key: order.index(owner(key)))
 
 
 def _constant(run: StoredRun) -> dict:

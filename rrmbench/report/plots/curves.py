@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.columns import CLOCKS
-from rrmbench.keys import is_origin, sets_apart
+from rrmbench.keys import is_origin, owner, sets_apart
 from rrmbench.report import naming
 from rrmbench.report.plots.section import LARGEST
 from rrmbench.report.results import width
@@ -158,13 +158,8 @@ def _of_those_without(needed, differ, members):
     some = [
         key for key in differ if any(0 < sum(key in one for one in inside) < len(inside) for inside in panels.values())
     ]
-    named = [(run.keys, {_owner(key) for key in needed if key in run.keys}) for _, run in members]
-    return [key for key in some if any(key in keys and _owner(key) not in shown for keys, shown in named)]
-
-
-def _owner(key):
-    """The component that a key is of: "dataset" of "dataset.flip"."""
-    return key.partition(".")[0]
+    named = [(run.keys, {owner(key) for key in needed if key in run.keys}) for _, run in members]
+    return [key for key in some if any(key in keys and owner(key) not in shown for keys, shown in named)]
 
 
 def panel_of(title, runs, rivals, series, axes, bound):
@@ -210,7 +205,7 @@ def _mixed(runs, curves):
         return []
     named = {key for series in curves for key, _ in series.keys}
     differ = naming.varying(run.keys for run in runs)
-    return [key for key in differ if key.partition(".")[0] in naming.PROBLEM and key not in named]
+    return [key for key in differ if owner(key) in naming.PROBLEM and key not in named]
 
 
 def _optimum(runs):

@@ -4,6 +4,7 @@ from collections import Counter
 
 from rrmbench.columns import FACETS
 from rrmbench.errors import RrmbenchError, nearest
+from rrmbench.keys import owner
 from rrmbench.report import naming
 
 SYMBOLS = {"strength": "λ", "sigma": "σ", "mu": "μ", "gamma": "γ", "kappa": "κ"}
@@ -20,7 +21,7 @@ def facets(found, plot):
         if found:  # an experiment without a run that has ended has no keys
             _check(asked, found)
         return asked
-    differ = [k for k in naming.varying(run.keys for run in found) if k.partition(".")[0] in naming.PROBLEM]
+    differ = [k for k in naming.varying(run.keys for run in found) if owner(k) in naming.PROBLEM]
     columns = ("dataset",) if "dataset" in differ else ()
     rows = tuple(k for k in differ if k.startswith("regularizer."))[:1]
     tied = _determined(found, columns)
@@ -155,6 +156,6 @@ def _label(series, show_solver, write, plain):
         name = [keys[kind]] if keys.get(kind, "none") != "none" and not (hidden and not inside) else []
         if name or inside:
             parts.append(" ".join(name + inside))
-    rest = [_named(k, v, "=", write) for k, v in keys.items() if k.partition(".")[0] in naming.PROBLEM]
+    rest = [_named(k, v, "=", write) for k, v in keys.items() if owner(k) in naming.PROBLEM]
     method = " + ".join(parts)
     return (", ".join(part for part in (method, *rest) if part) or plain) + naming.origins(keys)
