@@ -61,14 +61,14 @@ def _shipped_names():
     return frozenset(name for module in modules for name, value in module.items() if inspect.isclass(value))
 
 
-def needs_of(kind, cls):
-    """What the components of one kind need that build a class.
+def needs_of_loss(cls):
+    """What the losses need that build a class.
 
     They stand in its module; where these differ, or there are none, they are those that build it by their defaults.
     """
-    beside = [component for component in components(kind) if component.build.__module__ == cls.__module__]
+    beside = [component for component in components("loss") if component.build.__module__ == cls.__module__]
     if len({component.needs for component in beside}) != 1:
-        beside = [component for component in components(kind) if _builds(component, cls)] or beside
+        beside = [component for component in components("loss") if _builds(component, cls)] or beside
     return frozenset().union(*(component.needs for component in beside))
 
 

@@ -44,7 +44,7 @@ class Report:
         return not (self.interrupted or self.lost) and all(status == "done" for status in self.statuses.values())
 
 
-def run_experiment(plan, output, *, jobs, whole=True, retry=(), fresh=False, cluster=None, progress=None, timing=None):
+def run_experiment(plan, output, *, jobs, whole, progress, retry=(), fresh=False, cluster=None, timing=None):
     """Run what is missing of a Plan under `output`/<name>, but what its data are too large for; return a Report.
 
     whole : False keeps the manifest's other runs (the plan was cut down by `--only`)

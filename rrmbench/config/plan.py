@@ -17,6 +17,7 @@ from rrmbench.config.validity import reason
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.keys import keys, sets_apart
 from rrmbench.kinds import COMPONENTS, KINDS
+from rrmbench.parameters import Seed
 
 MAX_RUNS = 100_000  # of a file, the skipped included
 ANY_SEED = 0  # of a deterministic run, whatever seeds the file lists
@@ -194,7 +195,7 @@ def _seeds(value, path, places):
         raise RrmbenchError(f"{places.where(path)}: the list is empty; needed is at least one seed")
     allowed = "a whole number from 0 to 2^63 - 1, or a list of those"
     seeds = value if isinstance(value, list) else [value]
-    return list(dict.fromkeys(schema.check_value(list[schema.Seed], seeds, path, places, allowed)))
+    return list(dict.fromkeys(schema.check_value(list[Seed], seeds, path, places, allowed)))
 
 
 def _text(spec):

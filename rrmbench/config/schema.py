@@ -34,7 +34,6 @@ POSITIVE = "a finite number greater than 0"
 Number = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 SECONDS = "a number greater than 0 and at most 1e9"  # beyond it clocks of the operating system end
 Seconds = Annotated[float, Field(gt=0, le=1e9)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Key = Annotated[str, Field(pattern=rf"^({'|'.join(COMPONENTS)})(\.\w+)*$|^seed$")]
 
 

@@ -137,7 +137,7 @@ def file_of(name):
     return next(filter(places.is_file, (folder / f"{name}.yaml" for folder in _folders())), None)
 
 
-def hint(name, made=()):
+def hint(name, made):
     """The hint to the data set whose name, or whose file's name, or to the function of `made`, is nearest to `name`."""
     files = {}
     for known in names():

@@ -57,7 +57,7 @@ def _made(block):
     return {"name": block["name"], "path": str(path), "sha256": sha256, "checksum": "made here"}
 
 
-def named(text, sets=()):
+def named(text, sets):
     """The `dataset:` block of a name or path and texts KEY=VALUE; imports a plug-in file, which the user named."""
     if makers.is_plugin(text):
         block = {"path": spec.existing(text, "dataset")}

@@ -10,9 +10,8 @@ from rrmbench import registry
 from rrmbench.components import Parameter
 from rrmbench.data import catalogue, formats, kernels, makers, places
 from rrmbench.errors import RrmbenchError, nearest, quoted, shortened, shown
-from rrmbench.parameters import Fraction, PositiveInt
+from rrmbench.parameters import Fraction, PositiveInt, Seed
 
-Seed = Annotated[int, Ge(0), Lt(2**63)]
 Fold = Annotated[int, Ge(0), Lt(2**63)]
 Label = Annotated[int, Ge(-(2**53)), Le(2**53)] | Annotated[float, AllowInfNan(False)] | str
 KEYS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rrmbench.building import adopted, needs_of
+from rrmbench.building import adopted, needs_of_loss
 from rrmbench.errors import RrmbenchError
 from rrmbench.former_names import with_former_names
 from rrmbench.plugin_files import load_edited_plugins_of
@@ -114,7 +114,7 @@ class Problem(Objectives):
         if not (hasattr(self.X, "forward") and is_frozen(self.y)):
             check_order(self.X, self.y)
             by_name = isinstance(named, str | dict)
-            needs = from_mapping("loss", named)[0].needs if by_name else needs_of("loss", type(named))
+            needs = from_mapping("loss", named)[0].needs if by_name else needs_of_loss(type(named))
             y, classes = given_labels(self.y, needs)
             self._put("y", y)
             self._put("classes", classes)

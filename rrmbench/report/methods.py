@@ -258,9 +258,7 @@ def standings_at(path: str | Path, levels: Levels = CERTIFIED_GAPS, only: Sequen
     ]
 
 
-def standings_of(
-    experiment: Experiment, stored: list[StoredRun], wanted: list[StoredRun], levels: Levels = CERTIFIED_GAPS
-) -> Standings:
+def standings_of(experiment: Experiment, stored: list[StoredRun], wanted: list[StoredRun], levels: Levels) -> Standings:
     """Return the Standings of the runs `wanted` among those that an experiment has stored, all of which are read."""
     manifest = experiment.manifest()
     chosen = choices(manifest, stored)

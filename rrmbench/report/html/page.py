@@ -27,7 +27,7 @@ def require():
         raise RrmbenchError(f"a report needs the package {error.name} of the extra 'report': {_EXTRA}") from None
 
 
-def render(sections, most, only=()):
+def render(sections, most, only):
     """Return the text of the page.
 
     sections : of each experiment, the mapping of `tables` with `charts`; most : points of a curve; only : what the
