@@ -22,6 +22,7 @@ from rrmbench.problem.operators import CSR
 from rrmbench.registry import build_solver
 from rrmbench.regularizers.l1 import L1
 from rrmbench.solvers.coordinate.chosen import LAG, Chosen
+from rrmbench.solvers.coordinate.weights import Weights
 from rrmbench.solvers.coordinate.working_sets import State
 from rrmbench.subproblems.quadratic import Quadratic
 from rrmbench.subproblems.units import outcome
@@ -151,44 +152,44 @@ def test_a_step_that_rises_is_shortened_and_the_next_model_bounds_the_objective(
 def test_the_weights_of_a_model_know_the_last_step():
     """Samples that went far away may come back: their weight is the slope of phi' on the way, not at its end."""
     p = wide("logistic")
-    state = State(p.counted(), np.zeros(D))
-    state.z = 20.0 * p.y
-    state.b = p.loss_dual(state.z)
-    assert state._slopes().max() <= 1e-8
-    state._change = 30.0 * p.y
-    np.testing.assert_allclose(state._slopes(), 1.0 / 30.0, rtol=1e-3)  # phi' goes from -1 to 0
-    state._change = -state._change
-    np.testing.assert_allclose(state._slopes(), 1.0 / 30.0, rtol=1e-3)
+    z = 20.0 * p.y
+    b = p.loss_dual(z)
+    weights = Weights(p, z, b)
+    assert weights.slopes(z, b).max() <= 1e-8
+    weights.change = 30.0 * p.y
+    np.testing.assert_allclose(weights.slopes(z, b), 1.0 / 30.0, rtol=1e-3)  # phi' goes from -1 to 0
+    weights.change = -weights.change
+    np.testing.assert_allclose(weights.slopes(z, b), 1.0 / 30.0, rtol=1e-3)
 
 
 @pytest.mark.parametrize("loss", [*LOSSES[1:], *FLAT], ids=str)
 def test_greatest_slopes(loss):
     """Between the least length and the greatest, no slope is four times as large, and each weight is a slope."""
-    p, reach = wide(loss), 30.0
-    state = State(p.counted(), np.zeros(D))
-    state.z = 3.0 * RNG.normal(size=N)
-    state.b, state._reach = p.loss_dual(state.z), reach
-    h = state._greatest_slopes()
+    p, reach, z = wide(loss), 30.0, 3.0 * RNG.normal(size=N)
+    b = p.loss_dual(z)
+    weights = Weights(p, z, b)
+    weights.reach = reach
+    h = weights.greatest_slopes(z, b)
     assert h.min() >= 0.0 and h.max() <= p.smoothness * (1.0 + 1e-9)
-    for o in np.geomspace(np.abs(state.b).max() / p.smoothness, reach, 50):
+    for o in np.geomspace(np.abs(b).max() / p.smoothness, reach, 50):
         for step in o, -o:
-            assert np.all((p.loss_dual(state.z + step) - state.b) / step <= 4.0 * h + 1e-12)
+            assert np.all((p.loss_dual(z + step) - b) / step <= 4.0 * h + 1e-12)
 
 
 def test_damping_grows_with_cut_steps_and_falls_with_steps_as_foreseen():
-    state = State(wide("logistic").counted(), np.zeros(D))
+    weights = Weights(wide("logistic"), np.zeros(N), np.ones(N))
     outputs = np.linspace(-8.0, 2.0, N)
-    state._damp(0.125, 0.3, outputs)
-    assert (state._damping, state._reach) == (pytest.approx(8e-4), 8.0)
-    state._damp(1.0, 0.5, outputs)  # P fell by half of what the model did: the damping stays
-    assert state._damping == pytest.approx(8e-4)
-    state._damp(1.0, 1.1, outputs)
-    assert state._damping == pytest.approx(2e-4)
-    state._damp(1e-9, -1.0, outputs)
-    assert state._damping == 1.0
+    weights.moved(0.125, 0.3, outputs)
+    assert (weights.damping, weights.reach) == (pytest.approx(8e-4), 8.0)
+    weights.moved(1.0, 0.5, outputs)  # P fell by half of what the model did: the damping stays
+    assert weights.damping == pytest.approx(8e-4)
+    weights.moved(1.0, 1.1, outputs)
+    assert weights.damping == pytest.approx(2e-4)
+    weights.moved(1e-9, -1.0, outputs)
+    assert weights.damping == 1.0
     for _ in range(20):
-        state._damp(1.0, 1.0, outputs)
-    assert state._damping == pytest.approx(1e-4)
+        weights.moved(1.0, 1.0, outputs)
+    assert weights.damping == pytest.approx(1e-4)
 
 
 def test_flat_parts_of_the_derivative_take_few_passes():

@@ -12,6 +12,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.solvers.coordinate.rehearsal import rehearse
+from rrmbench.solvers.coordinate.weights import AGREES, BACK, Weights
 from rrmbench.subproblems.quadratic import ROUNDING
 from rrmbench.subproblems.units import units_of
 
@@ -21,20 +22,12 @@ NEAR = 1.5  # times their gradients, the units that stay move the most
 SMALLEST = 100  # of many coordinates that join it in one go; more, as many as it has, where it is larger
 ACCURACY = 1e-2  # of a model: the greatest potential left, over the greatest of all units before
 LOOSE = 0.3  # the same where the model is not P itself and sweeps by columns cost passes, unlike those by a matrix
-SPREAD = 1e-4  # of the outputs around z between which the slope of phi' is taken, at most
-BEND = 1e-3  # of the gamma of a 1/gamma-smooth loss, the length over which phi' may bend: the same, where this is less
-ROUNDED = 1e-9  # of the sizes of outputs, and of phi' over its greatest slope: the least spread, which rounding allows
-FLOOR = 1e-4  # of the weights of a model, over their bound; of a damping, the least, which does nothing
-AGREES = 0.75  # of the fall of a model, by which P falls at least where the whole step is made, and damping may fall
 DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
 EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
-RATIO = 4.0  # of the lengths over which greatest slopes are sought, and of a damping to a smaller one
 HALVINGS = 30  # of a step, at most
-BACK = 0.03  # of the last change of the outputs, back and ahead, that the weights of a model take into account
 OFTEN = 0.25  # passes between iterates, at least
 BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
-BEYOND = 1e4  # times the lengths over which phi' changes by as much as it is: a slope up to there holds everywhere
 DEAR = 2.0  # passes, from which on a matrix is not made new for each model
 LEAST_SHARE = 0.05  # of a pass, which a sweep counts as there
 
@@ -79,7 +72,7 @@ def working_sets(problem, start, rng):
         model, is_bound = yield from state.model()
         at, read, compared, wait = state.passes, 0, 0, 1
         turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
-        is_exact = is_bound and state.is_quadratic
+        is_exact = is_bound and state.weights.is_quadratic
         accuracy = ACCURACY if is_exact or is_matrix(model.H) else LOOSE
         if not is_exact:
             model.turns = model.loose_turns
@@ -104,11 +97,9 @@ class State:
     """A point w with z = X w, b = phi'(z), the gradient g of the mean loss, P(w), and the working set.
 
     flat : w, a matrix row by row
-    is_quadratic : whether phi' has its greatest slope far beyond the lengths over which it changes by as much as it is
+    weights : the `Weights` of its models
     greatest : the greatest potential of all units
-    _spread : of the outputs around z, between which slopes of phi' are taken
     _greatest_before, _kept : `greatest` before the last model, and how many models in a row kept a matrix
-    _damping, _reach : the part c of greatest slopes that is in the weights of models, and the lengths of these slopes
     """
 
     def __init__(self, problem, w):
@@ -122,18 +113,8 @@ class State:
         self.chosen = Chosen(problem.X, counts)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._greatest_before, self._kept = np.inf, 0
-        self._cautious, self._change = False, np.zeros(self.z.shape)
-        self._damping, self._reach = FLOOR, 0.0
-        self._spread = min(SPREAD, BEND / problem.smoothness)
-        self.P, self.is_quadratic = problem.primal(w, self.z), self._is_quadratic()
-
-    def _is_quadratic(self):
-        if self.w.ndim > 1:  # of several outputs the squared loss alone
-            return True
-        smoothness = self.problem.smoothness
-        o = BEYOND * np.abs(self.b).max() / smoothness
-        slopes = [(self.problem.loss_dual(self.z + step) - self.b) / step for step in (o, -o) if o > 0.0]
-        return bool(np.all(np.array(slopes) >= (1.0 - 1e-6) * smoothness))
+        self._cautious, self.weights = False, Weights(problem, self.z, self.b)
+        self.P = problem.primal(w, self.z)
 
     @property
     def passes(self):
@@ -196,13 +177,8 @@ class State:
 
     def model(self):
         """A generator of iterates; returns (the `Quadratic` of P at w on the set, whether it bounds P from above)."""
-        problem, W = self.problem, self.chosen.numbers
-        bound = problem.smoothness
-        h = np.full(problem.n, bound) if self.is_quadratic else self._slopes()
-        is_bound = self._cautious or bool(np.all(h >= (1.0 - 1e-6) * bound))
-        if self._damping > FLOOR and not is_bound:
-            np.maximum(h, self._damping * self._greatest_slopes(), out=h)
-        h = np.full(problem.n, bound) if is_bound else np.clip(h, FLOOR * bound, bound)
+        W = self.chosen.numbers
+        h, is_bound = self.weights.at(self.z, self.b, self._cautious)
         form = yield from self._told(self.chosen.form(h, is_bound, self._keeps_matrix(h, is_bound)))
         between = BETWEEN * 2 * self.chosen.entries
         making = self.units.model(form, self._in_set, W, self.flat, self.g, is_bound, between)
@@ -237,38 +213,6 @@ class State:
         if self.passes > at:
             yield self.iterate()
         return made
-
-    def _slopes(self):
-        """Slopes of phi' (n,): the greatest of that at z_i and of those from z_i to z_i + o_i and z_i - o_i.
-
-        o_i is a part of the last change of z_i, or what was cut off it. With the slope at z_i alone, a long step may
-        carry samples back from where phi' is flat to where it bends. Close to w* this is Newton's method.
-        """
-        problem = self.problem
-        size = max(np.abs(self.z).max(), np.abs(self.b).max() / problem.smoothness)
-        spread = max(self._spread, ROUNDED * size)
-        far = np.abs(self._change) > spread
-        h = problem.loss_dual(self.z + spread) - problem.loss_dual(self.z - spread)
-        h /= 2.0 * spread
-        for o in self._change, -self._change:
-            slopes = (problem.loss_dual(self.z + o) - self.b)[far] / o[far]
-            h[far] = np.maximum(h[far], slopes)
-        return h
-
-    def _greatest_slopes(self):
-        """Greatest slopes h (n,) of phi' between z_i and z_i + o or z_i - o, for o = r, 4 r, 16 r ... up to `_reach`.
-
-        Slopes over lengths between two of these are at most 4 h_i, since phi' is monotone. With the greatest of all
-        slopes for weights, a model bounds P from above, and better than the smoothness does where phi' is flat at z_i
-        [de Leeuw and Lange 2009]. r is the length over which phi' can change by as much as it is.
-        """
-        dual, h = self.problem.loss_dual, np.zeros(self.z.size)
-        o = max(np.abs(self.b).max() / self.problem.smoothness, self._spread)
-        while o <= RATIO * self._reach:
-            for step in o, -o:
-                np.maximum(h, (dual(self.z + step) - self.b) / step, out=h)
-            o *= RATIO
-        return h
 
     def agreement(self, model):
         """What P falls by from w to the present point of a model by columns, over what the model falls by."""
@@ -307,25 +251,14 @@ class State:
             if best[0] <= level and point[0] >= best[0]:
                 break
             best = min(best, point, key=itemgetter(0))
-        if best[1] < 1.0 or self._damping > FLOOR:
-            self._damp(best[1], self._over(model.fall, self.P - best[0]), outputs)
+        self.weights.moved(best[1], self._over(model.fall, self.P - best[0]), outputs)
         self._cautious = not (is_bound or best[0] <= level)  # the next model bounds P from above
         self.P, t, self.z = (self.P, 0.0, self.z) if self._cautious else best
         place(t)
-        self._change = max(1.0 - t, BACK) * outputs
+        self.weights.change = max(1.0 - t, BACK) * outputs
         self.b = problem.loss_dual(self.z)
         self.g = self._gradient()
 
     def _gradient(self):
         """That of the mean loss, of a matrix row by row; half a pass."""
         return self.problem.X.adjoint(self.b).reshape(-1) / self.problem.n
-
-    def _damp(self, t, agreement, outputs):
-        """More damping after a step cut to t, by 1/t: where damping decides, the step would have been as long as that.
-
-        Less after a step along which P fell as the model did. outputs (n,) : X times the whole step
-        """
-        if t < 1.0 and agreement < 1.0:
-            self._damping, self._reach = min(self._damping / t, 1.0), np.abs(outputs).max()
-        elif agreement >= AGREES:
-            self._damping = max(self._damping / RATIO, FLOOR)
