@@ -7,6 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from chain_labellings import labellings, statistics
+from scipy.optimize import linprog
 
 from rrmbench import registry
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines
@@ -403,6 +404,13 @@ REDUCTIONS = {
     "smooth": reduced(1e-3, ("hinge", "l2"), ("smoothed_hinge", "l2"), mu=1.0),
 }
 TABLE = {"loss": LOSSES, "regularizer": REGULARIZERS, "solver": SOLVERS, "reduction": REDUCTIONS}
+
+
+def hinge_l1_optimum(X, y, strength):
+    """min (1/n) sum s + strength sum (p + q), s >= 1 - y x.(p - q), by linear programming."""
+    n, d = X.shape
+    signed, cost = y[:, None] * X, np.concatenate([np.full(n, 1.0 / n), np.full(2 * d, strength)])
+    return linprog(cost, A_ub=np.hstack([-np.eye(n), -signed, signed]), b_ub=-np.ones(n)).fun
 
 
 @cache

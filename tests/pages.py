@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 import numpy as np
 import stored
 
+from rrmbench.report.html import report
+
 EVIL = "</script><script>window.hacked=1;alert(1)</script><img src=x onerror=alert(2)><b>bold</b>&amp;\u202e\"'"
 SOLVERS = ("apcg", "prox_sdca", "svrg")
 
@@ -78,6 +80,14 @@ def hostile(folder):
     experiment = stored.experiment(folder, runs, {"title": EVIL}, pending=[stored.spec(EVIL, solver="svrg")])
     described(experiment, EVIL, {EVIL: EVIL}, {EVIL: EVIL, "versions": {EVIL: EVIL}})
     return experiment
+
+
+def reported(folder):
+    """Results of a calm and a hostile experiment in a folder, with the page of both; return the folder."""
+    calm(folder / "calm")
+    hostile(folder / "evil")
+    report(folder)
+    return folder
 
 
 def described(experiment, reason, config, facts):

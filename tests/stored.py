@@ -9,6 +9,7 @@ from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import Experiment, Result
 from rrmbench.report.levels import CERTIFIED_GAPS
 from rrmbench.report.methods import standings_at
+from rrmbench.report.plots import sheets
 
 OPTIMUM = 0.25
 
@@ -99,3 +100,9 @@ def standings(experiment, levels=CERTIFIED_GAPS):
     """Return the Standings of one Experiment."""
     (one,) = standings_at(experiment.directory, levels)
     return one
+
+
+def sheets_of(folder, results, plot=None, pending=(), width=1e-6, **options):
+    """The Sheets of an experiment in `folder`/e, with what `sheets` takes."""
+    made = experiment(folder / "e", results, plot, pending, width)
+    return [sheet for _, _, sheet in sheets(made.directory, **options)]

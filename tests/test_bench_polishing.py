@@ -3,11 +3,11 @@
 from itertools import pairwise, product
 
 import numpy as np
+import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
-from scipy.optimize import linprog
 from scipy.sparse import csr_array, random_array
 from sklearn.linear_model import Lasso
 
@@ -48,14 +48,6 @@ def lasso(strength):
     return problem.primal(found), problem
 
 
-def exact_hinge_l1():
-    """min (1/n) sum s + strength sum (p + q), s >= 1 - y x.(p - q), by linear programming."""
-    n, d = X.shape
-    signed = SIGNS[:, None] * X
-    cost = np.concatenate([np.full(n, 1.0 / n), np.full(2 * d, 1e-3)])
-    return linprog(cost, A_ub=np.hstack([-np.eye(n), -signed, signed]), b_ub=-np.ones(n)).fun
-
-
 # the bounds
 
 
@@ -74,7 +66,7 @@ def test_at_the_end_the_gap_is_near_the_true_distance(solver, passes, strength, 
 
 
 def test_steps_on_single_samples_come_near_where_nothing_is_smooth():
-    optimum = exact_hinge_l1()
+    optimum = oracles.hinge_l1_optimum(X, SIGNS, 1e-3)
     problem = Problem(X, SIGNS, "hinge", L1)
     _, rows = traced(problem, "subgradient", passes=200)
     assert optimum - 1e-9 <= rows[-1]["primal"]
@@ -434,7 +426,7 @@ def test_where_the_program_fails_the_other_methods_have_their_turn(failure, monk
         if failure is not None:
             raise failure
 
-    problem, optimum = Problem(X, SIGNS, "hinge", L1), exact_hinge_l1()
+    problem, optimum = Problem(X, SIGNS, "hinge", L1), oracles.hinge_l1_optimum(X, SIGNS, 1e-3)
     exact, _ = traced(problem, "pdprox_dual", passes=60)
     monkeypatch.setattr(ascents.highs, "highs", fails)
     trace, rows = traced(problem, "pdprox_dual", passes=60)

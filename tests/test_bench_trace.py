@@ -12,9 +12,9 @@ from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
+import oracles
 import pytest
 from lab import new_cache
-from scipy.optimize import linprog
 from test_solvers_peers import make_clock  # noqa: F401
 
 from rrmbench import Iterate, Problem, registry
@@ -389,14 +389,6 @@ def shipped():
 HINGE = Problem(X, Y, "hinge", {"name": "l1", "strength": 0.05})
 
 
-def exact_hinge_l1():
-    """min (1/n) sum s + strength sum (p + q), s >= 1 - y x.(p - q), by linear programming."""
-    n, d = X.shape
-    cost = np.concatenate([np.full(n, 1.0 / n), np.full(2 * d, 0.05)])
-    signed = Y[:, None] * X
-    return linprog(cost, A_ub=np.hstack([-np.eye(n), -signed, signed]), b_ub=-np.ones(n)).fun
-
-
 def reductions():
     for name in registry.names("reduction"):
         parameters = registry.lookup("reduction", name).parameters
@@ -419,7 +411,7 @@ def solvers_for(reduction):
 @pytest.mark.core(5)
 @pytest.mark.parametrize("reduction", list(reductions()), ids=lambda r: r.get("inside", r)["name"])
 def test_under_every_reduction_the_gap_bounds_the_distance_to_the_optimum_of_the_original_problem(reduction):
-    optimum = exact_hinge_l1()
+    optimum = oracles.hinge_l1_optimum(X, Y, 0.05)
     names = [n for n in ("prox_sdca", "apcg", "agd", "gd", "svrg", "subgradient") if n in solvers_for(reduction)]
     assert names
     for name in names:

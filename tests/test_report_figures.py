@@ -9,6 +9,7 @@ import pytest
 import stored
 from hypothesis import given
 from hypothesis import strategies as st
+from stored import sheets_of
 
 from rrmbench.errors import RrmbenchError
 from rrmbench.report.plots import figures, plot, sheets
@@ -21,13 +22,6 @@ from rrmbench.report.plots.style import PALETTE, luminance, shades, styles
 from rrmbench.report.plots.ticks import labels, linear_labels, log_ticks
 
 SOLVERS = ("gd", "agd", "fista", "svrg", "saga", "sag", "prox_sdca", "apcg", "pdprox_dual", "pdprox_primal")
-
-
-def sheets_of(tmp_path, results, plot=None, width=1e-6, **options):
-    return [
-        sheet
-        for _, _, sheet in sheets(stored.experiment(tmp_path / "e", results, plot, width=width).directory, **options)
-    ]
 
 
 def many(scales=(1, 2, 4), solvers=SOLVERS, datasets=("toy",)):

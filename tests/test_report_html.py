@@ -16,7 +16,6 @@ from pages import Page, array
 
 from rrmbench.bench.store import Experiment
 from rrmbench.report import plots
-from rrmbench.report.html import report
 from rrmbench.report.html.thinning import Pool, thinned
 from rrmbench.report.html.winners import winners
 from rrmbench.report.plots import section
@@ -25,12 +24,7 @@ from rrmbench.report.results import runs_of
 
 @pytest.fixture(scope="module", name="folder")
 def make_folder(tmp_path_factory):
-    """Results of a calm and a hostile experiment, with the page of both."""
-    folder = tmp_path_factory.mktemp("results")
-    pages.calm(folder / "calm")
-    pages.hostile(folder / "evil")
-    report(folder)
-    return folder
+    return pages.reported(tmp_path_factory.mktemp("results"))
 
 
 @pytest.fixture(scope="module", name="page")

@@ -6,7 +6,6 @@ import pytest
 from browser import CHROMIUM, Browser
 
 from rrmbench.bench.store import Experiment
-from rrmbench.report.html import report
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
 
@@ -21,11 +20,7 @@ METHODS = {"apcg": 21, "prox_sdca": 21, "svrg": 21}
 
 @pytest.fixture(scope="module", name="page")
 def make_page(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("results")
-    pages.calm(folder / "calm")
-    pages.hostile(folder / "evil")
-    report(folder)
-    return folder / "report.html"
+    return pages.reported(tmp_path_factory.mktemp("results")) / "report.html"
 
 
 @pytest.fixture(scope="module", name="started")

@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 import stored
 from lab import make_lab  # noqa: F401
+from stored import sheets_of
 
 from rrmbench.bench.bounds import Bounds
 from rrmbench.errors import RrmbenchError
 from rrmbench.report.levels import Levels
 from rrmbench.report.plots import curves, files, plot, sheets
 from rrmbench.report.plots.draw import draw
-
-
-def sheets_of(tmp_path, results, plot=None, pending=(), **axes):
-    experiment = stored.experiment(tmp_path / "e", results, plot, pending)
-    return [sheet for _, _, sheet in sheets(experiment.directory, **axes)]
 
 
 def titles(sheet):
