@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
+from rrmbench.numerics.tolerances import PARTIAL_SUM
 
-BLOCK = 1024  # terms of one partial sum, which keeps the rounding errors of a long sum small
 ROUNDING = 1e-14  # a sum is zero if it is at most this part of the sum of magnitudes
 GROWTH, LEAP = 8.0, 1e-6  # the steps to a bracket grow by a factor, and by their own size where they are large
 SAMPLES = 64  # the first guess is from every 64th sample, where these are so many at least
@@ -133,9 +133,9 @@ def _part(x1, x2, x3, f1, f2, f3):
 def _sums(loss, mu, z, y, beta, b):
     """Write the dual points at z + beta to b; return their sum and that of their magnitudes."""
     total, size, n = 0.0, 0.0, z.shape[0]
-    for begin in range(0, n, BLOCK):
+    for begin in range(0, n, PARTIAL_SUM):
         part, magnitude = 0.0, 0.0
-        for i in range(begin, min(begin + BLOCK, n)):
+        for i in range(begin, min(begin + PARTIAL_SUM, n)):
             b[i] = loss.dual_point(z[i] + beta, y[i], mu)
             part += b[i]
             magnitude += abs(b[i])

@@ -7,9 +7,8 @@ import numpy as np
 from rrmbench.errors import RrmbenchError
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.random import below
-from rrmbench.numerics.tolerances import DOMAIN_ROUNDING
+from rrmbench.numerics.tolerances import DOMAIN_ROUNDING, PARTIAL_SUM
 
-BLOCK = 1024  # terms of one partial sum, which keeps the rounding errors of a long sum small
 EQUAL = 1e-14  # by how much the sum may be off where F is flat, relative to the sum of all terms
 
 
@@ -88,9 +87,9 @@ def _weighted_projection(m, weights, lower, upper, sigma, z, a):
 def _sum(c, r, lo, hi, t, rest):
     """F and its slope at t + rest."""
     total, slope, n = 0.0, 0.0, c.shape[0]
-    for begin in range(0, n, BLOCK):
+    for begin in range(0, n, PARTIAL_SUM):
         part = 0.0
-        for i in range(begin, min(begin + BLOCK, n)):
+        for i in range(begin, min(begin + PARTIAL_SUM, n)):
             x = c[i] + t * r[i] + rest * r[i]
             part += min(max(x, lo[i]), hi[i])
             slope += r[i] if lo[i] < x < hi[i] else 0.0

@@ -7,8 +7,7 @@ import numpy as np
 
 from rrmbench.numerics.jit import kernel
 from rrmbench.numerics.random import below
-
-BLOCK = 1024  # terms of one partial sum, which keeps the rounding errors of a long sum small
+from rrmbench.numerics.tolerances import PARTIAL_SUM
 
 
 def project(a, s, v, rho):
@@ -53,9 +52,9 @@ def _project(a, s, v, rho, alpha):
 def _left_side(a, s, v, eta, rest):
     """The left side of (17) at eta + rest, and minus its slope there; a and v are (n,)."""
     total, slope, n = 0.0, 0.0, a.shape[0]
-    for begin in range(0, n, BLOCK):
+    for begin in range(0, n, PARTIAL_SUM):
         part = 0.0
-        for i in range(begin, min(begin + BLOCK, n)):
+        for i in range(begin, min(begin + PARTIAL_SUM, n)):
             t = a[i] - eta * v[i] - rest * v[i]
             part += min(max(t, 0.0), s) * v[i]
             slope += v[i] * v[i] if 0.0 < t < s else 0.0

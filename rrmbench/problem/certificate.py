@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
+from rrmbench.numerics.tolerances import TERMS_ROUNDING
+
 SLACK, ROUNDING = 1e-9, 1e-13
-OF_TERMS = 4.0 * np.finfo(float).eps  # of the terms of b.(X w)/n, by which P and D may be off where these cancel
 BELOW = "is below the dual bound"  # in the reason of each run that failed by a P below a D
 GRID = 4.0 ** np.arange(-2, 3)  # of mu, over the best one of the point before
 
@@ -36,7 +37,7 @@ def rounding_of(X, w, b):
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         terms = float(np.linalg.norm(w) * np.linalg.norm(b) * np.sqrt(np.sum(X.sqnorms)) / X.shape[0])
-    return OF_TERMS * terms if math.isfinite(terms) else 0.0
+    return TERMS_ROUNDING * terms if math.isfinite(terms) else 0.0
 
 
 def suspects(loss, regularizer):

@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.tolerances import TERMS_ROUNDING
 from rrmbench.parameters import PositiveInt
-from rrmbench.stages.progress import ROUNDING, accuracy_of, bound_of_suboptimality, first_iterate
+from rrmbench.stages.progress import accuracy_of, bound_of_suboptimality, first_iterate
 
 ENOUGH = 10.0  # R^2/(gamma s) <= 10 n: nothing to accelerate
 
@@ -131,7 +132,7 @@ def first_gap(problem, state):
     primal, gap = problem.primal(state.w, z), bound_of_suboptimality(problem, state.w, z)
     if state.b is not None and state.b.any():
         gap = min(gap, primal - problem.dual_value(state.b))
-    return gap, ROUNDING * abs(primal), problem.X.passes
+    return gap, TERMS_ROUNDING * abs(primal), problem.X.passes
 
 
 class Accuracy:

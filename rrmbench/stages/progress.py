@@ -3,9 +3,9 @@
 import numpy as np
 
 from rrmbench.errors import RrmbenchError
+from rrmbench.numerics.tolerances import TERMS_ROUNDING
 from rrmbench.problem.iterate import Iterate
 
-ROUNDING = 4.0 * np.finfo(float).eps  # of a sum, over its terms
 GIVEN = 1e-13  # of P, the errors of a gap that a solver has from its own model and dual variable
 NORM_GOAL = 1.0 / 3.0  # of the norm of the prox-gradient map, that of [Reductions, section 6.2]
 SOLVED = 4.0  # times its rounding, a distance counts as 0
@@ -140,7 +140,7 @@ def _gap(stage, x):
         return None, 0.0, 0.0
     stage = stage.counted()
     z = stage.outputs(x.w)
-    floor = ROUNDING * abs(stage.primal(x.w, z))
+    floor = TERMS_ROUNDING * abs(stage.primal(x.w, z))
     return max(stage.consistent_gap(z, x.b), floor), floor, stage.X.passes
 
 
@@ -173,11 +173,11 @@ def gradient_norm(stage, x):
     g = stage.X.adjoint(stage.loss_dual(z)) / stage.n
     floor = _norm_floor(stage, x.w, g)
     if stage.strong_convexity > 0.0:  # where P is optimal up to rounding, solvers that compare objectives see no more
-        floor = max(floor, float(np.sqrt(ROUNDING * abs(stage.primal(x.w, z)) / _accuracy_per_square(stage))))
+        floor = max(floor, float(np.sqrt(TERMS_ROUNDING * abs(stage.primal(x.w, z)) / _accuracy_per_square(stage))))
     return float(np.linalg.norm(stage.prox_gradient_from(x.w, g))), floor, stage.X.passes
 
 
 def _norm_floor(stage, w, g=0.0):
     """The rounding level of the prox-gradient map at w, where the gradient of the losses is g."""
     L = stage.L if np.isfinite(stage.L) else 0.0  # a reduction inside smooths, and says the norm
-    return ROUNDING * float(L * np.linalg.norm(w) + np.linalg.norm(g))
+    return TERMS_ROUNDING * float(L * np.linalg.norm(w) + np.linalg.norm(g))

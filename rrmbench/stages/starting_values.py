@@ -23,7 +23,7 @@ def starting_values(solve, problem, state, sigma, mu):
         if "smooth" not in smoothed.traits:  # a solver that needs no smoothness still wants a scale for sigma_0
             smoothed = smoothed.smoothed(theory)
         if "rows" in solve.needs:
-            sigma = smoothed.smoothness * (smoothed.R**2 or 1.0) / smoothed.n
+            sigma = (smoothed.L_max or smoothed.smoothness) / smoothed.n
         else:
             theta = 1.0  # where the losses are flat at w0
             for theta in squared_distances(smoothed, state.w, z, 2.0 * max(gap, 0.0)):  # noqa: B007, the last is used
