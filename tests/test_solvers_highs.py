@@ -199,13 +199,13 @@ def test_references_of_classes(lab):
 
 
 def test_references_of_smooth_losses_and_norms(lab):
-    """Pdprox has its turn first; where it is out of time, an accelerated gradient method."""
+    """A proximal Newton method has its turn first; where it is out of time, Pdprox and accelerated gradients."""
     keys = {"loss": "logistic", "regularizer": {"name": "l2_norm", "strength": 1e-3}, "solver": "pdprox_dual"}
     assert lab.run(lab.config(**keys, reference={"seconds": 20})).code == 0
-    assert solvers_of_references(lab) == [("pdprox_restarted", "done")]
+    assert solvers_of_references(lab) == [("prox_newton", "done")]
     lab.out = lab.folder / "hurried"
     assert lab.run(lab.config(**keys, reference={"seconds": 1e-9})).code == 0
-    assert solvers_of_references(lab) == [("agm_ef", "done"), ("pdprox_restarted", "done")]
+    assert solvers_of_references(lab) == [("agm_ef", "done"), ("pdprox_restarted", "done"), ("prox_newton", "done")]
 
 
 def test_small_programs_bound_runs_of_other_methods_larger_ones_long_runs(monkeypatch):

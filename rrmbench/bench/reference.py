@@ -55,7 +55,8 @@ def specs(run_spec, seconds, shape=None, entries=0):
     if methods[0][0]["name"] == "newton_cg" and shape and _is_best("second_order.newton_pcg", has, *shape):
         methods.insert(0, ({"name": "newton_pcg"}, "none"))
     elif methods[0][0]["name"] != "newton_cg" and shape and _is_best("second_order.prox_newton", has, *shape):
-        methods.insert(0 if "slopes" in has else 1, ({"name": "prox_newton"}, "none"))
+        first = "slopes" in has or methods[0][0]["name"] == "pdprox_restarted"
+        methods.insert(0 if first else 1, ({"name": "prox_newton"}, "none"))
     if methods[0][0]["name"] in BY_MULTIPLIERS:  # rounding may stop it where units differ much
         methods.append(_method(has, None))
     if _is_for_clarabel(has, shape, entries):  # rounding may stop it, too, mostly below 1e-10

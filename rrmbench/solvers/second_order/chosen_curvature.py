@@ -12,7 +12,7 @@ NUMBERS = 2**18  # in a block of rows, of chosen entries, which stays in the cac
 LACKS = 0.8  # of the mean square of a column, below which some samples are too few for it
 
 
-def outputs_of(problem):
+def numbers_per_feature(problem):
     """k of a model (d, k), 1 of a vector."""
     return problem.shape[1] if len(problem.shape) > 1 else 1
 
@@ -34,7 +34,7 @@ def add_second_derivative(X, problem, samples, z, b, coordinates, greatest, H):
     else:
         squares = yield from _of_several(X, problem, samples, b, coordinates, H)
     if samples is not None:
-        _add_lacking(squares, greatest.reshape(-1)[coordinates // outputs_of(problem)], H)
+        _add_lacking(squares, greatest.reshape(-1)[coordinates // numbers_per_feature(problem)], H)
 
 
 def _of_one(X, problem, samples, z, features, H):

@@ -46,7 +46,7 @@ def of_lines(X, indptr, indices, data, G, samples, weights):
     # both kernels are called, on no row, so that the few rows of a warm-up call them too
     none = np.zeros(0, dtype=np.int64), np.zeros(0)
     scatter(indptr, indices, data, none[0], np.zeros((0, size)))
-    add_pairs(indptr, indices, data, *none, G.reshape(-1, size, size)[0])
+    add_pairs(indptr, indices, data, *none, G if G.ndim == 2 else G[0])
     m = indptr[samples + 1] - indptr[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(m))))
     several, before, a_pass = G.ndim > 2, X.passes, 2.0 * max(X.nnz, 1)
@@ -109,7 +109,7 @@ def of_array(X, lines, lengths, G, samples=None, weights=None):
         lengths = lengths[samples]
     reads = np.concatenate(([0], np.cumsum(reads_of(lengths))))
     before, a_pass = X.passes, 2.0 * max(X.nnz, 1)
-    for begin, end in _of_so_many(lengths.size, max(BLOCK // G.shape[-1], 1)):
+    for begin, end in _of_so_many(lengths.size, max(BLOCK // max(G.shape[-1], 1), 1)):
         yield from told_ahead(X, after := before + float(reads[end]) / a_pass)
         if samples is None:
             _add_product(lines[begin:end], np.ones(1), G)

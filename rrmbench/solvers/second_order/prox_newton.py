@@ -11,7 +11,7 @@ from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.chosen_curvature import add_second_derivative, outputs_of
+from rrmbench.solvers.second_order.chosen_curvature import add_second_derivative, numbers_per_feature
 from rrmbench.solvers.second_order.curvature import greatest_diagonal, longest_step
 from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples, too_many_entries
 from rrmbench.subproblems.quadratic import ROUNDING
@@ -59,7 +59,7 @@ def prox_newton(problem, start, rng):
     yield Iterate(w)
     if problem.n <= WARM_UP_ROWS:  # on more, which kernels are called depends on the data
         _rehearse(problem.counted(), w)
-    size = w.shape[0] * sqrt(outputs_of(problem))  # a sample tells of each output
+    size = w.shape[0] * sqrt(numbers_per_feature(problem))  # a sample tells of each output
     yield from on_growing_samples(problem, w, rng, partial(_steps, rng, FEW * size), PER_FEATURE * size)
 
 
@@ -80,7 +80,7 @@ def _steps(rng, few, problem, w, is_last):
         H = np.zeros((coordinates.size, coordinates.size))
         for _ in add_second_derivative(X, problem, samples, z, b, coordinates, greatest, H):
             yield Iterate(w, b, X.passes)
-        H.flat[:: len(H) + 1] += damping * greatest.reshape(-1)[coordinates // outputs_of(problem)]
+        H.flat[:: len(H) + 1] += damping * greatest.reshape(-1)[coordinates // numbers_per_feature(problem)]
         form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
         model = outcome(units.model(form, chosen, coordinates, flat, g, False, np.inf))
         for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
@@ -111,7 +111,7 @@ def _next_damping(damping, t, agreement):
 
 def _units_of(problem, greatest):
     """The units of the flat model, its coordinates or blocks of them; greatest : `greatest_diagonal` of the problem."""
-    curvatures = np.repeat(greatest.reshape(-1), outputs_of(problem))
+    curvatures = np.repeat(greatest.reshape(-1), numbers_per_feature(problem))
     linear = (problem.center_term() + np.zeros(problem.shape)).reshape(-1)
     if "coordinate" in problem.traits:
         return CoordinateUnits(problem.regularizer, problem.strong_convexity, linear, curvatures)
