@@ -26,6 +26,7 @@ from rrmbench.problem.problem import Problem
 PASSES = 12.0  # of a run whose iterates are looked at one by one
 MOST = 200  # iterates of such a run
 OF_ITS_OWN = "draw from rng alone, not from numpy.random or random, and keep nothing from one run to the next"
+SHARED = "random", "numpy.random"
 SKIPS = 1.3  # times what was touched: steps that do not move, rare for smooth losses, may leave out their update
 COUNTING = "a product with X is half a pass, one with X^T too, n steps on single rows are one; see docs/timing.md"
 
@@ -160,27 +161,29 @@ def _compare(x, X, touched, skips):
 
 def seeded(solve, problem):
     """The same seed gives the same bits; if steps draw random numbers, another seed gives other iterates."""
-    random.random(), np.random.random()  # noqa: NPY002 - an earlier run may have left them as this one would
-    runs, drawn, before = [], False, _states_of_all()
+    runs, drawn, left = [], False, []
     for seed in (3, 3, 4):
+        random.random(), np.random.random()  # noqa: NPY002 - what all code shares is elsewhere at the start of each run
         rng, run, states = Rng(seed), [], []
         for x in islice(solve(problem, None, rng), 40 if solve.counts_passes else 6):
             run.append((x.w.tobytes(), b"" if x.b is None else x.b.tobytes()))
             states.append((int(rng.state[0]), _state_of_kernels()))
         runs.append(run)
+        left.append(_states_of_all())
         drawn = len(set(states[1:])) > 1  # not in the set-up alone, as a bound of ||X|| may be
     if runs[0] != runs[1]:
         raise Broken("two runs with the same seed differ", OF_ITS_OWN)
-    if _states_of_all() != before:
-        raise Broken("it seeds, or draws from, the random numbers that all code shares", OF_ITS_OWN)
+    for of, first, _, last in zip(SHARED, *left, strict=True):
+        if first == last:
+            raise Broken(f"it seeds the random numbers of {of}, which all code shares, whatever its seed", OF_ITS_OWN)
     if drawn and runs[0] == runs[2] and len(set(runs[0])) > 3:
         raise Broken("another seed gives the same iterates, though random numbers are drawn", "use what rng gives")
 
 
 def _states_of_all():
-    """The states of the random numbers of `random` and of `numpy.random`."""
-    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - what others may have changed
-    return random.getstate(), state["key"].tobytes(), state["pos"]
+    """The states of the random numbers of the modules `SHARED`."""
+    state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - whether it is seeded is the question
+    return random.getstate(), (state["key"].tobytes(), state["pos"])
 
 
 def _state_of_kernels():
