@@ -51,16 +51,12 @@ def _presence(result):
             yield f"{result.status} without a trace point"
         if result.w is None:
             yield f"{result.status} without w"
-    elif result.w is not None and not (result.status == "failed" and _contradicts(result)):
+    elif result.w is not None and not (result.status == "failed" and BELOW in result.reason):
         yield f"{result.status}, but with a final w"
     if result.points and (missing := [name for name in COLUMNS if name not in result.trace]):
         yield f"the trace has no {', '.join(missing)}"
     if more := sorted(result.trace.keys() - {*COLUMNS, *METRICS, *SPREAD}):
         yield f"the trace has {', '.join(more)}, which nothing is known of"
-
-
-def _contradicts(result):
-    return BELOW in result.reason
 
 
 def _trace(result):

@@ -41,7 +41,7 @@ def _tabular(standings):
     relative = " relative to the start" if levels.relative else ""
     columns = ["method", "gap", *(_number(text) for text in levels.texts)]
     lines = [
-        f"% {_comment(standings)}",
+        f"% {standings.experiment}: {standings.shared}".replace("\n", " "),
         f"% passes, below them seconds, until the {of}{relative} is at most ...: medians over seeds; bold is the least",
         "% \\le: what was known when evaluation looked for a bound; the run may have been there long before",
         "% an exponent k/n: k of n seeds come there; *: no dual bound, the levels are of P(w) - D*, where it is known",
@@ -57,10 +57,6 @@ def _tabular(standings):
             lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{\emph{{{escaped(problem.heading)}}}}} \\")
         lines += [line for method in problem.methods for line in _rows(problem, method)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
-
-
-def _comment(standings):
-    return f"{standings.experiment}: {standings.shared}".replace("\n", " ")
 
 
 def _rows(problem, method):
