@@ -22,7 +22,7 @@ class Choice:
     values : {key: value} that is best, {} if none is
     at_edge : whether a number among these is the least or greatest of its grid, values without a result included, and
         so of all values that are as good, which are not all of the grid
-    alike : how many other values are as good as the best, which comes before them in the grid
+    alike : how many other values are as good as the best, to rounding
     keys : the keys that are tuned; count : how many values have results
     by : "objective" or "passes_to_gap"; unreached : whether it is the former because no value comes to the gap for most
         of its seeds
