@@ -19,8 +19,9 @@ from test_solvers_peers import make_clock  # noqa: F401
 
 from rrmbench import Iterate, Problem, registry
 from rrmbench.bench import polishing
+from rrmbench.bench.contract import Failure
 from rrmbench.bench.rules import Schedule, StopRule
-from rrmbench.bench.trace import STALLED, Failure, Trace
+from rrmbench.bench.trace import STALLED, Trace
 from rrmbench.bench.unseen import Unseen, of_other_threads
 from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError

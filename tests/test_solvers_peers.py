@@ -18,8 +18,9 @@ from rich.console import Console
 import rrmbench
 from rrmbench import Iterate, registry
 from rrmbench.bench import trace
+from rrmbench.bench.contract import Failure
 from rrmbench.bench.rules import Schedule, StopRule
-from rrmbench.bench.trace import Failure, Trace
+from rrmbench.bench.trace import Trace
 from rrmbench.bench.warming import warm_up
 from rrmbench.components import lacking
 from rrmbench.errors import RrmbenchError

@@ -4,17 +4,16 @@ import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from numbers import Real
 from time import perf_counter, process_time  # a plug-in that changes the module changes no clock
 from typing import Any
 
 import numpy as np
 
 from rrmbench.bench import polishing
+from rrmbench.bench.contract import Contract, Failure
 from rrmbench.bench.metrics import model_of
 from rrmbench.bench.rules import ENDED, NO_PROGRESS, ROUNDING, Row, Schedule, StopRule
 from rrmbench.bench.unseen import of_ended_processes, of_other_threads
-from rrmbench.errors import shown
 from rrmbench.numerics import jit_cache
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.numerics.whole_arrays import is_finite
@@ -28,10 +27,6 @@ UNMOVED = 12  # calls in a row that end at the same w: a library meets several f
 UNMOVED_AT_0 = 50  # the same at w = 0, where loose tolerances may leave it
 ALL_CALLS = 100  # times the seconds of the rule that calls of a black box take together, if none reaches it alone
 STALLED = 1000  # iterates without work after which a solver is given up
-
-
-class Failure(Exception):
-    """The solver broke its contract; the message says how."""
 
 
 class Contradiction(Failure):
@@ -69,7 +64,8 @@ class Trace:
         audited: Audited | None = None,
     ) -> None:
         self.problem, self.stop, self.schedule, self.metrics = problem, stop, schedule, metrics
-        self._counted, self._names, self._restarts = counted, names, restarts or not counted
+        self._names, self._restarts = names, restarts or not counted
+        self._contract = Contract(problem, counted, self._restarts)
         self.status: str | None = None
         self.reason: str | None = None
         self.w: Any = None  # an array after the first point
@@ -99,7 +95,8 @@ class Trace:
             if x is None:
                 yield from self._end(work, pending)
                 return
-            self._check(x, work, passes)
+            made = self._audited.passes - self._before if self._audited else 0.0
+            self._contract.check(x, work, passes, made)
             still = still + 1 if work is not None and x.passes <= passes else 0
             # products with 0 are free, and 0 is optimal
             if still >= STALLED and self._gap <= ROUNDING * abs(self._least_primal):
@@ -156,35 +153,6 @@ class Trace:
             self._threads = of_other_threads()
         self.compiled = self.compiled or _prepared() != before
         return x
-
-    def _check(self, x: Iterate, last: float | None, passes: float) -> None:
-        """Raise Failure for what is no Iterate of this problem, or whose counts cannot be.
-
-        last, passes : of the iterate before, passes with checks, or None, and passes alone
-        """
-        if not isinstance(x, Iterate):
-            raise Failure(f"the solver yielded {type(x).__name__}, not an Iterate")
-        _check_array("w", x.w, self.problem.shape)
-        if x.b is not None:
-            _check_array("b", x.b, self.problem.output_shape)
-        if not all(isinstance(count, Real | np.ndarray) and np.ndim(count) == 0 for count in (x.passes, x.checks)):
-            raise Failure(f"the solver counted {shown(x.passes)} passes and {shown(x.checks)} checks, not numbers")
-        counted, total = not math.isnan(x.passes), x.passes + x.checks
-        if self._counted and not counted:
-            raise Failure("the solver counted nan passes; one that counts none says so: @solver(counts_passes=False)")
-        if x.restarted and not self._restarts:
-            declared = "one that is called from scratch for each says so: @solver(gives={'restarts'})"
-            raise Failure(f"the solver yielded an iterate that is `restarted`, whose clock begins anew; {declared}")
-        if (counted and not math.isfinite(total)) or x.passes < 0.0 or not 0.0 <= x.checks < math.inf:
-            raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks")
-        if last is not None and (counted == math.isnan(last) or total < last - 1e-6):
-            raise Failure(f"the solver counted {x.passes} passes and {x.checks} checks after {last} in all")
-        if x.passes < passes - 1e-6:
-            raise Failure(f"the solver counted {x.passes} passes after {passes}: no pass becomes a check afterwards")
-        products = self._audited.passes - self._before if self._audited else 0.0
-        if total < products - 1e-6:
-            found = f"the solver counted {total:g} passes, its products with X and X^T alone are {products:g}"
-            raise Failure(f"{found}: each product is half a pass, but for one with 0")
 
     @property
     def last(self) -> Iterate:
@@ -316,12 +284,3 @@ class Trace:
 def _prepared() -> tuple[int, int]:
     """How many signatures of kernels this process has compiled or loaded, and how many modules it has."""
     return jit_cache.counted["signatures"], len(sys.modules)
-
-
-def _check_array(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    found = f"{type(array).__name__} {name}"
-    if type(array) is not np.ndarray or array.dtype != np.float64:
-        kind = f" of {array.dtype}" if hasattr(array, "dtype") else ""
-        raise Failure(f"the solver yielded {found}{kind}, not {name} as a numpy array of float64")
-    if array.shape != shape:
-        raise Failure(f"the solver yielded {name} of shape {array.shape}, not {shape}")

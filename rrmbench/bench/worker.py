@@ -22,10 +22,11 @@ import numpy as np
 
 from rrmbench import crashes, fingerprint, loaded_code, plugin_files, registry
 from rrmbench.bench import memory, pinning, yardstick
+from rrmbench.bench.contract import Failure
 from rrmbench.bench.metrics import metrics_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.bench.rules import Schedule, StopRule
-from rrmbench.bench.trace import Contradiction, Failure, Trace
+from rrmbench.bench.trace import Contradiction, Trace
 from rrmbench.bench.unseen import Unseen
 from rrmbench.bench.warming import warm_up
 from rrmbench.data.cache import open_cached

@@ -5,8 +5,9 @@ from itertools import islice
 import numpy as np
 
 from rrmbench import registry
+from rrmbench.bench.contract import Failure
 from rrmbench.bench.rules import Schedule, StopRule
-from rrmbench.bench.trace import Contradiction, Failure, Trace
+from rrmbench.bench.trace import Contradiction, Trace
 from rrmbench.components import lacking
 from rrmbench.extending.verdicts import Broken
 from rrmbench.numerics.random import Rng
