@@ -8,8 +8,8 @@ import numpy as np
 from rrmbench.bench.bounds import Bounds
 from rrmbench.bench.store import Experiment, Result
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.methods import standings_at
 from rrmbench.report.plots import sheets
+from rrmbench.report.standings import standings_at
 
 OPTIMUM = 0.25
 

@@ -10,7 +10,7 @@ from rrmbench.report import naming
 from rrmbench.report.check import check, update
 from rrmbench.report.compare import Side, compare
 from rrmbench.report.compare.profiles import profile
-from rrmbench.report.methods import Levels
+from rrmbench.report.levels import Levels
 from rrmbench.report.spreads import spread
 
 

@@ -14,9 +14,9 @@ from rrmbench.report import plots, show_json, show_latex
 from rrmbench.report.compare import Side, compare
 from rrmbench.report.html.tables import tables
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.methods import standings_at
 from rrmbench.report.results import runs_of
 from rrmbench.report.show import summary
+from rrmbench.report.standings import standings_at
 from rrmbench.report.tuning import among, choices
 
 FILE = """\

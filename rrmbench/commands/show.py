@@ -8,7 +8,7 @@ def show(path, levels, only, sort, per_run, forms, console):
     """Print the results at `path` as the table, or in the one of `forms` (json, latex)."""
     from rrmbench.report import show as tables
     from rrmbench.report import show_json, show_latex
-    from rrmbench.report.methods import standings_at
+    from rrmbench.report.standings import standings_at
 
     if len(forms) > 1:
         raise RrmbenchError("--json and --latex: only one of the two")

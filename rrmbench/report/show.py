@@ -7,14 +7,15 @@ import numpy as np
 from rrmbench.errors import RrmbenchError, listed, nearest
 from rrmbench.report import naming, plug_ins, resources, timing
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.methods import COSTS, FINAL, other_seeds, standings_at
+from rrmbench.report.methods import COSTS, FINAL
 from rrmbench.report.show_table import table
+from rrmbench.report.standings import other_seeds, standings_at
 
 
 def summary(path, levels=CERTIFIED_GAPS, only=(), sort=None, per_run=False):
     """Return what `rrmbench show` prints for the results at `path`, as one rich renderable.
 
-    levels, only : as `methods.standings_at` takes them
+    levels, only : as `standings_at` takes them
     sort : None for the order of the manifest, or a key of `ordered`
     per_run : one row per run, not per method
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from rrmbench.report import timing
-from rrmbench.report.methods import other_seeds
 from rrmbench.report.show_table import scientific
 from rrmbench.report.show_table import seconds as time_text
+from rrmbench.report.standings import other_seeds
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

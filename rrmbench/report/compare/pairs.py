@@ -8,9 +8,10 @@ from rrmbench.errors import RrmbenchError, listed, printable
 from rrmbench.keys import RULES
 from rrmbench.report import naming
 from rrmbench.report.levels import Levels
-from rrmbench.report.methods import Method, ProblemMethods, standings_at
+from rrmbench.report.methods import Method, ProblemMethods
 from rrmbench.report.results import StoredRun
 from rrmbench.report.select import select
+from rrmbench.report.standings import standings_at
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import refuse_link
 from rrmbench.report import naming
 from rrmbench.report.levels import Levels
-from rrmbench.report.methods import COSTS, other_seeds, standings_at
+from rrmbench.report.methods import COSTS
 from rrmbench.report.plain import finite
+from rrmbench.report.standings import other_seeds, standings_at
 
 SCHEMA_VERSION = 1
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rrmbench.report.levels import CERTIFIED_GAPS
-from rrmbench.report.methods import other_seeds, standings_of
+from rrmbench.report.standings import other_seeds, standings_of
 
 COSTS = {"passes": "", "seconds": " s"}  # and the unit of each
 
