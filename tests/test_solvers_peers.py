@@ -189,6 +189,7 @@ def test_uncounted_work_that_diverges_is_reported_in_seconds():
     assert measured.reason.endswith(" s")
 
 
+@pytest.mark.filterwarnings("ignore:the warm-up failed")
 def test_a_missing_library_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "celer", None)
     with pytest.raises(RrmbenchError, match=r"celer cannot be imported .*pip install 'rrmbench\[peers\]'"):
@@ -379,6 +380,7 @@ def test_epochs_around_a_black_box_are_skipped_with_the_reason_and_auto_adds_not
     assert "sklearn_lbfgs counts none, or begins from scratch" in " ".join(ran.err.split())
 
 
+@pytest.mark.filterwarnings("ignore:the warm-up failed")
 @pytest.mark.parametrize("solver", ["liblinear", "liblinear_newton", "sklearn_lbfgs"])
 def test_constant_labels_are_one_message(solver):
     p = rrmbench.Problem(np.eye(3), -np.ones(3), "logistic", L2)
