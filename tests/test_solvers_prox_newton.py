@@ -65,10 +65,10 @@ def test_the_second_derivative_is_that_of_differences(data, loss, y, mu, samples
     monkeypatch.setattr(chosen_curvature, "LACKS", 0.0)
     problem = Problem(data, y, loss, PSIS[0], mu=mu).counted()
     w, h = 0.1 * RNG.normal(size=problem.shape), 1e-5
-    z, greatest = problem.outputs(w), greatest_diagonal(problem)
+    z, diagonal = problem.outputs(w), greatest_diagonal(problem).reshape(-1)
     m = 15 if w.ndim > 1 else 4
     coordinates = np.sort(RNG.permutation(w.size)[:m])
-    H = np.zeros((m, m))
+    H, greatest = np.zeros((m, m)), diagonal[coordinates // (w.size // diagonal.size)]
     before = problem.X.passes + 1.0  # and the copy of the samples with the norms of its columns
     making = (problem.X, problem, samples, z, problem.loss_dual(z), coordinates, greatest, H)
     for _ in chosen_curvature.add_second_derivative(*making):

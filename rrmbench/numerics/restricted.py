@@ -65,6 +65,19 @@ def chosen_rows(rows, which, place, part):
     part.indptr[-1] = size
 
 
+def in_columns(rows, which, numbers, d, room):
+    """The entries of the rows `which` (n,) in the columns `numbers` (m,) of d as a Part, which nobody writes to.
+
+    room : at least as many as there are
+    """
+    place = np.full(d, -1, dtype=np.int32)
+    place[numbers] = np.arange(numbers.size, dtype=np.int32)
+    indptr = np.empty(which.size + 1, dtype=rows.indptr.dtype)
+    indices, data = np.empty(room, dtype=np.uint32), np.empty(room)
+    chosen_rows(rows, which, place, Part(indptr, indices, data))
+    return frozen(Part(indptr, indices[: indptr[-1]], data[: indptr[-1]]))
+
+
 @kernel
 def copy_columns(X, numbers, lines):
     """Write the columns `numbers` (m,) of an array X (n, d) to lines (m, n)."""

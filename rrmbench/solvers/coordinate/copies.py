@@ -67,18 +67,17 @@ class SparseColumns:
         """The chosen columns by rows: X itself where they are all of them. If X is transposed, `pairs` are known."""
         if self._part is None and self._numbers.size == self.counts.size:
             self._part = restricted.Part(self.X.rows.indptr, self.X.rows.indices, self.X.rows.data)
+        elif self._part is None and self._transposed is None:
+            every = np.arange(self.n)
+            self._part = restricted.in_columns(self.X.rows, every, self._numbers, self.counts.size, self.nnz)
+            self.read += int(self.X.rows.indptr[-1])
         elif self._part is None:
-            part = restricted.Part(np.empty_like(self.X.rows.indptr), *_room(self.nnz))
-            if self._transposed is None:
-                place = np.full(self.counts.size, -1, dtype=np.int32)
-                place[self._numbers] = np.arange(self._numbers.size)
-                restricted.chosen_rows(self.X.rows, np.arange(self.n), place, part)
-                self.read += int(self.X.rows.indptr[-1])
-            else:
-                part.indptr[0] = 0
-                np.cumsum(self._in_rows, out=part.indptr[1:])
-                restricted.rows_of(self._transposed, self._numbers, part)
-                self.read += self.nnz
+            room = np.empty(self.nnz, dtype=np.uint32), np.empty(self.nnz)
+            part = restricted.Part(np.empty_like(self.X.rows.indptr), *room)
+            part.indptr[0] = 0
+            np.cumsum(self._in_rows, out=part.indptr[1:])
+            restricted.rows_of(self._transposed, self._numbers, part)
+            self.read += self.nnz
             self._part = restricted.frozen(part)
         return self._part
 
@@ -208,7 +207,3 @@ class DenseColumns:
             of_lines[place] = v
         self.read += lines.size
         return (of_lines.T @ lines).T
-
-
-def _room(size):
-    return np.empty(size, dtype=np.uint32), np.empty(size)

@@ -12,11 +12,6 @@ NUMBERS = 2**18  # in a block of rows, of chosen entries, which stays in the cac
 LACKS = 0.8  # of the mean square of a column, below which some samples are too few for it
 
 
-def numbers_per_feature(problem):
-    """k of a model (d, k), 1 of a vector."""
-    return problem.shape[1] if len(problem.shape) > 1 else 1
-
-
 def add_second_derivative(X, problem, samples, z, b, coordinates, greatest, H):
     """Add the mean D_i (x) x_i x_i^T of some samples in the flat coordinates (m,) to H (m, m), which is zero.
 
@@ -27,14 +22,14 @@ def add_second_derivative(X, problem, samples, z, b, coordinates, greatest, H):
     X : the counting view whose passes grow
     samples : ascending numbers, or None for all
     z, b : (n,) or (n, k), the outputs and the derivatives of all samples
-    greatest : `greatest_diagonal` of the problem
+    greatest : the `greatest_diagonal` of the problem at the coordinates (m,)
     """
     if len(problem.shape) == 1:
         squares = yield from _of_one(X, problem, samples, z, coordinates, H)
     else:
         squares = yield from _of_several(X, problem, samples, b, coordinates, H)
     if samples is not None:
-        _add_lacking(squares, greatest.reshape(-1)[coordinates // numbers_per_feature(problem)], H)
+        _add_lacking(squares, greatest, H)
 
 
 def _of_one(X, problem, samples, z, features, H):
@@ -54,7 +49,7 @@ def _of_one(X, problem, samples, z, features, H):
             squares = np.einsum("ij,ij->j", lines, lines)
             read += lines.size
     else:
-        part = _chosen_columns(X.rows, which, features, problem.shape[0])
+        part = restricted.in_columns(X.rows, which, features, problem.shape[0], read)
         making = gram.of_lines(X, *part, H, seen, c[seen])
         if is_part:
             squares = np.bincount(part.indices, part.data**2, features.size)
@@ -64,17 +59,6 @@ def _of_one(X, problem, samples, z, features, H):
     yield from making
     H /= which.size
     return squares * (problem.smoothness / which.size) if is_part else None
-
-
-def _chosen_columns(rows, which, features, d):
-    """The entries of some rows in some of the d columns, as a sparse matrix (m,) of these."""
-    most = int((rows.indptr[which + 1] - rows.indptr[which]).sum())
-    place = np.full(d, -1, dtype=np.int32)
-    place[features] = np.arange(features.size, dtype=np.int32)
-    indptr = np.empty(which.size + 1, dtype=rows.indptr.dtype)
-    part = restricted.Part(indptr, np.empty(most, dtype=np.uint32), np.empty(most))
-    restricted.chosen_rows(rows, which, place, part)
-    return restricted.frozen(restricted.Part(indptr, part.indices[: indptr[-1]], part.data[: indptr[-1]]))
 
 
 def _of_several(X, problem, samples, b, coordinates, H):

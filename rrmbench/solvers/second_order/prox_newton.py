@@ -11,7 +11,7 @@ from rrmbench.numerics.jit import WARM_UP_ROWS
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
-from rrmbench.solvers.second_order.chosen_curvature import add_second_derivative, numbers_per_feature
+from rrmbench.solvers.second_order.chosen_curvature import add_second_derivative
 from rrmbench.solvers.second_order.curvature import greatest_diagonal, longest_step
 from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples, too_many_entries
 from rrmbench.subproblems.quadratic import ROUNDING
@@ -59,12 +59,12 @@ def prox_newton(problem, start, rng):
     yield Iterate(w)
     if problem.n <= WARM_UP_ROWS:  # on more, which kernels are called depends on the data
         _rehearse(problem.counted(), w)
-    size = w.shape[0] * sqrt(numbers_per_feature(problem))  # a sample tells of each output
+    size = w.shape[0] * sqrt(w.size // w.shape[0])  # a sample tells of each output
     yield from on_growing_samples(problem, w, rng, partial(_steps, rng, FEW * size), PER_FEATURE * size)
 
 
 def _steps(rng, few, problem, w, is_last):
-    X, greatest = problem.X, greatest_diagonal(problem)
+    X, greatest = problem.X, _flat_diagonal(problem)
     units = _units_of(problem, greatest)
     z, before, damping = problem.outputs(w), np.inf, 0.0
     P, b = problem.primal(w, z), problem.loss_dual(z)
@@ -78,9 +78,9 @@ def _steps(rng, few, problem, w, is_last):
         if 2 * few <= problem.n:
             samples = np.unique(rng.integers(problem.n, int(few))).astype(np.int64)  # as kernels know all of them
         H = np.zeros((coordinates.size, coordinates.size))
-        for _ in add_second_derivative(X, problem, samples, z, b, coordinates, greatest, H):
+        for _ in add_second_derivative(X, problem, samples, z, b, coordinates, greatest[coordinates], H):
             yield Iterate(w, b, X.passes)
-        H.flat[:: len(H) + 1] += damping * greatest.reshape(-1)[coordinates // numbers_per_feature(problem)]
+        H.flat[:: len(H) + 1] += damping * greatest[coordinates]
         form = ByMatrix(H), np.diag(H).copy(), np.zeros(coordinates.size)
         model = outcome(units.model(form, chosen, coordinates, flat, g, False, np.inf))
         for _ in model.descend(max(ACCURACY * potentials.max(initial=0.0), ROUNDING * abs(P))):
@@ -109,9 +109,14 @@ def _next_damping(damping, t, agreement):
     return damping / RATIO if damping > DAMPED else 0.0
 
 
-def _units_of(problem, greatest):
-    """The units of the flat model, its coordinates or blocks of them; greatest : `greatest_diagonal` of the problem."""
-    curvatures = np.repeat(greatest.reshape(-1), numbers_per_feature(problem))
+def _flat_diagonal(problem):
+    """The `greatest_diagonal` at each coordinate of the flat model."""
+    diagonal = greatest_diagonal(problem).reshape(-1)
+    return np.repeat(diagonal, np.prod(problem.shape) // diagonal.size)
+
+
+def _units_of(problem, curvatures):
+    """The units of the flat model, its coordinates or blocks of them; curvatures : its `_flat_diagonal`."""
     linear = (problem.center_term() + np.zeros(problem.shape)).reshape(-1)
     if "coordinate" in problem.traits:
         return CoordinateUnits(problem.regularizer, problem.strong_convexity, linear, curvatures)
@@ -133,7 +138,7 @@ def _rehearse(problem, w):
         pass
     whole_arrays.toward(zeros, ones, 0.5)
     X, z, every = problem.X, problem.outputs(w), np.arange(w.size)
-    b, greatest = problem.loss_dual(z), greatest_diagonal(problem)
+    b, greatest = problem.loss_dual(z), _flat_diagonal(problem)
     for samples in None, np.arange(1):
         outcome(add_second_derivative(X, problem, samples, z, b, every, greatest, np.zeros((w.size, w.size))))
 
