@@ -123,8 +123,9 @@ def test_passes_of_a_single_output(is_dense):
 
 @pytest.mark.parametrize("psi", PSIS[:2], ids=lambda psi: psi["name"])
 def test_the_second_derivative_of_few_samples_takes_fewer_passes(psi, monkeypatch):
-    data = RNG.normal(size=(5000, 10))
-    y = np.argmax(data @ RNG.normal(size=(10, 5)) + RNG.gumbel(size=(5000, 5)), axis=1)
+    rng = np.random.default_rng(4)  # over draws of other seeds the ratio is between 0.47 and 0.70
+    data = rng.normal(size=(5000, 10))
+    y = np.argmax(data @ rng.normal(size=(10, 5)) + rng.gumbel(size=(5000, 5)), axis=1)
     problem = Problem(data, y, "multinomial_logistic", psi | {"strength": 1e-3})
     few = solve(problem, "prox_newton", passes=1000, gap=1e-7)
     monkeypatch.setattr(prox_newton, "FEW", np.inf)
