@@ -157,6 +157,12 @@ def test_steps_for_the_squared_loss_are_all_conjugate():
     assert max(np.diff(values)) <= 1e-14
 
 
+def test_steps_end_where_squares_of_the_gradient_underflow():
+    X = 10.0 * np.random.default_rng(0).normal(size=(8, 20))
+    p = Problem(X, 1e-158 * np.random.default_rng(1).normal(size=8), "squared", "none")
+    assert solve(p, "newton_cg", passes=60).trace["primal"].iloc[-1] == 0.0
+
+
 def test_newton_steps_are_as_exact_as_the_gradient_has_fallen(monkeypatch):
     """Conjugate gradients end at the first residual of at most min(0.5, sqrt(|g|/|g_0|)) |g|."""
     found, unchanged = [], newton_cg.ConjugateGradients.solve

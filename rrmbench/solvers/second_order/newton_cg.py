@@ -101,14 +101,15 @@ class ConjugateGradients:
         return True
 
     def solve(self, goal, at, going_on=False):
-        """Return (p, X p) with |H p - r| <= goal for the r of the beginning, or as far as H has curvature.
+        """Return (p, X p) with |H p - r| <= goal for the r of the beginning, or as far as H has curvature
+        and squares of r do not underflow.
 
         Yields after each product: `at.w` + p where the steps go on from former ones, so that P is known to be
         quadratic here, else `at`.
         """
         p, outputs = np.zeros(self.r.shape), np.zeros(self.curvature.z.shape)
         for _ in range(2 * p.size + 1):
-            if float(np.linalg.norm(self.r)) <= goal:
+            if float(np.linalg.norm(self.r)) <= goal or self.energy == 0.0:
                 break
             product, seen = self.curvature.product(self.q)
             bend = float(np.vdot(self.q, product))
