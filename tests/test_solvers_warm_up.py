@@ -46,6 +46,29 @@ def test_a_budget_that_the_few_rows_of_the_warm_up_do_not_exceed():
     assert not called_after_the_warm_up(problem, registry.build_solver("apcg_budget"))
 
 
+@pytest.mark.parametrize(
+    "name, reduction, loss, strength",
+    [
+        ("apcg_shrinking", "proximal_point", "hinge", 1e-3),
+        ("pdprox_restarted", "joint_proximal_point", "hinge", 1e-3),
+        ("newton_cg", "joint_adapt", "hinge", 1e-3),
+        ("newton_pcg", "adapt_reg", "logistic", 0.0),
+    ],
+)
+def test_a_solver_whose_first_steps_come_late(name, reduction, loss, strength):
+    """A reduction takes passes to know its strengths, and ends its first stages soon; few rows need no drawn part."""
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    y = np.sign(X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=40))
+    problem = Problem(X, y, loss, {"name": "l2", "strength": strength})
+    assert not called_after_the_warm_up(problem, registry.build_solver(name, reduction))
+
+
+def test_sequences_whose_labellings_are_visited_again_and_again():
+    y = np.column_stack([[0, 1, 0, 1, 1, 0], [0, 0, 1, 1, 2, 3]])
+    problem = Problem(np.arange(1.0, 7.0)[:, np.newaxis], y, "m3n", {"name": "l2", "strength": 1e-9})
+    assert not called_after_the_warm_up(problem, registry.build_solver("bcfw"))
+
+
 @pytest.mark.parametrize("raised, told", [(ValueError("few rows"), "ValueError: few rows"), (None, None)])
 def test_what_the_warm_up_raised_is_told(raised, told):
     def solve(problem, start, rng):

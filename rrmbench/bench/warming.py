@@ -15,7 +15,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 
-WARM_UP_PASSES = 3.0
+WARM_UP_PASSES = 3.0  # after which w has moved first: a reduction may take ten to know its strengths
+STILL = 17.0  # of the passes before, at most, as w may stay where it is
 
 
 def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[Iterator[Iterate] | None, str | None]:
@@ -37,8 +38,14 @@ def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[
         tiny = replace(problem, X=X, y=y, weights=weights)
         iterates = solve(tiny, None, Rng(0))
         # no rule ends it: at the last point of a run evaluation looks for bounds, whose passes read the whole model
-        for point, row in enumerate(Trace(tiny, iterates, StopRule(), Schedule(0.0), counted=False)):
-            if row["passes"] >= WARM_UP_PASSES or (math.isnan(row["passes"]) and point > 0):
+        trace, start, before = Trace(tiny, iterates, StopRule(), Schedule(0.0), counted=False), None, 0.0
+        for point, row in enumerate(trace):
+            start = trace.w if point == 0 else start
+            if start is not None and np.array_equal(trace.w, start):
+                before = min(row["passes"], STILL)
+            else:
+                start = None  # w has moved
+            if row["passes"] - before >= WARM_UP_PASSES or (math.isnan(row["passes"]) and point > 0):
                 break  # one call compiles what a library compiles
         tiny.certificate(np.zeros(tiny.output_shape))
         polishing.warm_up(problem, tiny)

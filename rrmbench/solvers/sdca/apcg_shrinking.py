@@ -3,6 +3,7 @@
 import numpy as np
 
 from rrmbench.numerics.jit import WARM_UP_ROWS, kernel
+from rrmbench.numerics.random import Rng
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
@@ -48,6 +49,8 @@ def apcg_shrinking(problem, start, rng):
         return Iterate(*state.present(), passes=read / total, checks=state.checks)
 
     yield reported()
+    if n <= WARM_UP_ROWS:
+        rehearse(problem)
     for seen, more in thirds(state, rng, entries):
         visits, read = visits + seen, read + more
         yield reported()
@@ -71,6 +74,18 @@ def apcg_shrinking(problem, start, rng):
             epochs *= 2
         elif not (rose or better):
             epochs = max(FEWEST, epochs // 2)
+
+
+def rehearse(problem):
+    """Call on the first row the kernels of a cycle, to which few passes over few rows may not come.
+
+    A stage of a reduction may end before it, and there may be nothing left to move.
+    """
+    apart, rng = DualState(problem, Exact(problem.loss, problem.mu), None), Rng(0)
+    first = rng.epoch(1)
+    apart.run(first)
+    for _ in ascent(apart, rng, first, 1, 1):
+        pass
 
 
 def dual_of(state):

@@ -70,7 +70,8 @@ def bcfw(problem, start, rng):
     known, scale = Products.of(sequences), 1.0 / (problem.strong_convexity * problem.n)
     given = problem.X.positions.rows, *sequences[:2], problem.loss.cost, scale, known
     per_pass = 2.0 * nnz or problem.n  # without entries, visits count
-    shares, w, b, read = Shares.of(sequences, problem.n), problem.shift(), np.zeros(problem.output_shape), 0
+    shares, w, read = Shares.of(sequences, problem.n), problem.shift(), 0
+    b = dual_variable(problem, sequences, shares)  # 0, by a kernel that few passes over few rows may not come to
     calendar = Calendar.of(problem.n, LONGEST_REST)
     while True:
         visits = 0

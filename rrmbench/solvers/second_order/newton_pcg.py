@@ -55,6 +55,7 @@ def newton_pcg(problem, start, rng):
     yield Iterate(w)
     if "scalar" in problem.traits:
         rehearse(problem)
+    rng.permutation(0)  # draws nothing, by a kernel that few rows do not call
     yield from on_growing_samples(problem, w, rng, partial(_steps, rng))
 
 
