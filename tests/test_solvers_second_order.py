@@ -208,6 +208,15 @@ def test_columns_of_any_units_beside_a_minimized_bias(loss, passes):
     assert least_gap(p, "newton_cg", passes) <= 1e-9 * p.primal(np.zeros(20))
 
 
+def test_steps_from_flat_parts_without_a_square_get_longer():
+    """The bias goes from 0 to 1 where every loss has the slope -1, beside its greatest curvature of 1e8."""
+    X = np.column_stack([np.random.default_rng(0).normal(size=(6, 2)), np.ones(6)])
+    p = Problem(
+        X, np.ones(6), {"name": "smoothed_hinge", "gamma": 1e-8}, {"name": "l2", "strength": 1e-3}, free_bias=True
+    )
+    assert least_gap(p, "newton_cg", passes=60) <= 1e-9
+
+
 def test_newton_refuses_many_features(monkeypatch):
     monkeypatch.setattr("rrmbench.solvers.second_order.growing.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):

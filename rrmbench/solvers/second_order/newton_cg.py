@@ -18,6 +18,8 @@ from rrmbench.solvers.second_order.curvature import (
 
 FORCING = 0.5  # the greatest residual of a step, relative to the gradient
 DAMPING = 1e-3  # of the greatest diagonal of H, at the first step
+AGREES = 0.75  # of the fall of the quadratic model, from which on of P the part of the damping falls
+RATIO, LEAST = 4.0, 2.0**-40  # of this part to the next one; the least
 SAME = 1e-6  # of the gradient: where it is so close to the foreseen one, H has not changed
 
 
@@ -30,7 +32,9 @@ def newton_cg(problem, start, rng):
     that a trial of t touches no data. The preconditioner is the square root of the diagonal of H: the diagonal itself
     needs up to 3 times as many passes where features are many, none up to 5 times as many on tables. [Fan et al. 2008]
     Where no square bounds some entry of w, H may be singular, and 1e-3 |g|/|g_0| times the diagonal that it would have
-    with the greatest curvature everywhere is added to it.
+    with the greatest curvature everywhere is added to it, or a part of that: at first all, a fourth of the part before
+    after a full step along which P fell as the quadratic model does, four times as much after a step with t < 1. Where
+    all samples lie on flat parts of phi', all of it leaves steps that are short for ever.
     Where the gradient at w+ is what H foresaw, P is quadratic, and the next steps are conjugate to all former ones: of
     the squared loss, all in one go. Then w moves with each of them.
 
@@ -47,7 +51,7 @@ def newton_cg(problem, start, rng):
         rehearse(problem)
     z, squares = problem.outputs(w), squares_of(problem)
     P, b, first, system = problem.primal(w, z), problem.loss_dual(z), None, None
-    may_be_singular = not squares.all()
+    may_be_singular, part = not squares.all(), 1.0
     preconditions = not scalar and hasattr(problem.X, "rows")
     greatest = greatest_diagonal(problem) if may_be_singular or preconditions else 0.0
     while True:
@@ -58,7 +62,7 @@ def newton_cg(problem, start, rng):
         yield at._replace(passes=problem.X.passes)
         going_on = system is not None and system.goes_on_at(g)
         if not going_on:
-            damping = DAMPING * norm / first * greatest if first and may_be_singular else 0.0
+            damping = part * DAMPING * norm / first * greatest if first and may_be_singular else 0.0
             damped = squares + damping
             if scalar:
                 curvature = Curvature(problem, z, damped)
@@ -68,7 +72,12 @@ def newton_cg(problem, start, rng):
             yield at._replace(passes=problem.X.passes)
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
         p, outputs = yield from system.solve(goal, at, going_on)
-        _, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, float(np.vdot(g, p)))
+        slope, before = float(np.vdot(g, p)), P
+        t, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, slope)
+        if t < 1.0:
+            part = min(RATIO * part, 1.0)
+        elif before - P >= AGREES * -0.5 * slope:  # the fall of the model, as r is orthogonal to p
+            part = max(part / RATIO, LEAST)
         b = problem.loss_dual(z)
         yield Iterate(w, b, problem.X.passes)
 
