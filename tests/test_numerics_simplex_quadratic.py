@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_arrays import seeds
 
+from rrmbench.numerics import simplex_quadratic
 from rrmbench.numerics.simplex_quadratic import maximizer
 
 
@@ -40,6 +41,18 @@ def test_errors_of_H_end_nothing_and_small_ones_do_not_lower_the_value(seed, k, 
 
     if error < 1.0:
         assert value(a) >= value(start) - 1e-12
+
+
+def test_faces_that_come_again_because_of_errors_end(monkeypatch):
+    """Errors of 1e-9 are above the slopes here, and steps are cut short by the ridge that outweighs these errors."""
+    rng, systems, of_one = np.random.default_rng(1), [], simplex_quadratic._on_plane
+    V, noise = rng.normal(size=(10, 4)), rng.normal(size=(10, 10))
+    H = V @ V.T / np.abs(V @ V.T).max() + 1e-9 / np.sqrt(10.0) * (noise + noise.T)
+    slopes, start = 1e-11 * rng.normal(size=10), np.maximum(rng.normal(size=10), 0.0)
+    monkeypatch.setattr(simplex_quadratic, "_on_plane", lambda *given: systems.append(1) or of_one(*given))
+    a = maximizer(H, slopes, start / start.sum())
+    assert a.min() >= 0.0 and abs(a.sum() - 1.0) <= 1e-12
+    assert len(systems) <= 100
 
 
 @given(

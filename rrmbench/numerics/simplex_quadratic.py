@@ -6,6 +6,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 # the first that makes H factorable is added to its diagonal, over its greatest entry and the differences of slopes;
 # after these 2 k, since no eigenvalue of a (k, k) matrix of entries of at most 1 is below -k
 RIDGES = 1e-14, 1e-10, 1e-6, 1e-2
+ROUNDS = 4  # for each entry, after which none joins: where H has errors, faces may come again a thousand times
 ROUNDING = 1e-14  # of a slope, over the greatest of the slopes and of H h
 
 
@@ -15,13 +16,13 @@ def maximizer(H: np.ndarray, slopes: np.ndarray, a: np.ndarray) -> np.ndarray:
     H is (k, k), symmetric and positive semidefinite, as far as its errors let it; a (k,) is a point of the simplex and
     slopes (k,) are those there, up to a constant. On the positive entries the maximizer under sum h = 0 alone is a
     linear system; on the way to it an entry that reaches 0 leaves. Where nothing leaves, the entry of 0 with the
-    greatest slope joins, until the value rises no more. Values are differences from that at a, since near the maximum
-    the values themselves are the same to rounding.
+    greatest slope joins, until the value rises no more or 4 k have joined. Values are differences from that at a, since
+    near the maximum the values themselves are the same to rounding.
     """
     x, positive, size = a.copy(), a > 0.0, float(np.abs(slopes).max())
     slopes = slopes - slopes @ a / a.sum()
     best, value = x, -np.inf
-    while True:
+    for _ in range(ROUNDS * a.size):
         while True:
             here = np.flatnonzero(positive)
             step = _on_plane(H[np.ix_(here, here)], (slopes - H @ (x - a))[here])
@@ -50,6 +51,7 @@ def maximizer(H: np.ndarray, slopes: np.ndarray, a: np.ndarray) -> np.ndarray:
         if not rises[entering] > ROUNDING * max(size, float(np.abs(pull).max())):
             return best
         positive[entering] = True
+    return best
 
 
 def _on_plane(H: np.ndarray, slopes: np.ndarray) -> np.ndarray:
