@@ -63,6 +63,13 @@ def test_a_solver_whose_first_steps_come_late(name, reduction, loss, strength):
     assert not called_after_the_warm_up(problem, registry.build_solver(name, reduction))
 
 
+def test_a_model_that_waits_for_the_norm_of_the_data():
+    """Lanczos's process takes 20 passes, of matrices whose rank does not end it before."""
+    X, y = np.random.default_rng(0).normal(size=(12, 3)), np.where(np.arange(12) % 3, 1.0, -1.0)
+    problem = Problem(X, y, "max_row", {"name": "entropy_simplex", "strength": 0.01, "cap": 0.125})
+    assert not called_after_the_warm_up(problem, registry.build_solver("pdprox_restarted"))
+
+
 def test_sequences_whose_labellings_are_visited_again_and_again():
     y = np.column_stack([[0, 1, 0, 1, 1, 0], [0, 0, 1, 1, 2, 3]])
     problem = Problem(np.arange(1.0, 7.0)[:, np.newaxis], y, "m3n", {"name": "l2", "strength": 1e-9})

@@ -15,8 +15,8 @@ from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
 
-WARM_UP_PASSES = 3.0  # after which w has moved first: a reduction may take ten to know its strengths
-STILL = 17.0  # of the passes before, at most, as w may stay where it is
+WARM_UP_PASSES = 3.0  # once w moves: a reduction may take 10 before to know its strengths, Pdprox 20 to know ||X||
+STILL = 40.0  # passes that are waited for that at most, as w may be optimal
 
 
 def warm_up(problem: Problem, solve: Callable[..., Iterator[Iterate]]) -> tuple[Iterator[Iterate] | None, str | None]:
