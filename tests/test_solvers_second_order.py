@@ -217,6 +217,14 @@ def test_steps_from_flat_parts_without_a_square_get_longer():
     assert least_gap(p, "newton_cg", passes=60) <= 1e-9
 
 
+def test_the_first_step_of_lbfgs_is_as_long_as_P_falls():
+    """The slope is the same up to the label, 1e15 times as far as the first trial."""
+    X = np.array([[1.0, 1.5, -0.5, 1.2, 1.5]])
+    p = Problem(X, np.array([1e6]), {"name": "huber", "mu": 1e-8}, {"name": "l2", "strength": 1e-8})
+    P = solve(p, "lbfgs", passes=60).trace["primal"]
+    assert P.iloc[-1] <= 0.01 * P.iloc[0]
+
+
 def test_newton_refuses_many_features(monkeypatch):
     monkeypatch.setattr("rrmbench.solvers.second_order.growing.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton: found 9 features, allowed are at most 8"):

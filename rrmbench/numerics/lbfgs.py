@@ -54,7 +54,7 @@ class Memory:
 
 
 def searched(at: Callable[[float], tuple[float, float, Point]], F: float, down: float, t: float) -> Point | None:
-    """The first point of a bisection that meets Wolfe's conditions, or None after `TRIALS` points.
+    """The first point of a bisection that meets Wolfe's conditions, or None after `TRIALS` points between two ends.
 
     at(t) : F at the step length t, its derivative along the line there, and the point, which is returned
     F, down : F and its derivative at t = 0; where F is flat to rounding, the derivative alone decides
@@ -62,8 +62,8 @@ def searched(at: Callable[[float], tuple[float, float, Point]], F: float, down: 
     """
     if not down < 0.0:
         return None
-    low, high = 0.0, math.inf
-    for _ in range(TRIALS):
+    low, high, trials = 0.0, math.inf, 0
+    while trials < TRIALS and t < math.inf:  # where F falls as steeply for long, it takes any number of doublings
         value, along, point = at(t)
         flat = abs(value - F) <= SUM_ROUNDING * abs(F) and abs(along) <= SLOPE * abs(down)
         if not (value <= F + DECREASE * t * down or flat):
@@ -72,5 +72,6 @@ def searched(at: Callable[[float], tuple[float, float, Point]], F: float, down: 
             low = t
         else:
             return point
+        trials += high < math.inf
         t = 0.5 * (low + high) if high < math.inf else 2.0 * t
     return None
