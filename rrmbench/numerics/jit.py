@@ -79,6 +79,11 @@ _expose("reads_along", lambda self, j: self.instance_class.reads_along)
 _expose("square_of", lambda self, v, state: self.instance_class.square_of)
 _expose("add_bend", lambda self, p, Hp: self.instance_class.add_bend)
 
+# columns of X, `rrmbench.numerics.loss_descent`
+_expose("product_with", lambda self, j, b: self.instance_class.product_with, forceinline=True)
+_expose("size_of", lambda self, j: self.instance_class.size_of)
+_expose("shift", lambda self, j, step, loss, mu, y, z, b, room: self.instance_class.shift)
+
 # the former names, for the kernels of plug-ins (`rrmbench.former_names`); a field is one under both of its names
 _expose("dual", lambda self, z, y, mu: self.instance_class.dual_point)
 _expose("dual_row", lambda self, z, y, mu, q, b: self.instance_class.dual_point_row)

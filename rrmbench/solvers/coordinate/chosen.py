@@ -95,6 +95,11 @@ class Chosen:
         """Whether a matrix had spared sweeps by columns as long as it takes to make it; the next form will be one."""
         return not is_matrix(form) and self._fits and self._price <= self._times * self._spared * self._paid
 
+    @property
+    def is_worth_matrix(self):
+        """Whether the next form will be a matrix."""
+        return self._matrix is not None or (self._fits and self._is_worth(self._price))
+
     def price_of_renewal(self, h):
         """The products, or so, that make the matrix new for the weights h (n,); 0 where there is none."""
         return 0 if self._matrix is None else self._changed(h / self.n).size / self.n * self._columns.pairs
@@ -106,7 +111,7 @@ class Chosen:
         alone, but are not below h where the form is a bound; of a form that `keeps` its matrix they may be any above.
         """
         h, lag = h / self.n, (0.0 if keeps else 1.0 - LAG, 1.0 if is_bound else 1.0 + LAG)
-        if self._matrix is not None or (self._fits and self._is_worth(self._price)):
+        if self.is_worth_matrix:
             yield from self._make_matrix(h, lag)
             return self._of_outputs(ByMatrix(self._matrix), np.diag(self._matrix).copy(), self.numbers.size)
         if self._by_columns is None or self._changed(h, lag).size:
@@ -147,6 +152,14 @@ class Chosen:
         if not is_matrix(form):
             self._swept += read
             self._paid += read
+
+    def unweighted(self):
+        """The columns for steps on P itself, whose reads are counted by `swept`."""
+        return self._columns.unweighted()
+
+    def swept(self, read):
+        """Count the entries of columns that steps on P itself read."""
+        self._swept += read
 
     def outputs(self, model):
         """X (w - w0), (n,) or (n, k), at the present point of the Quadratic `model`."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
+from rrmbench.numerics.loss_descent import Columns, Lines
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
 from rrmbench.solvers.coordinate.coordinate_descent import part_of
 from rrmbench.subproblems.units import in_parts
@@ -81,6 +82,10 @@ class SparseColumns:
             self._part = restricted.frozen(part)
         return self._part
 
+    def unweighted(self):
+        """The chosen columns for steps on P itself, and maybe others."""
+        return Columns(*self._by_columns())
+
     def weighted(self, weights):
         """(H = sum_i weights[i] x_i x_i^T by columns, its diagonal (m,), what its state is over X v (n,))."""
         columns, root, squares = self._by_columns(), np.sqrt(weights), np.empty(self._numbers.size)
@@ -153,6 +158,11 @@ class DenseColumns:
             self._size = end
             self.read += lines.size
         return self._place[self._numbers]
+
+    def unweighted(self):
+        """As `SparseColumns.unweighted`."""
+        self._copy()
+        return Lines(self._copies, self._place)
 
     def weighted(self, weights):
         """As `SparseColumns.weighted`."""

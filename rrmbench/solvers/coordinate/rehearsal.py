@@ -6,16 +6,18 @@ import numpy as np
 
 from rrmbench.problem.operators import CSR
 from rrmbench.solvers.coordinate.chosen import Chosen
+from rrmbench.solvers.coordinate.early_sweeps import EarlySweeps
 from rrmbench.subproblems.units import BlockUnits, CoordinateUnits, RowUnits, outcome
 
 
 def rehearse(problem):
-    """Call on two rows, dense and sparse, what only some problems need: all forms, growth, conjugate gradients."""
+    """Call on few rows, dense and sparse, what only some problems need: all forms, growth, conjugate gradients."""
+    n = problem.n
     for d, is_cheap in product((2, 5), (True, False)):
-        indptr = np.array([0, 2, 4], dtype=problem.X.rows.indptr.dtype)
-        indices = np.array([0, 1, 0, 1], dtype=np.uint32)
+        indptr = np.arange(0, 2 * n + 1, 2, dtype=problem.X.rows.indptr.dtype)
+        indices = np.tile(np.arange(2, dtype=np.uint32), n)
         k = None if "scalar" in problem.traits else 2
-        X = CSR(np.array([1.0, 2.0, 3.0, 5.0]), indices, indptr, (2, d), k)
+        X = CSR(1.0 + np.arange(2.0 * n), indices, indptr, (n, d), k)
         chosen, ones = Chosen(X, np.bincount(indices, minlength=d)), np.ones(d)
         zeros, slopes = np.zeros(d * (k or 1)), -np.ones(d * (k or 1))
         if k:
@@ -28,10 +30,12 @@ def rehearse(problem):
             chosen.grow(numbers)
             if not is_cheap:
                 chosen.make_dear()
-            form = outcome(chosen.form(np.ones(2), True))
+            form = outcome(chosen.form(np.ones(n), True))
             model = outcome(units.model(form, numbers, units.columns(numbers), zeros, slopes, True, 1.0))
             for _ in model.descend(0.0):
                 pass
             for _ in model.extrapolate(numbers):
                 pass
             chosen.outputs(model)
+        if not k and "coordinate" in problem.traits:
+            EarlySweeps(problem, np.ones(problem.shape[0])).sweep(chosen.unweighted(), np.arange(1), *np.zeros((3, n)))
