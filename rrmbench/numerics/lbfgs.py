@@ -63,7 +63,7 @@ def searched(at: Callable[[float], tuple[float, float, Point]], F: float, down: 
     if not down < 0.0:
         return None
     low, high, trials = 0.0, math.inf, 0
-    while trials < TRIALS and t < math.inf:  # where F falls as steeply for long, it takes any number of doublings
+    while trials < TRIALS and 0.0 < t < math.inf:  # where F falls as steeply for long, it takes any number of doublings
         value, along, point = at(t)
         flat = abs(value - F) <= SUM_ROUNDING * abs(F) and abs(along) <= SLOPE * abs(down)
         if not (value <= F + DECREASE * t * down or flat):
