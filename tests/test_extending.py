@@ -9,6 +9,7 @@ import pytest
 
 from rrmbench import registry
 from rrmbench.extending.contract import checks_of
+from rrmbench.losses.squared_multi import SquaredMulti
 from rrmbench.problem.iterate import Iterate
 from rrmbench.regularizers.norms import longest_within, scale_into
 
@@ -316,6 +317,46 @@ def test_a_regularizer_that_is_wrong_for_matrices_alone_is_found():
         return Half(strength)
 
     assert "the shape (4, 3)" in broken("regularizer", "mine", "prox is the")
+
+
+def test_a_regularizer_that_scales_its_argument_in_place_is_found():
+    class InPlace(Half):
+        def dual_scaling(self, v):
+            v *= Half.dual_scaling(self, v)
+            return 1.0
+
+    @registry.regularizer
+    def mine(strength: float = 0.2):
+        return InPlace(strength)
+
+    assert "dual_scaling changes an array that it is given" in broken("regularizer", "mine", "methods leave")
+
+
+def targets_with(**methods):
+    """Register the loss `mine` on rows of targets, of a class like SquaredMulti with other methods."""
+    cls = type("Mine", (SquaredMulti,), methods)
+
+    @registry.loss(needs={"targets"})
+    def mine():
+        return cls()
+
+
+def test_a_loss_on_rows_that_adds_to_what_it_is_to_write_is_found():
+    def dual_point_row(self, z, y, mu, q, b):
+        for c in range(z.shape[0]):
+            b[c] += (z[c] - y[c]) / (1.0 + mu + q)
+
+    targets_with(dual_point_row=dual_point_row)
+    assert "dual_point_row gives other numbers when it is called again" in broken("loss", "mine", "methods leave")
+
+
+def test_a_loss_on_rows_that_forgets_proximal_steps_is_found():
+    def dual_point_row(self, z, y, mu, q, b):
+        for c in range(z.shape[0]):
+            b[c] = (z[c] - y[c]) / (1.0 + mu)
+
+    targets_with(dual_point_row=dual_point_row)
+    assert "u = z - q b" in broken("loss", "mine", "over samples: proximal steps")
 
 
 def test_an_attribute_that_is_not_so_is_found():

@@ -378,3 +378,22 @@ def test_a_conjugate_that_is_too_small_where_phi_has_a_kink_is_found(below, is_b
     """A greater one makes greater gaps, which lie about nothing."""
     found = held_to_pairs(Problem(X, np.sign(Y), Inside(below), RIDGE), "mine", "l2").broken
     assert (found is not None) == is_broken
+
+
+class Steeper(NamedTuple):
+    """The hinge loss, whose conjugate is finite for slopes that it does not have, up to a limit."""
+
+    limit: float
+    conjugate_convexity: float = 0.0
+    lipschitz: float = 1.0
+    value, dual_point = Hinge.value, Hinge.dual_point
+
+    def conjugate(self, b, y):
+        return y * b if -self.limit <= y * b <= 0.0 else np.inf
+
+
+@pytest.mark.parametrize("limit", [1.0, 1.01, np.inf])
+def test_a_conjugate_that_is_finite_outside_of_its_domain_is_found(limit):
+    """No derivative of phi is there, but the b of somebody's solver may be."""
+    problem = Problem(X, np.sign(Y), Steeper(limit), RIDGE)
+    assert (held_to_pairs(problem, "mine", "l2").broken is not None) == (limit > 1.0)

@@ -6,6 +6,7 @@ from rrmbench.extending import classes, points, programs, scalar_losses, single_
 from rrmbench.extending.problems import DATA, L2, NET
 from rrmbench.extending.runs import solved
 from rrmbench.extending.verdicts import Broken, located
+from rrmbench.problem import calls
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.pairs import SCALES
 from rrmbench.problem.problem import Problem
@@ -18,6 +19,7 @@ METHODS = {
     "whole": ("shape", "value", "conjugate", "d2", "dual_point"),
 }
 SMOOTHINGS = (0.0, 1e-3, 0.3, 1.0, 1e3)
+FEW = 2  # samples whose methods are called again
 SIZES = (0.0, 0.3, 2.0, 10.0, max(SCALES))  # of random outputs, up to those at which `run` refuses what is no pair
 
 
@@ -123,7 +125,37 @@ def _slopes(p, mu, z, rng):
         raise Broken(f"the loss falls by {fall:.6g} along a small move, its dual point says {linear:.6g} at most")
 
 
-OVER_SAMPLES = {"over samples: a conjugate pair": _pair, "over samples: the dual point is a slope": _slopes}
+def _proximal(p, mu, z, rng):
+    """b = dual_point(mu, z, q) is a dual point of Phi^mu at z - q b, of a loss whose conjugate has such steps."""
+    if not getattr(p.loss, "conjugate_prox", True) or hasattr(p.loss, "operator"):
+        return
+    for q in (0.1, 1.0, 30.0):
+        b = p.losses.dual_point(mu, z, q)
+        at = z - q * b
+        value, conjugate, product = p.losses.mean_loss(mu, at), p.losses.mean_conjugate(mu, b), float(np.vdot(b, at))
+        scale = 1.0 + abs(value) + abs(conjugate) + float(np.sum(np.abs(b) * (np.abs(z) + q * np.abs(b)))) / p.n
+        left = value + conjugate - product / p.n
+        if not abs(left) <= 1e-9 * scale:
+            raise Broken(
+                f"Phi^mu(u) + Phi^mu*(b) - b.u/n = {left:.6g} at u = z - q b for the dual point b of z and q={q:g}, "
+                "expected 0",
+                "the dual point is the argmax with (q/2) ||b||^2 subtracted too, of each sample",
+            )
+
+
+def _functions(p, mu, z, rng):
+    """Methods leave what they are given, and give the same again."""
+    for call in calls.of_loss(p.loss, p.y, z, p.losses.dual_point(mu + 1.0, z.copy()), FEW):
+        if fault := call.fault():
+            raise Broken(fault)
+
+
+OVER_SAMPLES = {
+    "over samples: a conjugate pair": _pair,
+    "over samples: the dual point is a slope": _slopes,
+    "over samples: proximal steps of the conjugate": _proximal,
+    "methods leave their arguments, and give the same again": _functions,
+}
 
 
 def reaches_a_gap(component):

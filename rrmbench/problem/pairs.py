@@ -1,4 +1,4 @@
-"""Whether components of plug-ins are what certificates rest on: value and conjugate a pair.
+"""Whether components of plug-ins are what certificates rest on: functions, value and conjugate a pair.
 
 A conjugate that is too small makes bounds that are too great, and a run may end with a gap of 0 before any objective
 lies below them. Fenchel's inequality f(z) + f*(b) >= b.z tells at the first pair of points that it fails at.
@@ -15,14 +15,18 @@ import numpy as np
 from rrmbench import crashes
 from rrmbench.components import is_shipped
 from rrmbench.numerics import whole_arrays
+from rrmbench.problem import calls
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.samples import outputs_of
 
 FEW = 4  # samples, and numbers, at which compiled methods are compared with those in Python
 SCALES = 1e-2, 1.0, 1e2  # of random points
 SMOOTHINGS = 0.1, 1.0, 10.0  # mu, whose b are derivatives of phi at its kinks too
+FAR = 1e6
+BEYOND = -1.0, 1.001, 1.1, 2.0  # times a derivative of phi: of b outside of the domain of phi*
 STEPS = (-1.0, -0.1, -0.01, -0.001, 0.001, 0.01, 0.1, 1.0)  # over the norm of where they begin
 TOLERANCE = 1e-8  # relative to the terms
+UNFIT = "has a method that no gap can be computed with:"
 FAULT = "is no conjugate pair: value + conjugate is below the product at random points, so that no gap means anything"
 FROZEN = (
     "gives other numbers where it is compiled than in Python: kernels keep the globals that methods refer to as they "
@@ -50,25 +54,63 @@ def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
     regularizer takes so many coordinates and no other number.
     """
     rng = np.random.default_rng(0)
-    asked = (
-        (problem.loss, _is_unequal_in_rows, f"the loss '{loss}'", UNEQUAL),
-        (problem.loss, _is_frozen_loss, f"the loss '{loss}'", FROZEN),
-        (problem.regularizer, _is_frozen_regularizer, f"the regularizer '{regularizer}'", FROZEN),
-        (problem.loss, _is_broken_loss, f"the loss '{loss}'", FAULT),
-        (problem.loss, _is_unbalanced, f"the loss '{loss}'", UNBALANCED),
-        (problem.regularizer, _is_broken_regularizer, f"the regularizer '{regularizer}'", FAULT),
+    asked: tuple[tuple[str, Callable[..., str | None]], ...] = (
+        ("loss", _fault_of_loss_calls),
+        ("regularizer", _fault_of_regularizer_calls),
+        ("loss", partial(_said, UNEQUAL, _is_unequal_in_rows)),
+        ("loss", partial(_said, FROZEN, _is_frozen_loss)),
+        ("regularizer", partial(_said, FROZEN, _is_frozen_regularizer)),
+        ("loss", partial(_said, FAULT, _is_broken_loss)),
+        ("loss", partial(_said, UNBALANCED, _is_unbalanced)),
+        ("regularizer", partial(_said, FAULT, _is_broken_regularizer)),
     )
-    unchecked = None
-    for component, is_broken, name, fault in asked:
-        if not _is_foreign(component):
+    names, unchecked = {"loss": f"the loss '{loss}'", "regularizer": f"the regularizer '{regularizer}'"}, None
+    for kind, fault_of in asked:
+        if not _is_foreign(getattr(problem, kind)):
             continue
+        name = names[kind]
         try:
             with np.errstate(all="ignore"):
-                if is_broken(problem, rng):
+                if fault := fault_of(problem, rng):
                     return Held(f"{name} {fault}", unchecked)
         except Exception as error:  # of points that no run may come to
             unchecked = unchecked or f"{name} raised {crashes.text_of(error)}"
     return Held(None, unchecked)
+
+
+def _said(fault: str, is_broken: Callable[..., bool], problem: Problem, rng: np.random.Generator) -> str | None:
+    return fault if is_broken(problem, rng) else None
+
+
+def _fault_of_loss_calls(problem: Problem, rng: np.random.Generator) -> str | None:
+    for scale in SCALES:
+        z = _outputs(problem, scale, rng)
+        b = problem.losses.dual_point(problem.mu + 1.0, z.copy())
+        asked = [*calls.of_loss(problem.loss, problem.y, z, b, FEW)]
+        if _is_balanced_by_loss(problem):
+            asked.append(calls.Call("balanced", problem.losses.balanced, (b,), (0.5 * b,)))
+        if fault := next(filter(None, (call.fault() for call in asked)), None):
+            return f"{UNFIT} {fault}"
+    return None
+
+
+def _is_balanced_by_loss(problem: Problem) -> bool:
+    return problem.free_bias and hasattr(problem.loss, "balanced")
+
+
+def _fault_of_regularizer_calls(problem: Problem, rng: np.random.Generator) -> str | None:
+    for scale in SCALES:
+        w, v = (scale * rng.normal(size=_body(problem)) for _ in range(2))
+        asked = calls.of_regularizer(problem.regularizer, w, v)
+        if fault := next(filter(None, (call.fault() for call in asked)), None):
+            return f"{UNFIT} {fault}"
+    return None
+
+
+def _body(problem: Problem) -> tuple[int, ...]:
+    """The shape of what the regularizer sees: all but a free bias."""
+    rows, *more = problem.shape
+    return (rows - 1 if problem.free_bias else rows, *more)
 
 
 def _is_foreign(component: object) -> bool:
@@ -147,7 +189,9 @@ def _is_broken_loss(problem: Problem, rng: np.random.Generator) -> bool:
         conjugate = one.mean_conjugate(b)
         if any(_is_below(one.mean_loss(at), conjugate, float(np.vdot(b, at)) / one.n) for at in (z, other)):
             return True
-    return not hasattr(problem.loss, "operator") and _is_broken_inside(problem, rng)
+    if hasattr(problem.loss, "operator"):  # other z and b are of no model
+        return False
+    return _is_broken_inside(problem, rng) or _is_broken_outside(problem, rng)
 
 
 def _is_broken_inside(problem: Problem, rng: np.random.Generator) -> bool:
@@ -165,9 +209,24 @@ def _is_broken_inside(problem: Problem, rng: np.random.Generator) -> bool:
     return False
 
 
+def _is_broken_outside(problem: Problem, rng: np.random.Generator) -> bool:
+    """Whether it fails at b that are no derivatives of phi, as a solver may yield: phi* is infinite there, or great.
+
+    The terms of other samples may hide what fails at one, so b is a multiple of derivatives, and z one of b.
+    """
+    plain = replace(problem, mu=0.0, weights=None, minimized_bias=False)
+    slopes = plain.loss_dual(_outputs(plain, 1.0, rng))
+    for b in (*(factor * slopes for factor in BEYOND), *(scale * rng.normal(size=slopes.shape) for scale in SCALES)):
+        conjugate = plain.mean_conjugate(b)
+        for at in (scale * b for scale in (*SCALES, FAR)):  # far away only what is linear there counts
+            if _is_below(plain.mean_loss(at), conjugate, float(np.vdot(b, at)) / plain.n):
+                return True
+    return False
+
+
 def _is_unbalanced(problem: Problem, rng: np.random.Generator) -> bool:
     """Whether what is to have a finite D has none: v must vanish where nothing bounds the bias."""
-    if not (problem.free_bias and hasattr(problem.loss, "balanced")):
+    if not _is_balanced_by_loss(problem):
         return False
     bias = np.zeros(problem.shape)
     bias[-1] = 1.0
@@ -181,9 +240,7 @@ def _is_unbalanced(problem: Problem, rng: np.random.Generator) -> bool:
 
 
 def _is_broken_regularizer(problem: Problem, rng: np.random.Generator) -> bool:
-    psi, shape = problem.regularization, problem.shape
-    if problem.free_bias:
-        shape = (shape[0] - 1, *shape[1:])
+    psi, shape = problem.regularization, _body(problem)
     if problem.l2 + problem.kappa > 0.0:  # a bias is left out of psi, not of the square of a problem without one
         return _is_broken_sum(replace(problem, free_bias=False), rng)
     for v in _slopes(problem, shape, rng):
