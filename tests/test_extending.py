@@ -332,13 +332,19 @@ def test_a_regularizer_that_scales_its_argument_in_place_is_found():
     assert "dual_scaling changes an array that it is given" in broken("regularizer", "mine", "methods leave")
 
 
-def targets_with(**methods):
+def targets_with(constants=(), **methods):
     """Register the loss `mine` on rows of targets, of a class like SquaredMulti with other methods."""
     cls = type("Mine", (SquaredMulti,), methods)
 
     @registry.loss(needs={"targets"})
     def mine():
-        return cls()
+        return cls(*constants)
+
+
+@pytest.mark.parametrize(("constants", "words"), [((2.0, INF), "conjugate_convexity"), ((1.0, 3.0), "lipschitz")])
+def test_constants_of_a_loss_on_rows_that_do_not_hold_are_found(constants, words):
+    targets_with(constants)
+    assert words in broken("loss", "mine", "over samples: declared constants")
 
 
 def test_a_loss_on_rows_that_adds_to_what_it_is_to_write_is_found():

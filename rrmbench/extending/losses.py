@@ -6,7 +6,7 @@ from rrmbench.extending import classes, points, programs, scalar_losses, single_
 from rrmbench.extending.problems import DATA, L2, NET
 from rrmbench.extending.runs import solved
 from rrmbench.extending.verdicts import Broken, located
-from rrmbench.problem import calls
+from rrmbench.problem import calls, claims
 from rrmbench.problem.labels import mode_of
 from rrmbench.problem.pairs import SCALES
 from rrmbench.problem.problem import Problem
@@ -90,14 +90,10 @@ def _possible(p, z):
 
 
 def _pair(p, mu, z, rng):
-    """Phi^mu(z) + Phi^mu*(b) = b.z/n at the dual point, and >= at others; no row of b is longer than is said."""
+    """Phi^mu(z) + Phi^mu*(b) = b.z/n at the dual point, and >= at others."""
     b, n = p.losses.dual_point(mu, z), p.n
     if not np.isfinite(b).all():
         raise Broken(f"the dual point is not finite: {b.ravel()[~np.isfinite(b.ravel())][0]}")
-    longest = np.linalg.norm(b, axis=1).max() if outputs_of(p.loss) == "vector" else 0.0
-    if longest > p.dual_radius * (1.0 + 1e-12):
-        hint = "dual_radius, or lipschitz sqrt(spread(k)) where it is left out"
-        raise Broken(f"||b|| = {longest:.8g} at a dual point, the greatest is said to be {p.dual_radius:.8g}", hint)
     value, conjugate = p.losses.mean_loss(mu, z), p.losses.mean_conjugate(mu, b)
     scale = 1.0 + abs(value) + abs(conjugate) + abs(float(np.vdot(b, z))) / n
     left = value + conjugate - float(np.vdot(b, z)) / n
@@ -143,6 +139,15 @@ def _proximal(p, mu, z, rng):
             )
 
 
+def _constants(p, mu, z, rng):
+    """No row of b is longer than is said, and none changes more."""
+    if hasattr(p.loss, "operator"):
+        return
+    for move in (*claims.MOVES, 10.0):
+        if fault := claims.fault_of_constants(p, z, z + move * rng.standard_normal(z.shape)):
+            raise Broken(f"it {fault}", "where dual_radius is left out, it is lipschitz sqrt(spread(k))")
+
+
 def _functions(p, mu, z, rng):
     """Methods leave what they are given, and give the same again."""
     for call in calls.of_loss(p.loss, p.y, z, p.losses.dual_point(mu + 1.0, z.copy()), FEW):
@@ -154,6 +159,7 @@ OVER_SAMPLES = {
     "over samples: a conjugate pair": _pair,
     "over samples: the dual point is a slope": _slopes,
     "over samples: proximal steps of the conjugate": _proximal,
+    "over samples: declared constants hold": _constants,
     "methods leave their arguments, and give the same again": _functions,
 }
 

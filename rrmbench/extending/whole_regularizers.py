@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from rrmbench.extending.verdicts import Broken, Doubt
-from rrmbench.problem import calls
+from rrmbench.problem import calls, claims
 
 TOLERANCE = 1e-10
 PROX = "prox(w, t) = argmin_u t psi(u) + ||u - w||^2 / 2"
@@ -178,10 +178,8 @@ def flags_are_true(psi, w, other):
             raise Broken(
                 f"soft_threshold = True, but psi({text_of(w)}) = {value:.8g} and strength ||w||_1 = {expected:.8g}"
             )
-    if psi.convexity > 0.0:
-        middle = 0.5 * (psi.value(w) + psi.value(other)) - psi.value(0.5 * (w + other))
-        if middle < psi.convexity / 8.0 * float(np.sum((w - other) ** 2)) - 1e-10 * (1.0 + abs(value)):
-            raise Broken(f"convexity = {psi.convexity:g} is more than psi has between two points")
+    if fault := claims.fault_of_convexity(psi, w, other):
+        raise Broken(f"it {fault}")
 
 
 def are_functions(psi, w):

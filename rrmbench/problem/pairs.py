@@ -15,7 +15,7 @@ import numpy as np
 from rrmbench import crashes
 from rrmbench.components import is_shipped
 from rrmbench.numerics import whole_arrays
-from rrmbench.problem import calls
+from rrmbench.problem import calls, claims
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.samples import outputs_of
 
@@ -63,6 +63,8 @@ def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
         ("loss", partial(_said, FAULT, _is_broken_loss)),
         ("loss", partial(_said, UNBALANCED, _is_unbalanced)),
         ("regularizer", partial(_said, FAULT, _is_broken_regularizer)),
+        ("loss", claims.fault_of_loss),
+        ("regularizer", _fault_of_convexity),
     )
     names, unchecked = {"loss": f"the loss '{loss}'", "regularizer": f"the regularizer '{regularizer}'"}, None
     for kind, fault_of in asked:
@@ -104,6 +106,15 @@ def _fault_of_regularizer_calls(problem: Problem, rng: np.random.Generator) -> s
         asked = calls.of_regularizer(problem.regularizer, w, v)
         if fault := next(filter(None, (call.fault() for call in asked)), None):
             return f"{UNFIT} {fault}"
+    return None
+
+
+def _fault_of_convexity(problem: Problem, rng: np.random.Generator) -> str | None:
+    psi = problem.regularization
+    for scale in SCALES:
+        w, other = (psi.prox(scale * rng.normal(size=_body(problem)), 0.0) for _ in range(2))
+        if fault := claims.fault_of_convexity(psi, w, other):
+            return fault
     return None
 
 

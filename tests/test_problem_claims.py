@@ -1,0 +1,90 @@
+"""What somebody's own losses and regularizers say of themselves and is not so."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from rrmbench.losses.absolute import Absolute
+from rrmbench.losses.squared import Squared
+from rrmbench.losses.squared_multi import SquaredMulti
+from rrmbench.problem.pairs import held_to_pairs
+from rrmbench.problem.problem import Problem
+from rrmbench.regularizers.norms import L1Norm
+
+RNG = np.random.default_rng(4)
+X, Y = RNG.normal(size=(30, 6)), RNG.normal(size=30)
+RIDGE = {"name": "l2", "strength": 0.1}
+
+
+class OfOne(NamedTuple):
+    """The squared loss, which says of itself what it is told to."""
+
+    conjugate_convexity: float = 1.0
+    lipschitz: float = np.inf
+    value, conjugate, dual_point = Squared.value, Squared.conjugate, Squared.dual_point
+
+
+class Bent(NamedTuple):
+    """The absolute loss, which may say that it is smooth."""
+
+    conjugate_convexity: float = 0.0
+    lipschitz: float = 1.0
+    value, conjugate, dual_point = Absolute.value, Absolute.conjugate, Absolute.dual_point
+
+
+class OfRows(SquaredMulti):
+    """Not of the package."""
+
+
+class OfAll(OfOne):
+    """The mean squared loss as one over all samples."""
+
+    outputs = "whole"
+
+    def shape(self, X, y):
+        return y.shape
+
+    def value(self, z, y):
+        return float(0.5 * np.mean((z - y) ** 2))
+
+    def conjugate(self, b, y):
+        return float(np.mean(0.5 * b * b + y * b))
+
+    def d2(self, b, y):
+        return float(0.5 * np.mean(b * b))
+
+
+CLAIMS = {
+    "smoother": (OfOne, (1.001,), Y, "that its slopes change by"),
+    "slopes of 3 at most": (OfOne, (1.0, 3.0), Y, "that its slopes are of length 3 at most"),
+    "a kink": (Bent, (1e-2,), 1e5 + Y, "that its slopes change by"),
+    "smoother, of rows": (OfRows, (1.001,), RNG.normal(size=(30, 3)), "that its slopes change by"),
+    "slopes of 3 at most, of rows": (OfRows, (1.0, 3.0), RNG.normal(size=(30, 3)), "that its slopes are of length 3"),
+    "smoother, of all samples": (OfAll, (1.001,), Y, "that its slopes change by"),
+}
+
+
+@pytest.mark.parametrize("case", CLAIMS)
+def test_a_loss_whose_constants_do_not_hold_is_named(case):
+    cls, constants, y, claim = CLAIMS[case]
+    shipped = Problem(X, y, "squared" if y.ndim == 1 else "squared_multi", RIDGE)
+    assert held_to_pairs(replace(shipped, loss=cls()), "mine", "l2") == (None, None)
+    found = held_to_pairs(replace(shipped, loss=cls(*constants)), "mine", "l2").broken
+    assert found.startswith(f"the loss 'mine' says {claim}")
+
+
+class Curved(L1Norm):
+    """A norm, said to be strongly convex."""
+
+    convexity = 0.5
+
+    def conjugate_point(self, v):
+        return 0.0 * v
+
+
+def test_a_regularizer_that_is_less_convex_than_it_says_is_named():
+    assert held_to_pairs(Problem(X, Y, "squared", type("Flat", (L1Norm,), {})(0.1)), "squared", "mine").broken is None
+    found = held_to_pairs(Problem(X, Y, "squared", Curved(0.1)), "squared", "mine").broken
+    assert found.startswith("the regularizer 'mine' says that it is 0.5-strongly convex (convexity)")
