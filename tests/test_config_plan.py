@@ -166,6 +166,13 @@ def test_what_a_reduction_needs_is_not_told_as_the_need_of_the_solver(message, p
     assert reason.startswith(f"pdprox_dual in {reduction} needs a smooth loss; hinge is not smooth (try none, ")
 
 
+def test_what_the_outer_reduction_needs_is_not_told_as_missing_inside(message):
+    """The smoothing inside makes losses smooth for fista, and the epochs around it end by what the hinge lacks."""
+    head = "dataset: tiny.txt\nloss: hinge\nregularizer: {name: l1, strength: 1}\nsolver: fista\nstop: {gap: 1e-3}\n"
+    reason = message(f"{head}reduction: {{name: adapt_reg, inside: {{name: smooth, mu: 1}}}}\n").split("\n  ")[1]
+    assert reason.startswith("fista in adapt_reg needs a smooth loss; hinge is not smooth (try ")
+
+
 def test_a_class_that_a_solver_needs_is_told_by_the_names_of_its_components():
     named = defaultdict(set)
     for kind, build in ("loss", build_loss), ("regularizer", build_regularizer):
