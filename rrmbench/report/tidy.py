@@ -41,9 +41,10 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     the names dataset, loss, regularizer, solver, reduction, every parameter that is set
     (`regularizer.strength`, ...), what sets runs apart that would be alike (`stop.passes`, `trace.every`, `code`),
     seed, point, passes, checks, seconds, cpu_seconds, primal, dual, gap, suboptimality, nonzeros, the metrics
-    that were measured, and experiment if there are several. Where some runs were timed (`run --timing`), `timing`
-    is the number of repeats whose median `seconds` is, and seconds_min and seconds_max are the extremes. Missing is
-    NaN. A run without a single point (it failed at once) has one row. Raises RrmbenchError if there is no experiment.
+    that were measured, and of a folder of experiments, experiment. Where some runs were timed (`run --timing`),
+    `timing` is the number of repeats whose median `seconds` is, and seconds_min and seconds_max are the extremes.
+    Missing is NaN. A run without a single point (it failed at once) has one row. Raises RrmbenchError if there is no
+    experiment.
     """
     import pandas as pd
 
@@ -57,7 +58,8 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     for run in found:
         run.keys.update({key: value for key, value in origin(run).items() if key in told})
     columns = ["run", "status", "reason", *COMPONENTS, *_parameter_columns(found), "seed", "point"]
-    columns += [*_MEASURED, *metrics] + ["experiment"] * (len(read) > 1)
+    of_several = Path(path) not in [experiment.directory for experiment in read]  # also where one is there, or readable
+    columns += [*_MEASURED, *metrics] + ["experiment"] * of_several
     rows = [max(run.result.points, 1) for run in found]
     table = pd.DataFrame([_constant(run) for run in found]).loc[np.repeat(np.arange(len(found)), rows)]
     for name in ("point", *_MEASURED, *metrics):
