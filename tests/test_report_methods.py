@@ -35,6 +35,17 @@ def test_seeds_are_one_method_with_medians_and_quartiles(tmp_path):
     assert apcg.statuses == {"done": 3} and apcg.reasons == ["passes"]
 
 
+def test_passes_that_differ_by_the_rounding_of_their_sum_have_two_winners(tmp_path):
+    """0.1 + ... + 0.1 is below 1, and no method is quicker by that."""
+    shares = stored.trace(rate=0.5)
+    shares["passes"] = shares["passes"] * (1.0 - 2e-16)
+    runs = [*rates("apcg", {0: 0.5}), stored.result(stored.spec(solver="svrg"), shares), *rates("fista", {0: 0.4})]
+    (problem,) = stored.standings(stored.experiment(tmp_path / "e", runs), Levels((1e-2,))).problems
+    passes = [method.reached[0].passes.median for method in problem.methods]
+    assert passes[1] < passes[0]
+    assert {method.name for method in problem.level_winners[0, "passes"]} == {"apcg", "svrg"}
+
+
 def test_runs_that_never_come_there_count_as_never(tmp_path):
     runs = [*rates("apcg", {0: 1.0, 1: 1.0, 2: 0.01}), failed(stored.spec(seed=3))]
     runs += rates("svrg", {0: 0.01, 1: 0.01, 2: 1.0})

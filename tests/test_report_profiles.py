@@ -112,6 +112,15 @@ def test_profiles_rise_end_at_the_share_solved_and_someone_is_best(costs):
     assert best >= np.isfinite(costs).any(axis=0).mean() - 1e-12
 
 
+def test_costs_that_differ_by_rounding_are_both_the_best():
+    costs = np.array([[8.0, np.inf], [8.0 * (1.0 - 2e-16), np.inf], [16.0, 0.0]])
+    made = Profile(
+        "passes", LEVEL, ("a", "b", "c"), ("a", "b", "c"), ("1", "2"), costs, *np.zeros((2, 3), int), (), (), 1
+    )
+    assert costs[1, 0] < costs[0, 0]
+    assert made.ratios[:2, 0].tolist() == [1.0, 1.0] and made.ratios[:, 1].tolist() == [np.inf, np.inf, 1.0]
+
+
 def test_the_command_writes_the_figure_and_json(lab):
     experiment(lab.out / "e")
     ran = lab.cli("compare", lab.out, "--profile", "--level", "1e-2", "--format", "png,svg")

@@ -13,6 +13,12 @@ from rrmbench.report.results import LEVELS, StoredRun, points_to
 QUANTITIES = ("gap", "suboptimality")
 GAP_RULES = "gap", "relative_gap"  # that end a run by its gap
 MOST = 50  # levels
+SAME = 1e-9  # relative: passes are sums of shares of one, which rounding sets apart
+
+
+def is_least(costs: np.ndarray | float, least: np.ndarray | float) -> np.ndarray | np.bool_ | bool:
+    """Whether costs are the least one, but for rounding."""
+    return costs - least <= SAME * np.abs(least)
 
 
 @dataclass(frozen=True)

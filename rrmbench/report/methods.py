@@ -10,7 +10,7 @@ import numpy as np
 from rrmbench.bench.rules import ROUNDING
 from rrmbench.columns import COUNTS
 from rrmbench.keys import is_origin, owner
-from rrmbench.report.levels import Levels
+from rrmbench.report.levels import Levels, is_least
 from rrmbench.report.results import StoredRun, width
 from rrmbench.report.spreads import Spread, is_bound, spread
 from rrmbench.report.tuning import Choice
@@ -151,8 +151,8 @@ class ProblemMethods:
         A method that is measured by its suboptimality for want of a certificate does not compete for a gap.
         """
         costs = {method: cost(method) for method in self.methods if method.quantity == method.levels.quantity}
-        least = min((value for value in costs.values() if np.isfinite(value)), default=None)
-        return {method for method, value in costs.items() if value == least} if len(costs) > 1 else set()
+        least = min((value for value in costs.values() if np.isfinite(value)), default=np.nan)
+        return {method for method, value in costs.items() if is_least(value, least)} if len(costs) > 1 else set()
 
     @cached_property
     def gap_winners(self) -> set[Method]:

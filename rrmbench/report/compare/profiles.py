@@ -11,7 +11,7 @@ from rrmbench.bench.store import experiments
 from rrmbench.errors import RrmbenchError, nearest
 from rrmbench.files import refuse_link
 from rrmbench.report import naming
-from rrmbench.report.levels import Levels
+from rrmbench.report.levels import Levels, is_least
 from rrmbench.report.methods import COSTS
 from rrmbench.report.plain import finite
 from rrmbench.report.standings import other_seeds, standings_at
@@ -53,7 +53,7 @@ class Profile:
         least = self.costs.min(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = self.costs / least
-        ratios[self.costs == least] = 1.0  # 0 work over 0 work
+            ratios[is_least(self.costs, least)] = 1.0  # 0 work over 0 work, too
         ratios[~np.isfinite(self.costs)] = np.inf
         return ratios
 
