@@ -6,9 +6,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from rrmbench.errors import RrmbenchError
 from rrmbench.losses.absolute import Absolute
 from rrmbench.losses.squared import Squared
 from rrmbench.losses.squared_multi import SquaredMulti
+from rrmbench.problem.domain import within
 from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
 from rrmbench.regularizers.norms import L1Norm
@@ -88,3 +90,38 @@ def test_a_regularizer_that_is_less_convex_than_it_says_is_named():
     assert held_to_pairs(Problem(X, Y, "squared", type("Flat", (L1Norm,), {})(0.1)), "squared", "mine").broken is None
     found = held_to_pairs(Problem(X, Y, "squared", Curved(0.1)), "squared", "mine").broken
     assert found.startswith("the regularizer 'mine' says that it is 0.5-strongly convex (convexity)")
+
+
+class Net(NamedTuple):
+    """An elastic net, said to be a multiple of |w|."""
+
+    strength: float
+    square: float
+    soft_threshold = True
+
+    def value(self, w):
+        return self.strength * abs(w) + 0.5 * self.square * w * w
+
+    def conjugate(self, v):
+        return 0.5 * max(0.0, abs(v) - self.strength) ** 2 / self.square if self.square > 0.0 else np.inf
+
+    def prox(self, w, t):
+        return np.sign(w) * max(0.0, abs(w) - t * self.strength) / (1.0 + t * self.square)
+
+    def dual_scaling(self, v):
+        return 1.0
+
+    def radius(self, value, shape):
+        return np.inf
+
+
+def test_a_regularizer_that_is_more_than_its_threshold_is_named():
+    found = held_to_pairs(Problem(X, Y, "squared", Net(0.1, 0.1)), "squared", "mine").broken
+    assert found.startswith("the regularizer 'mine' says that it is strength |w| (soft_threshold), found ")
+
+
+def test_a_box_is_not_made_of_a_threshold_that_leaves_something_out():
+    """The problem would be that of l1 in the box, and P less by the square."""
+    assert within(Net(0.1, 0.0), {"box": [-0.8, 0.8]}).strength == 0.1
+    with pytest.raises(RrmbenchError, match=r"^regularizer.domain.box: Net says that it is strength \|w\| \(soft_"):
+        within(Net(0.1, 0.1), {"box": [-0.8, 0.8]})

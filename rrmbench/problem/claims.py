@@ -4,7 +4,8 @@ Traits, step sizes and theorems rest on these numbers: a hinge that says that it
 smooth losses, and their bounds are drawn.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +69,24 @@ def fault_of_constants(problem: Any, z: np.ndarray, other: np.ndarray) -> str | 
 def _lengths(rows: np.ndarray, whole: bool) -> np.ndarray:
     """||.|| of the rows, or of all of them as one, (1,)."""
     return np.linalg.norm(rows.reshape(1 if whole else rows.shape[0], -1), axis=1)
+
+
+def fault_of_regularizer(psi: Any, w: np.ndarray, other: np.ndarray) -> str | None:
+    """Which of its attributes psi on whole models is not true to at two models of its domain, in words, or None."""
+    return fault_of_convexity(psi, w, other) or (
+        fault_of_soft_threshold(psi.psi, w.ravel().tolist()) if psi.soft_threshold else None
+    )
+
+
+def fault_of_soft_threshold(psi: Any, numbers: Iterable[float]) -> str | None:
+    """Whether psi of one coordinate, which says that it is strength |w| where it is finite, is something else."""
+    for w in numbers:
+        value, expected = psi.value(w), psi.strength * abs(w)
+        if math.isfinite(value) and not math.isclose(value, expected, rel_tol=ROUNDING, abs_tol=1e-300):
+            return (
+                f"says that it is strength |w| (soft_threshold), found {value:.8g} for w = {w:.8g}, not {expected:.8g}"
+            )
+    return None
 
 
 def fault_of_convexity(psi: Any, w: np.ndarray, other: np.ndarray) -> str | None:

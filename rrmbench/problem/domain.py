@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rrmbench.errors import RrmbenchError, nearest, shown
+from rrmbench.problem.claims import fault_of_soft_threshold
 from rrmbench.problem.coordinates import over_coordinates
 from rrmbench.regularizers.box import Box
 
 ALLOWED = "allowed is {box: [a, b]} with numbers a <= b, or {ball: r} with a number r > 0"
+SIZES = 1e-3, 0.1, 1.0, 10.0, 1e3  # of coordinates at which psi is looked at, since a box has its strength alone
 
 
 def within(regularizer, domain):
@@ -32,6 +34,8 @@ def _in_box(psi, bounds):
             f"regularizer.domain.box: found a regularizer of the kind {type(psi).__name__}, allowed are multiples of "
             "||w||_1, with bounds or without (none, l2, l1, elastic_net, box, nonneg)"
         )
+    if fault := fault_of_soft_threshold(psi, (sign * size for size in SIZES for sign in (-1.0, 1.0))):
+        raise RrmbenchError(f"regularizer.domain.box: {type(psi).__name__} {fault}")
     lower = max(float(bounds[0]), psi.prox(-math.inf, 0.0))  # psi may have bounds of its own
     upper = min(float(bounds[1]), psi.prox(math.inf, 0.0))
     if not lower <= upper or lower == math.inf or upper == -math.inf:

@@ -64,7 +64,7 @@ def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
         ("loss", partial(_said, UNBALANCED, _is_unbalanced)),
         ("regularizer", partial(_said, FAULT, _is_broken_regularizer)),
         ("loss", claims.fault_of_loss),
-        ("regularizer", _fault_of_convexity),
+        ("regularizer", _fault_of_regularizer_claims),
     )
     names, unchecked = {"loss": f"the loss '{loss}'", "regularizer": f"the regularizer '{regularizer}'"}, None
     for kind, fault_of in asked:
@@ -109,11 +109,11 @@ def _fault_of_regularizer_calls(problem: Problem, rng: np.random.Generator) -> s
     return None
 
 
-def _fault_of_convexity(problem: Problem, rng: np.random.Generator) -> str | None:
+def _fault_of_regularizer_claims(problem: Problem, rng: np.random.Generator) -> str | None:
     psi = problem.regularization
     for scale in SCALES:
         w, other = (psi.prox(scale * rng.normal(size=_body(problem)), 0.0) for _ in range(2))
-        if fault := claims.fault_of_convexity(psi, w, other):
+        if fault := claims.fault_of_regularizer(psi, w, other):
             return fault
     return None
 
