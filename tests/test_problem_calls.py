@@ -1,5 +1,6 @@
 """Methods of somebody's own components that change what they are given, or do not give the same again."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from rrmbench import solve
 from rrmbench.errors import RrmbenchError
+from rrmbench.losses.squared_multi import SquaredMulti
 from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
 from rrmbench.regularizers.norms import L1Norm, scale_into
@@ -112,6 +114,21 @@ def test_a_loss_with_a_method_that_is_no_function_of_arrays_is_named(case):
     cls = type("Untidy", (OfAll,), {method: wrong})
     found = held_to_pairs(Problem(X, Y, cls(), RIDGE), "mine", "l2").broken
     assert found.startswith(f"the loss 'mine' has a method that no gap can be computed with: {fault}")
+
+
+class Several(SquaredMulti):
+    """The squared distance to targets, of several samples at once in place."""
+
+    def value_rows(self, z, y, values):
+        z -= y
+        values[:] = 0.5 * np.sum(z * z, axis=1)
+
+
+def test_a_loss_of_several_rows_in_place_is_named():
+    """Metrics would be of what is left of the outputs."""
+    problem = Problem(X, RNG.normal(size=(30, 3)), "squared_multi", RIDGE)
+    found = held_to_pairs(replace(problem, loss=Several()), "mine", "l2").broken
+    assert found.endswith("computed with: value_rows changes an array that it is given: work on a copy")
 
 
 def test_solve_refuses_a_scaling_in_place_which_would_prove_too_much():

@@ -148,7 +148,7 @@ def test_a_scaling_that_leaves_v_outside_the_dual_domain_is_named(name, wrong, m
     assert held_to_pairs(problem, "f", "mine").broken.startswith("the regularizer 'mine' is no conjugate pair")
 
 
-@pytest.mark.parametrize("loss", [Plain(scale=0.98), Plain(below=1e-3)])
+@pytest.mark.parametrize("loss", [Plain(scale=0.98), Plain(below=1e-3), Plain(below=1e-9)])
 def test_a_loss_whose_conjugate_or_value_is_too_small_is_named(loss):
     assert held_to_pairs(Problem(X, Y, Plain(), RIDGE), "mine", "l2") == (None, None)
     looser = Plain(scale=1.02)  # its bounds are true ones

@@ -72,6 +72,13 @@ def of_loss(loss: Any, y: np.ndarray, z: np.ndarray, b: np.ndarray, most: int) -
         return
     for i in range(min(most, len(y))):
         yield from of_sample(loss, y[i], z[i], b[i])
+    y, z = y[:most], z[:most]
+    if hasattr(loss, "value_rows"):
+        values = partial(_written, count(), (len(z),), lambda z, out: loss.value_rows(z, y, out))
+        yield Call("value_rows", values, (z,), (-z,))
+    if hasattr(loss, "dual_point_rows"):
+        points = partial(_written, count(), z.shape, lambda z, out: loss.dual_point_rows(z, y, out))
+        yield Call("dual_point_rows", points, (z,), (-z,))
 
 
 def _of_output(loss: Any, y: float, z: float, b: float) -> Iterator[Call]:
@@ -97,16 +104,16 @@ def _of_row(loss: Any, y: Any, z: np.ndarray, b: np.ndarray) -> Iterator[Call]:
     for one, other in ((b, 3.0 * b), (3.0 * b, b)):
         yield Call("conjugate_row", lambda b: loss.conjugate_row(b, y), (one,), (other,))
     yield Call("penalty_row", lambda b: loss.penalty_row(b, y), (b,), (-b,))
-    point = partial(_written, count(), lambda z, out: loss.dual_point_row(z, y, 1.0, 0.5, out))
+    point = partial(_written, count(), z.shape, lambda z, out: loss.dual_point_row(z, y, 1.0, 0.5, out))
     yield Call("dual_point_row", point, (z,), (-z,))
     if hasattr(loss, "slopes_row"):
-        slopes = partial(_written, count(), lambda b, out: loss.slopes_row(b, y, 0.0, out))
+        slopes = partial(_written, count(), b.shape, lambda b, out: loss.slopes_row(b, y, 0.0, out))
         yield Call("slopes_row", slopes, (b,), (b,))
 
 
-def _written(numbers: Iterator[int], write: Callable[..., Any], at: np.ndarray) -> np.ndarray:
-    """What is written to an array (k,), in which other numbers stand each time."""
-    out = np.full(at.shape, float(next(numbers)))
+def _written(numbers: Iterator[int], shape: tuple[int, ...], write: Callable[..., Any], at: np.ndarray) -> np.ndarray:
+    """What is written to an array of this shape, in which other numbers stand each time."""
+    out = np.full(shape, float(next(numbers)))
     write(at, out)
     return out
 

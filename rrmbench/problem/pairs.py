@@ -26,6 +26,7 @@ FAR = 1e6
 BEYOND = -1.0, 1.001, 1.1, 2.0  # times a derivative of phi: of b outside of the domain of phi*
 STEPS = (-1.0, -0.1, -0.01, -0.001, 0.001, 0.01, 0.1, 1.0)  # over the norm of where they begin
 TOLERANCE = 1e-8  # relative to the terms
+PAIR_TOLERANCE = 1e-10  # the same of the inequality, by which a bound may be too great: below the 1e-9 of P < D
 UNFIT = "has a method that no gap can be computed with:"
 FAULT = "is no conjugate pair: value + conjugate is below the product at random points, so that no gap means anything"
 FROZEN = (
@@ -308,4 +309,4 @@ def _inside(psi: Any, w: np.ndarray) -> np.ndarray:
 
 def _is_below(value: float, conjugate: float, product: float) -> bool:
     """Whether value + conjugate is below the product by more than rounding."""
-    return value + conjugate < product - TOLERANCE * (abs(value) + abs(conjugate) + abs(product))
+    return value + conjugate < product - PAIR_TOLERANCE * (abs(value) + abs(conjugate) + abs(product))
