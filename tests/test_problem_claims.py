@@ -10,6 +10,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.losses.absolute import Absolute
 from rrmbench.losses.squared import Squared
 from rrmbench.losses.squared_multi import SquaredMulti
+from rrmbench.problem import claims, pairs
 from rrmbench.problem.domain import within
 from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
@@ -125,3 +126,15 @@ def test_a_box_is_not_made_of_a_threshold_that_leaves_something_out():
     assert within(Net(0.1, 0.0), {"box": [-0.8, 0.8]}).strength == 0.1
     with pytest.raises(RrmbenchError, match=r"^regularizer.domain.box: Net says that it is strength \|w\| \(soft_"):
         within(Net(0.1, 0.1), {"box": [-0.8, 0.8]})
+
+
+@pytest.mark.parametrize("y", [Y, np.append(np.arange(29) % 2, 2)], ids=["numbers", "classes"])
+def test_claims_are_looked_at_on_some_of_many_samples(y, monkeypatch):
+    """As slopes may cost more than a pass; the classes of the others keep their outputs."""
+    asked = []
+    monkeypatch.setattr(pairs, "SOME", 8)
+    monkeypatch.setattr(claims, "fault_of_constants", lambda problem, z, other: asked.append(z.shape))
+    named, shape = ("squared", (8,)) if y is Y else ("soft_max_of_hinge", (8, 3))
+    monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
+    assert held_to_pairs(Problem(X, y, named, RIDGE), "mine", "l2") == (None, None)
+    assert set(asked) == {shape}

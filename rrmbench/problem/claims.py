@@ -6,7 +6,6 @@ smooth losses, and their bounds are drawn.
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,11 @@ FAR = 1.0, 1e2, 1e4
 
 
 def fault_of_loss(problem: Any, rng: np.random.Generator) -> str | None:
-    """Which of the constants of the loss does not hold, in words, or None."""
+    """Which of the constants of the loss of a problem without smoothing does not hold, in words, or None."""
     if hasattr(problem.loss, "operator"):  # whose outputs have a structure of their own
         return None
-    plain = replace(problem, mu=0.0, weights=None, minimized_bias=False)
-    for z, other in _pairs_of_outputs(plain, rng):
-        if fault := fault_of_constants(plain, z, other):
+    for z, other in _pairs_of_outputs(problem, rng):
+        if fault := fault_of_constants(problem, z, other):
             return fault
     return None
 

@@ -19,6 +19,7 @@ from rrmbench.problem import calls, claims
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.samples import outputs_of
 
+SOME = 1000  # samples of which slopes are asked for many times, which may cost more than a pass each
 FEW = 4  # samples, and numbers, at which compiled methods are compared with those in Python
 SCALES = 1e-2, 1.0, 1e2  # of random points
 SMOOTHINGS = 0.1, 1.0, 10.0  # mu, whose b are derivatives of phi at its kinks too
@@ -64,7 +65,7 @@ def held_to_pairs(problem: Problem, loss: str, regularizer: str) -> Held:
         ("loss", partial(_said, FAULT, _is_broken_loss)),
         ("loss", partial(_said, UNBALANCED, _is_unbalanced)),
         ("regularizer", partial(_said, FAULT, _is_broken_regularizer)),
-        ("loss", claims.fault_of_loss),
+        ("loss", _fault_of_loss_claims),
         ("regularizer", _fault_of_regularizer_claims),
     )
     names, unchecked = {"loss": f"the loss '{loss}'", "regularizer": f"the regularizer '{regularizer}'"}, None
@@ -85,10 +86,27 @@ def _said(fault: str, is_broken: Callable[..., bool], problem: Problem, rng: np.
     return fault if is_broken(problem, rng) else None
 
 
+def _on_some(problem: Problem) -> Problem:
+    """The problem without smoothing and minimized bias, on SOME of its samples where it has more."""
+    plain = _plain(problem)
+    if plain.n <= SOME or not {"rows", "separable"} <= plain.traits:
+        return plain
+    return plain.on(np.linspace(0, plain.n - 1, SOME).astype(np.int64))
+
+
+def _plain(problem: Problem) -> Problem:
+    return replace(problem, mu=0.0, weights=None, minimized_bias=False)
+
+
+def _fault_of_loss_claims(problem: Problem, rng: np.random.Generator) -> str | None:
+    return claims.fault_of_loss(_on_some(problem), rng)
+
+
 def _fault_of_loss_calls(problem: Problem, rng: np.random.Generator) -> str | None:
+    problem = _on_some(problem)
     for scale in SCALES:
         z = _outputs(problem, scale, rng)
-        b = problem.losses.dual_point(problem.mu + 1.0, z.copy())
+        b = problem.losses.dual_point(1.0, z.copy())
         asked = [*calls.of_loss(problem.loss, problem.y, z, b, FEW)]
         if _is_balanced_by_loss(problem):
             asked.append(calls.Call("balanced", problem.losses.balanced, (b,), (0.5 * b,)))
@@ -211,7 +229,7 @@ def _is_broken_inside(problem: Problem, rng: np.random.Generator) -> bool:
 
     So it is where mu multiplies half a square of b; elsewhere the inequality holds, and says less.
     """
-    plain = replace(problem, mu=0.0, weights=None, minimized_bias=False)
+    plain = _plain(problem)
     for mu, scale in product(SMOOTHINGS, SCALES):
         z = _outputs(plain, scale, rng)
         b = replace(plain, mu=mu).loss_dual(z)
@@ -226,7 +244,7 @@ def _is_broken_outside(problem: Problem, rng: np.random.Generator) -> bool:
 
     The terms of other samples may hide what fails at one, so b is a multiple of derivatives, and z one of b.
     """
-    plain = replace(problem, mu=0.0, weights=None, minimized_bias=False)
+    plain = _on_some(problem)
     slopes = plain.loss_dual(_outputs(plain, 1.0, rng))
     for b in (*(factor * slopes for factor in BEYOND), *(scale * rng.normal(size=slopes.shape) for scale in SCALES)):
         conjugate = plain.mean_conjugate(b)
