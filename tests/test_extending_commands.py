@@ -140,7 +140,7 @@ def test_a_wrong_plug_in_is_exit_code_1_with_what_was_found_and_a_hint(lab):
     assert "  WRONG  value and conjugate: Fenchel and Young\n         wrong_of_mine: value + conjugate" in ran.out
     assert "hint: value and conjugate must be a pair" in ran.out.replace("\n         ", " ")
     assert "value is not" not in ran.out
-    assert ran.out.splitlines()[-1].startswith("13 checks: ") and " 0 WRONG" not in ran.out
+    assert ran.out.splitlines()[-1].startswith("16 checks: ") and " 0 WRONG" not in ran.out
 
 
 REMEMBERS = """

@@ -481,7 +481,7 @@ def test_a_run_whose_clock_has_an_import_says_so(lab):
     """After more passes than the warm-up has; a run that imports it there has nothing to tell."""
     (lab.folder / "this_late_module.py").write_text("")
     (lab.folder / "late.py").write_text(LATE)
-    solver = [{"path": str(lab.folder / "late.py"), "name": "late", "at": at} for at in (1.0, 8.0)]
-    assert lab.run(lab.config(solver=solver, stop={"passes": 12})).code == 0
+    solver = [{"path": str(lab.folder / "late.py"), "name": "late", "at": at} for at in (1.0, 60.0)]
+    assert lab.run(lab.config(solver=solver, stop={"passes": 64})).code == 0
     assert [result.info.get("compiled") for result in lab.results()] == [None, True]
     assert "1 of 2 runs compiled a kernel, or imported a module, on their clock" in lab.cli("show", lab.out).out
