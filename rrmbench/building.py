@@ -5,16 +5,46 @@ import sys
 from functools import cache
 
 from rrmbench.components import is_shipped
+from rrmbench.errors import RrmbenchError, listed, shown
 from rrmbench.former_names import renamed
 from rrmbench.registry import components, from_mapping
+
+METHODS = {
+    "scalar": ("value", "conjugate", "dual_point"),
+    "vector": ("value_row", "conjugate_row", "penalty_row", "dual_point_row", "spread"),
+    "whole": ("shape", "value", "conjugate", "d2", "dual_point"),
+    "regularizer": ("value", "conjugate", "prox", "dual_scaling"),
+}
 
 
 def built(kind, mapping):
     """What the component of a mapping makes of its checked parameters, files read."""
     component, values = from_mapping(kind, mapping)
     made = component.made(**{key: component.parameters[key].read(value) for key, value in values.items()})
-    adopted(kind, made[0] if type(made) is tuple else made)  # a tuple has the mu or the l2 beside the component
+    part = made[0] if type(made) is tuple else made  # a tuple has the mu or the l2 beside the component
+    check_form(adopted(kind, part), kind, f"{component.source}: {kind} '{component.name}'")
     return made
+
+
+def check_form(component, kind, where):
+    """Raise RrmbenchError unless it is a loss or a regularizer (the kind) by its methods, class and smoothness."""
+    if is_shipped(type(component)):
+        return
+    found = f"{where}: found {'an object of ' * (component is not None)}{type(component).__name__}"
+    outputs = getattr(component, "outputs", "scalar") if kind == "loss" else kind
+    if outputs not in METHODS:
+        raise RrmbenchError(f"{found} with outputs = {shown(outputs)}, allowed is scalar, vector or whole")
+    if missing := [name for name in METHODS[outputs] if not callable(getattr(component, name, None))]:
+        raise RrmbenchError(f"{found} with no method {', '.join(missing)}; needed are {listed(METHODS[outputs])}")
+    compiled = outputs in ("scalar", "vector") or (
+        kind == "regularizer" and getattr(component, "coordinate_separable", True)
+    )
+    if compiled and not (isinstance(component, tuple) and hasattr(component, "_fields")):
+        hint = ", or say coordinate_separable = False" if kind == "regularizer" else ""
+        raise RrmbenchError(f"{found}, which is no NamedTuple: kernels are compiled for those{hint}")
+    gamma = getattr(component, "conjugate_convexity", None)
+    if kind == "loss" and not (isinstance(gamma, float | int) and gamma >= 0.0):
+        raise RrmbenchError(f"{found} with conjugate_convexity = {shown(gamma)}, needed is a number of at least 0")
 
 
 def adopted(kind, component):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from rrmbench import registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.losses.absolute import Absolute
 from rrmbench.losses.squared import Squared
@@ -14,6 +15,7 @@ from rrmbench.problem import claims, pairs
 from rrmbench.problem.domain import within
 from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
+from rrmbench.problem.traits import build_loss
 from rrmbench.regularizers.norms import L1Norm
 
 RNG = np.random.default_rng(4)
@@ -138,3 +140,44 @@ def test_claims_are_looked_at_on_some_of_many_samples(y, monkeypatch):
     monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)
     assert held_to_pairs(Problem(X, y, named, RIDGE), "mine", "l2") == (None, None)
     assert set(asked) == {shape}
+
+
+def form_of(**changes):
+    """An object like the squared loss of a class with these attributes, None for none."""
+    methods = {"value": Squared.value, "conjugate": Squared.conjugate, "dual_point": Squared.dual_point}
+    attributes = {"conjugate_convexity": 1.0, "lipschitz": np.inf} | methods | changes
+    return type("Own", (), {name: value for name, value in attributes.items() if value is not None})()
+
+
+@pytest.mark.parametrize(
+    ("loss", "found"),
+    [
+        (form_of(), r"found an object of Own\w*, which is no NamedTuple"),
+        (
+            form_of(conjugate=None),
+            r"found an object of Own\w* with no method conjugate; needed are value, conjugate, dual_",
+        ),
+        (form_of(outputs="row"), r"found an object of Own\w* with outputs = 'row', allowed is scalar, vector or whole"),
+        (OfOne(np.nan), "found an object of OfOne with conjugate_convexity = nan, needed is a number of at least 0"),
+    ],
+)
+def test_a_loss_of_another_form_is_one_message(loss, found):
+    """Kernels had a page of a compiler to say of it, and a configuration a traceback."""
+    with pytest.raises(RrmbenchError, match=f"^loss: {found}"):
+        Problem(X, Y, loss, RIDGE)
+
+    @registry.loss
+    def own():
+        return loss
+
+    with pytest.raises(RrmbenchError, match=f"test_problem_claims.py: loss 'own': {found}"):
+        build_loss("own")
+
+
+def test_a_regularizer_of_another_form_is_one_message():
+    with pytest.raises(
+        RrmbenchError, match=r"^regularizer: found an object of Own\w* with no method prox, dual_scaling; "
+    ):
+        Problem(X, Y, "squared", form_of())
+    with pytest.raises(RrmbenchError, match=r"no NamedTuple: .* or say coordinate_separable = False$"):
+        Problem(X, Y, "squared", form_of(prox=len, dual_scaling=len))

@@ -13,11 +13,6 @@ from rrmbench.problem.problem import Problem
 from rrmbench.problem.samples import outputs_of
 from rrmbench.problem.traits import build_loss
 
-METHODS = {
-    "scalar": ("value", "conjugate", "dual_point"),
-    "vector": ("value_row", "conjugate_row", "penalty_row", "dual_point_row", "spread"),
-    "whole": ("shape", "value", "conjugate", "d2", "dual_point"),
-}
 SMOOTHINGS = (0.0, 1e-3, 0.3, 1.0, 1e3)
 FEW = 2  # samples whose methods are called again
 SIZES = (0.0, 0.3, 2.0, 10.0, max(SCALES))  # of random outputs, up to those at which `run` refuses what is no pair
@@ -48,21 +43,13 @@ def _made(component):
 
 
 def form(component):
-    """A NamedTuple of floats with the methods and fields of its kind."""
+    """A NamedTuple of floats with the methods and fields of its kind, without most of which nothing is built."""
     variants.tell_refused(component, _made(component))
     for values, loss in _built(component):
         name, kind = f"{component.name}{variants.shown(values)}", outputs_of(loss)
-        if kind not in METHODS:
-            raise Broken(f"{name}: outputs = {kind!r}, allowed is {', '.join(METHODS)}")
-        classes.has_methods(name, loss, METHODS[kind], "`rrmbench new loss NAME` has all")
-        if kind != "whole":
-            classes.is_named_tuple(name, loss, "kernels are compiled for NamedTuples of floats")
-        for field in ("conjugate_convexity",) + (("lipschitz",) if kind != "whole" else ()):
-            value = getattr(loss, field, None)
-            if not isinstance(value, float | int) or not value >= 0.0:
-                raise Broken(
-                    f"{name}: {field} = {value!r}, needed is a number >= 0", "0 if phi is not smooth, inf for no bound"
-                )
+        value = getattr(loss, "lipschitz", None)
+        if kind != "whole" and not (isinstance(value, float | int) and value >= 0.0):
+            raise Broken(f"{name}: lipschitz = {value!r}, needed is a number >= 0", "inf for no bound")
         if kind == "scalar":
             classes.is_of_floats(name, loss)
 

@@ -13,7 +13,6 @@ from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_regularizer
 
 STEPS = (1e-3, 0.1, 1.0, 7.0, 1e3)
-METHODS = ("value", "conjugate", "prox", "dual_scaling", "radius")
 
 
 def named_checks(component):
@@ -41,10 +40,7 @@ def form(component):
     variants.tell_refused(component, _made(component))
     for values, whole in _built(component):
         psi, name = whole.psi, f"{component.name}{variants.shown(values)}"
-        classes.has_methods(name, psi, METHODS)
         if whole.coordinate_separable:
-            hint = "kernels are compiled for NamedTuples of floats; or say coordinate_separable = False"
-            classes.is_named_tuple(name, psi, hint)
             classes.is_of_floats(name, psi)
             if whole.soft_threshold and not hasattr(psi, "strength"):
                 raise Broken(f"{name}: soft_threshold = True needs the field strength")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rrmbench.building import adopted, needs_of_loss
+from rrmbench.building import adopted, check_form, needs_of_loss
 from rrmbench.errors import RrmbenchError
 from rrmbench.former_names import with_former_names
 from rrmbench.plugin_files import load_edited_plugins_of
@@ -110,7 +110,7 @@ class Problem(Objectives):
                 self._put(kind, component)
                 self._put(strength, getattr(self, strength) + more)
             else:
-                adopted(kind, given)
+                check_form(adopted(kind, given), kind, kind)
         if not (hasattr(self.X, "forward") and is_frozen(self.y)):
             check_order(self.X, self.y)
             by_name = isinstance(named, str | dict)
