@@ -14,6 +14,7 @@ from lab import make_lab  # noqa: F401
 from rrmbench import building, crashes, fingerprint, registry, toolbox
 from rrmbench.extending import verdicts, writing
 from rrmbench.kinds import COMPONENTS
+from rrmbench.losses.squared import Squared
 
 CASES = [*((kind, ()) for kind in COMPONENTS), ("solver", ("--stochastic",))]
 
@@ -429,6 +430,6 @@ def test_blocks_without_sudden_end_may_overlap_in_threads():
 def test_a_parameter_may_have_any_name():
     @registry.loss
     def named(*, component: float = 1.0, values: float = 1.0):
-        return (component, values)
+        return Squared(component), values
 
-    assert building.built("loss", {"name": "named", "component": 2.0, "values": 3.0}) == (2.0, 3.0)
+    assert building.built("loss", {"name": "named", "component": 2.0, "values": 3.0}) == (Squared(2.0), 3.0)
