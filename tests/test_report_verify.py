@@ -278,6 +278,9 @@ class Deviation:
         off = w - w.mean()
         return w.mean() + max(0.0, 1.0 - self.strength * t / np.linalg.norm(off)) * off
 
+    def dual_scaling(self, v):
+        return min(1.0, self.strength / np.linalg.norm(v)) if v.sum() == 0.0 else 0.0
+
 
 def test_a_dual_variable_on_a_domain_without_an_interior_is_feasible_to_rounding(lab):
     prepared = data.from_source({"path": str(lab.folder / "toy.txt")}, "any")
