@@ -1,10 +1,10 @@
 """Methods of somebody's own components that change what they are given, or do not give the same again."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from over_all_samples import OfAll
 
 from rrmbench import solve
 from rrmbench.errors import RrmbenchError
@@ -60,29 +60,6 @@ def test_a_regularizer_with_a_method_that_is_no_function_of_arrays_is_named(case
     cls = type("Untidy", (Tidy,), {method: wrong})
     found = held_to_pairs(Problem(X, Y, "squared", cls(0.1)), "squared", "mine").broken
     assert found.startswith(f"the regularizer 'mine' has a method that no gap can be computed with: {fault}")
-
-
-class OfAll(NamedTuple):
-    """The mean squared loss as one over all samples."""
-
-    conjugate_convexity: float = 1.0
-    lipschitz: float = np.inf
-    outputs = "whole"
-
-    def shape(self, X, y):
-        return y.shape
-
-    def value(self, z, y):
-        return float(0.5 * np.mean((z - y) ** 2))
-
-    def conjugate(self, b, y):
-        return float(np.mean(0.5 * b * b + y * b))
-
-    def d2(self, b, y):
-        return float(0.5 * np.mean(b * b))
-
-    def dual_point(self, z, y, mu):
-        return (z - y) / (1.0 + mu)
 
 
 def residuals_in_place(loss, z, y, mu):

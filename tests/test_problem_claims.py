@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from over_all_samples import OfAll
 
 from rrmbench import registry
 from rrmbench.errors import RrmbenchError
@@ -41,24 +42,6 @@ class Bent(NamedTuple):
 
 class OfRows(SquaredMulti):
     """Not of the package."""
-
-
-class OfAll(OfOne):
-    """The mean squared loss as one over all samples."""
-
-    outputs = "whole"
-
-    def shape(self, X, y):
-        return y.shape
-
-    def value(self, z, y):
-        return float(0.5 * np.mean((z - y) ** 2))
-
-    def conjugate(self, b, y):
-        return float(np.mean(0.5 * b * b + y * b))
-
-    def d2(self, b, y):
-        return float(0.5 * np.mean(b * b))
 
 
 CLAIMS = {

@@ -57,19 +57,27 @@ def reason(spec, has, stop):
     if why := _problem_reason(spec, has):
         return why
     solver, refusal = registry.lookup("solver", spec["solver"]["name"]), None
-    alone = registry.build_solver(spec["solver"]).needs
-    inner = alone  # what the outermost reduction is around
     try:
-        if "inside" in spec["reduction"]:
-            inner = registry.build_solver(spec["solver"], spec["reduction"]["inside"]).needs
         needs = registry.build_solver(spec["solver"], spec["reduction"]).needs
     except RrmbenchError as error:  # the reduction refuses this solver or its own parameters
         needs, refusal = solver.needs - _gives(spec["reduction"]), str(error)
     missing = lacking(needs, has)
     if not missing:
         return solver.endless(stop) or refusal or solver.uninstalled
+    alone = registry.build_solver(spec["solver"]).needs
+    inner = _needs_inside(spec, alone)
     told = _sentence(missing & inner or missing, spec, has, of_reduction=missing.isdisjoint(inner))
     return told + _advice(missing, spec, () if lacking(alone, has) else ("none",))
+
+
+def _needs_inside(spec, alone):
+    """The needs of what the outermost reduction is around; `alone`, if nothing is between or that is refused."""
+    if "inside" not in spec["reduction"]:
+        return alone
+    try:
+        return registry.build_solver(spec["solver"], spec["reduction"]["inside"]).needs
+    except RrmbenchError:
+        return alone
 
 
 def _problem_reason(spec, has):

@@ -137,9 +137,8 @@ def _constants(p, mu, z, rng):
 
 def _functions(p, mu, z, rng):
     """Methods leave what they are given, and give the same again."""
-    for call in calls.of_loss(p.loss, p.y, z, p.losses.dual_point(mu + 1.0, z.copy()), FEW):
-        if fault := call.fault():
-            raise Broken(fault)
+    if fault := calls.first_fault(calls.of_loss(p.loss, p.y, z, p.losses.dual_point(mu + 1.0, z.copy()), FEW)):
+        raise Broken(fault)
 
 
 OVER_SAMPLES = {

@@ -178,9 +178,8 @@ def flags_are_true(psi, w, other):
 
 def are_functions(psi, w):
     """Methods leave what they are given, and give the same again; prox that of a model of the same shape."""
-    for call in calls.of_regularizer(psi.psi, w, 3.0 * w):
-        if fault := call.fault():
-            raise Broken(fault)
+    if fault := calls.first_fault(calls.of_regularizer(psi.psi, w, 3.0 * w)):
+        raise Broken(fault)
     if not psi.coordinate_separable and np.shape(p := psi.psi.prox(w.copy(), 0.5)) != w.shape:
         raise Broken(f"prox returns the shape {np.shape(p)} for w of the shape {w.shape}")
 

@@ -8,11 +8,11 @@ X is known as `Columns` or, where no entry is missing, as `Lines`, with the same
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
 from rrmbench.numerics.jit import kernel, plus
-from rrmbench.numerics.lines import dot, whole_dot
+from rrmbench.numerics.lines import dot, whole_axpy, whole_dot
 from rrmbench.numerics.sparse_rows import entries
+from rrmbench.numerics.whole_arrays import dual_points
 
 BLOCK = 64  # samples whose phi' are computed together, several at once: of the logistic loss in a sixth of the time
 ROUNDING = 1e-12  # of a coordinate, relative
@@ -67,21 +67,9 @@ class Lines(NamedTuple):
 
     def shift(self, j, step, loss, mu, y, z, b, room):
         line = self.lines[self.place[j]]
-        for i in entries(0, line.shape[0]):
-            z[i] += step * line[i]
+        whole_axpy(line, 0, step, z)
         dual_points(loss, mu, z, y, b, line.shape[0])
         return whole_dot(line, 0, b)
-
-
-@register_jitable(forceinline=True)
-def dual_points(loss, mu, z, y, b, size):
-    """b_i = phi'(z_i) for all i < size."""
-    if mu == 0.0:  # known to the compiler in this loop, which then has no branches
-        for i in entries(0, size):
-            b[i] = loss.dual_point(z[i], y[i], 0.0)
-        return
-    for i in entries(0, size):
-        b[i] = loss.dual_point(z[i], y[i], mu)
 
 
 @kernel

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numba.extending import register_jitable
 
 from rrmbench.numerics.jit import kernel, plus
 
@@ -32,15 +33,21 @@ def mean_conjugate(loss, mu, b, y):
     return total / b.shape[0]
 
 
+@register_jitable(forceinline=True)
+def dual_points(loss, mu, z, y, b, size):
+    """`loss_dual` of the first `size` samples, within a kernel: several are computed at once, also of few."""
+    if mu == 0.0:  # known to the compiler in this loop, which then has no branches
+        for i in range(size):
+            b[i] = loss.dual_point(z[i], y[i], 0.0)
+        return
+    for i in range(size):
+        b[i] = loss.dual_point(z[i], y[i], mu)
+
+
 @kernel
 def loss_dual(loss, mu, z, y, b):
     """b_i = argmax_b b z_i - phi*(b) - (mu/2) b^2, the derivative of phi^mu at z_i."""
-    if mu == 0.0:  # known to the compiler in this loop, which then has no branches
-        for i in range(z.shape[0]):
-            b[i] = loss.dual_point(z[i], y[i], 0.0)
-        return
-    for i in range(z.shape[0]):
-        b[i] = loss.dual_point(z[i], y[i], mu)
+    dual_points(loss, mu, z, y, b, z.shape[0])
 
 
 @kernel

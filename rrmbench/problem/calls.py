@@ -3,7 +3,7 @@
 One that scales an array in place, say, changes the v or the w that a bound is computed with, and with it the bound.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
@@ -44,6 +44,11 @@ class Call(NamedTuple):
 
 def _same(one: Any, other: Any) -> bool:
     return np.array_equal(one, other, equal_nan=True)
+
+
+def first_fault(calls: Iterable[Call]) -> str | None:
+    """What is wrong with the first of these methods that has a fault, in words, or None."""
+    return next(filter(None, (call.fault() for call in calls)), None)
 
 
 def of_regularizer(psi: Any, w: np.ndarray, v: np.ndarray) -> Iterator[Call]:

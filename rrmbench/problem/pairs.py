@@ -110,7 +110,7 @@ def _fault_of_loss_calls(problem: Problem, rng: np.random.Generator) -> str | No
         asked = [*calls.of_loss(problem.loss, problem.y, z, b, FEW)]
         if _is_balanced_by_loss(problem):
             asked.append(calls.Call("balanced", problem.losses.balanced, (b,), (0.5 * b,)))
-        if fault := next(filter(None, (call.fault() for call in asked)), None):
+        if fault := calls.first_fault(asked):
             return f"{UNFIT} {fault}"
     return None
 
@@ -122,8 +122,7 @@ def _is_balanced_by_loss(problem: Problem) -> bool:
 def _fault_of_regularizer_calls(problem: Problem, rng: np.random.Generator) -> str | None:
     for scale in SCALES:
         w, v = (scale * rng.normal(size=_body(problem)) for _ in range(2))
-        asked = calls.of_regularizer(problem.regularizer, w, v)
-        if fault := next(filter(None, (call.fault() for call in asked)), None):
+        if fault := calls.first_fault(calls.of_regularizer(problem.regularizer, w, v)):
             return f"{UNFIT} {fault}"
     return None
 

@@ -29,18 +29,18 @@ def units_of(problem, sqnorms):
 class CoordinateUnits:
     """Every coordinate is a unit; chosen ones are their numbers, ascending.
 
-    s, linear : (s/2) ||w||^2 - linear.w is in P; curvatures : (d,)
+    s, linear : (s/2) ||w||^2 - linear.w is in P; curvatures : (d,), made positive
     sizes : (units,), the numbers of their columns
     """
 
     def __init__(self, regularizer, s, linear, curvatures):
         self.regularizer, self.s, self.linear = regularizer, s, linear
-        self._curvatures, self.sizes = positive(curvatures), np.ones(curvatures.size, dtype=np.int64)
+        self.curvatures, self.sizes = positive(curvatures), np.ones(curvatures.size, dtype=np.int64)
 
     def potentials(self, w, g):
         """The potentials of all units, for the gradient g of the mean loss at w."""
-        totals, u = self._curvatures + self.s, np.empty(w.size)
-        x = (self._curvatures * w - g + self.linear) / totals
+        totals, u = self.curvatures + self.s, np.empty(w.size)
+        x = (self.curvatures * w - g + self.linear) / totals
         restricted.proximal_steps(self.regularizer, x, 1.0 / totals, u)
         return totals * (u - w) ** 2
 

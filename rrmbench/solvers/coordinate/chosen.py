@@ -150,7 +150,7 @@ class Chosen:
     def spent(self, form, read):
         """Count what was read of a form: of columns, entries of X."""
         if not is_matrix(form):
-            self._swept += read
+            self.swept(read)
             self._paid += read
 
     def unweighted(self):

@@ -6,7 +6,6 @@ import numpy as np
 
 from rrmbench.numerics import loss_descent
 from rrmbench.numerics.tolerances import SUM_ROUNDING
-from rrmbench.subproblems.quadratic import positive
 
 SWEEPS = 3  # over a working set, before it may grow
 SLOW = 3e-3  # of P: where a sweep lowers P by less, models are better
@@ -20,14 +19,13 @@ class EarlySweeps:
     Far from w*, phi' changes so much that a model of P is good for short ways alone: on images with weak l1, models
     take three times as many passes to 1e-3 P(0). A random order, since neighbours may be alike; the same in all runs.
 
+    units : the `CoordinateUnits` of the problem
     is_over : whether models are better from now on
     """
 
-    def __init__(self, problem, sqnorms):
-        self.problem, self.is_over = problem, False
-        self._greatest = positive(problem.smoothness / problem.n * sqnorms)
-        self._curvatures, self._linear = self._greatest.copy(), problem.center_term()
-        self._orders = np.random.default_rng(0)
+    def __init__(self, problem, units):
+        self.problem, self.units, self.is_over = problem, units, False
+        self._curvatures, self._orders = units.curvatures.copy(), np.random.default_rng(0)
 
     def lower(self, state):
         """A generator of iterates: a few sweeps over the working set of a `State`, all of which is new but for g.
@@ -73,16 +71,16 @@ class EarlySweeps:
 
     def sweep(self, columns, which, w, z, b):
         """As `loss_descent.sweep`, over the coordinates `which` (m,)."""
-        problem = self.problem
+        problem, units = self.problem, self.units
         return loss_descent.sweep(
             columns,
             problem.loss,
             problem.mu,
             problem.y,
-            problem.regularizer,
-            problem.strong_convexity,
-            self._linear,
-            self._greatest,
+            units.regularizer,
+            units.s,
+            units.linear,
+            units.curvatures,
             self._curvatures,
             which,
             w,

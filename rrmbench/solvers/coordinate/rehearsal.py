@@ -38,4 +38,5 @@ def rehearse(problem):
                 pass
             chosen.outputs(model)
         if not k and "coordinate" in problem.traits:
-            EarlySweeps(problem, np.ones(problem.shape[0])).sweep(chosen.unweighted(), np.arange(1), *np.zeros((3, n)))
+            w, z, b = np.zeros(d), np.zeros(n), np.zeros(n)
+            EarlySweeps(problem, units).sweep(chosen.unweighted(), np.arange(1), w, z, b)

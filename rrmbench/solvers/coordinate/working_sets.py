@@ -125,7 +125,7 @@ class State:
         self._cautious, self.weights = False, Weights(problem, self.z, self.b)
         self.P = problem.primal(w, self.z)
         has_models = self.weights.is_quadratic or "coordinate" not in problem.traits
-        self._early = None if has_models else EarlySweeps(problem, sqnorms)
+        self._early = None if has_models else EarlySweeps(problem, self.units)
 
     @property
     def passes(self):
