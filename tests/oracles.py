@@ -13,6 +13,7 @@ from rrmbench import registry
 from rrmbench.numerics.quadratic_descent import ByColumns, ByLines
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss, build_regularizer
+from rrmbench.solvers.coordinate.chosen import Chosen
 
 
 class Tested(NamedTuple):
@@ -437,7 +438,13 @@ def by_columns(A, weights):
     indptr = np.append(0, np.cumsum(np.count_nonzero(stored, axis=1)))
     indices = np.nonzero(stored)[1].astype(np.uint32)
     weighted = (np.sqrt(weights) * stored)[stored != 0.0]
-    return ByColumns(indptr, indices, weighted, place), ByLines(stored, place, weights)
+    return ByColumns(indptr, indices, weighted / 3.0, place, 9.0), ByLines(stored, place, weights)
+
+
+def chosen_of(X):
+    """Columns of X of which none is chosen yet."""
+    columns = X.columns()
+    return Chosen(X, np.diff(columns.indptr), np.asarray(columns.power(2).sum(axis=0)))
 
 
 # the dual in plain numpy

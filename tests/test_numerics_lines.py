@@ -66,6 +66,9 @@ def test_the_first_gradient_and_the_columns_of_an_array(seed, n, d):
     rows, b = CSR.of(csr_array(X)).rows, rng.normal(size=n)
     g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
     restricted.gradient_and_sqnorms(rows, b, g, sqnorms, counts)
+    of_array, of_squares = np.zeros(d), np.zeros(d)
+    restricted.whole_gradient_and_sqnorms(X, b, of_array, of_squares)
+    assert of_array == pytest.approx(g, abs=1e-12) and of_squares == pytest.approx(sqnorms)
     assert g == pytest.approx(X.T @ b, abs=1e-12) and sqnorms == pytest.approx((X**2).sum(axis=0))
     assert np.array_equal(counts, np.count_nonzero(X, axis=0))
     columns, first = DenseColumns(X), 1 + int(rng.integers(d - 1))
@@ -80,6 +83,7 @@ def test_the_first_gradient_and_the_columns_of_an_array(seed, n, d):
             assert np.array_equal(form.lines[form.place], X[:, numbers].T)
             assert np.array_equal(form.weights, weights) and np.array_equal(over_outputs, weights)
             assert squares == pytest.approx(weights @ X[:, numbers] ** 2)
+        check_even(columns, X[:, numbers], rng)
         v = rng.normal(size=numbers.size)
         assert columns.outputs(v) == pytest.approx(X[:, numbers] @ v, abs=1e-12)
 
@@ -98,6 +102,7 @@ def test_sparse_columns_by_columns_and_by_rows_and_what_they_read(seed, n, d, co
         if columns_first:
             check_by_columns(columns, part, rng)
             assert columns.read == nnz + counts.sum() - transposed
+            check_even(columns, part, rng)
             transposed, columns.read = counts.sum(), 0
         in_rows = np.count_nonzero(part, axis=1)
         assert columns.pairs == np.sum(in_rows * (in_rows + 1)) // 2
@@ -115,15 +120,29 @@ def test_sparse_columns_by_columns_and_by_rows_and_what_they_read(seed, n, d, co
 
 
 def check_by_columns(columns, part, rng):
-    weights, state, v = rng.random(len(part)), np.zeros(len(part)), rng.normal(size=part.shape[1])
+    weights = rng.random(len(part))
     form, squares, over_outputs = columns.weighted(weights)
+    check_form(form, part, weights, over_outputs, rng)
+    assert squares == pytest.approx(weights @ part**2)
+    assert [form.reads_along(j) for j in range(part.shape[1])] == list(2 * np.count_nonzero(part, axis=0))
+
+
+def check_even(columns, part, rng):
+    """With one weight for all samples nothing is read, but for columns that are not here yet."""
+    before = columns.read
+    check_form(columns.even(0.3), part, np.full(len(part), 0.3), 1.0, rng)
+    assert columns.read == before
+
+
+def check_form(form, part, weights, over_outputs, rng):
+    state, v = np.zeros(len(part)), rng.normal(size=part.shape[1])
     for j in range(v.size):
         form.move_along(j, v[j], state)
-    assert state == pytest.approx(over_outputs * (part @ v), abs=1e-12)
+    z = part @ v
+    assert state == pytest.approx(over_outputs * z, abs=1e-12)
     slopes = [form.slope_along(j, state) for j in range(v.size)]
-    assert np.array(slopes) == pytest.approx(part.T @ (weights * (part @ v)), abs=1e-10)
-    assert squares == pytest.approx(weights @ part**2)
-    assert [form.reads_along(j) for j in range(v.size)] == list(2 * np.count_nonzero(part, axis=0))
+    assert np.array(slopes) == pytest.approx(part.T @ (weights * z), abs=1e-10)
+    assert form.square_of(v, state) == pytest.approx(z @ (weights * z))
 
 
 @given(seed=st.integers(0, 2**20), n=st.integers(1, 9), d=st.integers(2, 40), most=st.sampled_from([1.0, 50.0, 1e9]))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
+from oracles import chosen_of
 from runs import until
 from scipy.sparse import random_array
 
@@ -21,7 +22,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
 from rrmbench.registry import build_solver
 from rrmbench.regularizers.l1 import L1
-from rrmbench.solvers.coordinate.chosen import LAG, Chosen
+from rrmbench.solvers.coordinate.chosen import LAG
 from rrmbench.solvers.coordinate.weights import Weights
 from rrmbench.solvers.coordinate.working_sets import State
 from rrmbench.subproblems.quadratic import Quadratic
@@ -271,11 +272,11 @@ def counting(part, reads):
 
 def test_what_kernels_say_they_read_is_what_they_read():
     X, place = CSR.of(WIDE), np.full(D, -1, dtype=np.int32)
-    chosen = Chosen(X, np.diff(X.columns().indptr))
+    chosen = chosen_of(X)
     numbers = np.arange(0, D, 3)
     place[numbers] = np.arange(numbers.size)
     chosen.grow(numbers)
-    h, every = np.ones(N), np.arange(numbers.size)
+    h, every = np.linspace(1.0, 2.0, N), np.arange(numbers.size)
     chosen.make_dear()
     H, curvatures, state = outcome(chosen.form(h, True))
     assert isinstance(H, ByColumns) and chosen.read == X.nnz + chosen.nnz  # a transposed copy, and its weighted columns
@@ -298,7 +299,7 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
     rng = np.random.default_rng(seed)
     X = CSR.of(random_array((20, 12), density=density, rng=rng, format="csr"))
     dense, h = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20)
-    order, grown = rng.permutation(12), Chosen(X, np.diff(X.columns().indptr))
+    order, grown = rng.permutation(12), chosen_of(X)
     for size in sorted({m, 12}):
         numbers = np.sort(order[:size])
         grown.grow(numbers)
@@ -315,7 +316,7 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
 def test_matrices_of_products_change_in_the_rows_whose_weights_do(seed, density):
     rng = np.random.default_rng(seed)
     X = CSR.of(random_array((20, 9), density=density, rng=rng, format="csr"))
-    dense, h, chosen = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20), Chosen(X, np.diff(X.columns().indptr))
+    dense, h, chosen = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20), chosen_of(X)
     chosen._paid = 10**6  # a matrix is worth its price
     for size in (4, 4, 9, 9, 9):
         numbers, before, read = np.arange(size), chosen._weights, chosen.read
@@ -346,7 +347,7 @@ def test_pruned_columns(density):
     rng = np.random.default_rng(7)
     X = CSR.of(random_array((20, 40), density=density, rng=rng, format="csr"))
     counts, dense, h = np.diff(X.columns().indptr), X._matrix.toarray(), rng.uniform(0.1, 2.0, 20)
-    chosen, numbers = Chosen(X, counts), np.arange(1, 40, 4)
+    chosen, numbers = chosen_of(X), np.arange(1, 40, 4)
     chosen.grow(np.arange(40))
     form = outcome(chosen.form(h, True))[0]
     assert not is_matrix(form) and not chosen.has_matrix
@@ -400,7 +401,7 @@ def columns_of(H, n):
     A = np.zeros((n, H.place.size))
     for j, k in enumerate(H.place):
         entries = slice(H.indptr[k], H.indptr[k + 1])
-        A[H.indices[entries], j] = H.data[entries]
+        A[H.indices[entries], j] = np.sqrt(H.weight) * H.data[entries]
     return A
 
 
@@ -408,7 +409,7 @@ def test_both_forms_make_the_same_steps():
     X = CSR.of(WIDE)
     models = []
     for dear in False, True:
-        chosen = Chosen(X, np.diff(X.columns().indptr))
+        chosen = chosen_of(X)
         chosen.grow(np.arange(0, D, 40))
         if dear:
             chosen.make_dear()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lab import make_lab  # noqa: F401
-from oracles import by_columns
+from oracles import by_columns, chosen_of
 from runs import until
 from scipy.sparse import random_array
 
@@ -19,7 +19,6 @@ from rrmbench.numerics.block_descent import Bend, Blocks, Curvatures
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
-from rrmbench.solvers.coordinate.chosen import Chosen
 from rrmbench.subproblems import units
 from rrmbench.subproblems.quadratic import BlockQuadratic
 from rrmbench.subproblems.units import outcome
@@ -223,7 +222,7 @@ def test_conjugate_gradients_follow_the_derivatives_of_the_norms():
 def test_bends_of_the_last_working_set_are_kept_where_weights_stay():
     data = CSR.of(X["sparse"])
     grown = units.BlockUnits((np.arange(D) // 7, np.full(58, 0.1)), 0.1, np.zeros(D), np.ones(D))
-    chosen, w, g = Chosen(data, np.diff(data.columns().indptr)), np.zeros(D), np.ones(D)
+    chosen, w, g = chosen_of(data), np.zeros(D), np.ones(D)
     dense = data._matrix.toarray()
     for blocks in np.array([3, 9]), np.array([3, 5, 9, 57]), np.array([0, 3, 5, 9, 57]):
         for is_constant in (True, True, False, True) if blocks.size == 5 else (True,):

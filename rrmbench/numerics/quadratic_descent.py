@@ -2,7 +2,7 @@
 
     Q(w) = g.(w - w0) + (1/2) (w - w0)^T H (w - w0) + (s/2) ||w||^2 - linear.w + sum_j psi(w_j)
 
-H is known by the columns of A with H = A^T A, or as a matrix. `state` is A (w - w0), or H (w - w0).
+H is known by the columns of A with H = weight A^T A, or as a matrix. `state` is A (w - w0), or H (w - w0).
 """
 
 from typing import NamedTuple
@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import axpy, dot, whole_dot, whole_weighted_axpy, whole_weighted_square
+from rrmbench.numerics.lines import axpy, dot, whole_axpy, whole_dot, whole_weighted_axpy, whole_weighted_square
 
 ROUNDING = 1e-12  # of a coordinate, relative
 FLAT = 1e-13  # of the curvature along a direction by the diagonal alone, below which that by all is rounding
 
 
 class ByColumns(NamedTuple):
-    """H = A^T A by the columns of A (n, m).
+    """H = weight A^T A by the columns of A (n, m).
 
     Column j is data[indptr[k]:indptr[k+1]] in rows indices[indptr[k]:indptr[k+1]], k = place[j]; place (m,). The state
     is A v (n,) for v = w - w0.
@@ -27,11 +27,12 @@ class ByColumns(NamedTuple):
     indices: np.ndarray
     data: np.ndarray
     place: np.ndarray
+    weight: float
 
     def slope_along(self, j, state):
         """(H v)_j."""
         k = self.place[j]
-        return dot(self.indices, self.data, self.indptr[k], self.indptr[k + 1], state)
+        return self.weight * dot(self.indices, self.data, self.indptr[k], self.indptr[k + 1], state)
 
     def move_along(self, j, step, state):
         """v_j += step."""
@@ -45,10 +46,30 @@ class ByColumns(NamedTuple):
 
     def square_of(self, v, state):
         """v^T H v."""
-        total = 0.0
-        for i in range(state.shape[0]):
-            total += state[i] * state[i]
-        return total
+        return self.weight * whole_dot(state, 0, state)
+
+
+class ByEvenLines(NamedTuple):
+    """H = weight X^T X, where no entry is missing: column j of X is lines[place[j]]; lines (k, n), place (m,).
+
+    The state is X v (n,).
+    """
+
+    lines: np.ndarray
+    place: np.ndarray
+    weight: float
+
+    def slope_along(self, j, state):
+        return self.weight * whole_dot(self.lines[self.place[j]], 0, state)
+
+    def move_along(self, j, step, state):
+        whole_axpy(self.lines[self.place[j]], 0, step, state)
+
+    def reads_along(self, j):
+        return 2 * self.lines.shape[1]
+
+    def square_of(self, v, state):
+        return self.weight * whole_dot(state, 0, state)
 
 
 class ByLines(NamedTuple):

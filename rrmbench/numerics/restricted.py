@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rrmbench.numerics.jit import kernel
-from rrmbench.numerics.lines import is_whole
 from rrmbench.numerics.sparse_rows import axpy, entries
 
+AT_ONCE = 8  # rows of an array whose columns are copied: those of one column are what memory writes in one go
 BLOCK = 32  # rows and columns of a block: two of them fit in the nearest cache
 
 
@@ -34,20 +34,26 @@ def frozen(part):
 def gradient_and_sqnorms(rows, b, g, sqnorms, counts):
     """In one reading of X (n, d): add X^T b to g, squared norms of the columns to sqnorms, their entries to counts."""
     for i in range(b.shape[0]):
-        begin, end = rows.indptr[i], rows.indptr[i + 1]
-        if is_whole(begin, end, g.shape[0]):
-            first = np.uint64(begin)
-            for j in entries(0, g.shape[0]):
-                x = rows.data[first + j]
-                g[j] += b[i] * x
-                sqnorms[j] += x * x
-                counts[j] += 1
-            continue
-        for e in entries(begin, end):
+        for e in entries(rows.indptr[i], rows.indptr[i + 1]):
             j, x = rows.indices[e], rows.data[e]
             g[j] += b[i] * x
             sqnorms[j] += x * x
             counts[j] += 1
+
+
+@kernel
+def whole_gradient_and_sqnorms(X, b, g, sqnorms):
+    """In one reading of an array X (n, d): add X^T b to g, squared norms of the columns to sqnorms."""
+    n, d = X.shape
+    for i in range(0, n - n % 4, 4):  # of four rows at once, which takes half of the time
+        first, second, third, fourth = X[i], X[i + 1], X[i + 2], X[i + 3]
+        for j in entries(0, d):
+            g[j] += b[i] * first[j] + b[i + 1] * second[j] + b[i + 2] * third[j] + b[i + 3] * fourth[j]
+            sqnorms[j] += first[j] ** 2 + second[j] ** 2 + third[j] ** 2 + fourth[j] ** 2
+    for i in range(n - n % 4, n):
+        for j in entries(0, d):
+            g[j] += b[i] * X[i, j]
+            sqnorms[j] += X[i, j] ** 2
 
 
 @kernel
@@ -82,11 +88,12 @@ def in_columns(rows, which, numbers, d, room):
 def copy_columns(X, numbers, lines):
     """Write the columns `numbers` (m,) of an array X (n, d) to lines (m, n)."""
     n = X.shape[0]
-    for top in range(0, n, BLOCK):
+    for top in range(0, n, AT_ONCE):
+        first, size = np.uint64(top), np.uint64(min(AT_ONCE, n - top))
         for k in range(numbers.shape[0]):
             j, line = np.uint64(numbers[k]), lines[k]
-            for i in range(top, min(top + BLOCK, n)):
-                line[i] = X[np.uint64(i), j]
+            for i in range(size):
+                line[first + i] = X[first + i, j]
 
 
 @kernel

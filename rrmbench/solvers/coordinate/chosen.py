@@ -21,16 +21,16 @@ class Chosen:
 
     Of k outputs the form is that of each, see `OfOutputs`, and a sweep by columns takes k times as long.
 
-    X : a data operator with rows; counts : (d,) the numbers of entries of the columns
+    X : a data operator with rows; counts, sqnorms : (d,) the numbers of entries of the columns and their squared norms
     entries : those of X, half of what a pass reads; of an array all of them, zeros too
     """
 
-    def __init__(self, X, counts):
+    def __init__(self, X, counts, sqnorms):
         self.outputs_of_each = X.shape[2] if len(X.shape) == 3 else None
         self._times = self.outputs_of_each or 1
         self.n, self.entries = X.shape[0], max(X.nnz if X.array is None else X.array.size, 1)
         self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
-        self._columns, self._swept = columns_of(X, counts), 0
+        self._columns, self._swept, self._sqnorms = columns_of(X, counts), 0, sqnorms
         self._paid, self._is_dear = 0, False
         self._by_columns = self._matrix = self._weights = None  # the weights are those of either
 
@@ -116,9 +116,13 @@ class Chosen:
             return self._of_outputs(ByMatrix(self._matrix), np.diag(self._matrix).copy(), self.numbers.size)
         if self._by_columns is None or self._changed(h, lag).size:
             self._weights = h
-            self._by_columns, self._sqnorms, self._state_over_outputs = self._columns.weighted(h)
+            if np.all(h == h[0]):
+                self._by_columns, self._state_over_outputs = self._columns.even(h[0]), 1.0
+                self._diagonal = h[0] * self._sqnorms[self.numbers]
+            else:
+                self._by_columns, self._diagonal, self._state_over_outputs = self._columns.weighted(h)
             yield
-        return self._of_outputs(self._by_columns, self._sqnorms, self.n)
+        return self._of_outputs(self._by_columns, self._diagonal, self.n)
 
     def _changed(self, h, lag=(1.0 - LAG, 1.0 + LAG)):
         """The rows where h is not between these parts of the weights of the form."""

@@ -5,12 +5,13 @@ import numpy as np
 from rrmbench.numerics import restricted
 from rrmbench.numerics.lines import products
 from rrmbench.numerics.loss_descent import Columns, Lines
-from rrmbench.numerics.quadratic_descent import ByColumns, ByLines, weighted_squares
+from rrmbench.numerics.quadratic_descent import ByColumns, ByEvenLines, ByLines, weighted_squares
 from rrmbench.solvers.coordinate.coordinate_descent import part_of
 from rrmbench.subproblems.units import in_parts
 
 LINES = 32  # of an array, in one product: of 7 it takes twice as long
 LARGEST = 2**22  # entries of these lines
+ROOM = 2**27  # entries of the first room for copies, which takes memory only where it is written
 
 
 def columns_of(X, counts):
@@ -93,7 +94,12 @@ class SparseColumns:
             self._weighted = np.empty(self.X.nnz)
         restricted.weigh_rows(columns, self._numbers, root, self._weighted, squares)
         self.read += self.nnz
-        return ByColumns(columns.indptr, columns.indices, self._weighted, self._numbers), squares, root
+        return ByColumns(columns.indptr, columns.indices, self._weighted, self._numbers, 1.0), squares, root
+
+    def even(self, weight):
+        """weight (X^T X) of the chosen columns, by columns; its state is X v (n,)."""
+        columns = self._by_columns()
+        return ByColumns(columns.indptr, columns.indices, columns.data, self._numbers, weight)
 
     def multiply(self, which, weights, fresh, matrix, most):
         """A generator: add the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
@@ -148,8 +154,8 @@ class DenseColumns:
         fresh = self._numbers[self._place[self._numbers] < 0]
         if fresh.size:
             end = self._size + fresh.size
-            if end > len(self._copies):  # a page of memory that is touched first takes as long as 12 passes over it
-                room = np.empty((min(max(end, 2 * self._size), self._place.size), self.n))
+            if end > len(self._copies):
+                room = np.empty((min(max(end, 2 * self._size, ROOM // self.n), self._place.size), self.n))
                 room[: self._size] = self._copies[: self._size]
                 self._copies = room
             lines = self._copies[self._size : end]
@@ -171,6 +177,11 @@ class DenseColumns:
         weighted_squares(lines, squares)
         self.read += self.nnz
         return lines, squares, weights
+
+    def even(self, weight):
+        """As `SparseColumns.even`."""
+        place = self._copy()
+        return ByEvenLines(self._copies, place, weight)
 
     def multiply(self, which, weights, fresh, matrix, most):
         """As `SparseColumns.multiply`, by blocks of fresh columns, whose numbers are counted before they are read."""

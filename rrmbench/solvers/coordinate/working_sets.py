@@ -51,16 +51,16 @@ def working_sets(problem, start, rng):
 
     Then, P is modelled on the set by g.(u - w) + (1/2n) sum_i h_i (x_i.(u - w))^2 + Psi(u), h_i a slope of phi' near
     z_i. If every h_i is the smoothness of phi, as of the squared loss, the model bounds P from above, and its
-    minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to its minimizer does. After a step cut to t the
-    weights h_i are at least a part c of the greatest slope of phi' as far as that step would have gone, c grows by 1/t,
-    and it falls again where P falls as the model does: where most samples lie on flat parts of phi', as with Huber's
-    loss, steps else go a thousand times too far. A model by columns ends early where P falls by less than half of what
-    it says, which is looked at after 1, 3, 7 ... times the reading of its columns. Sweeps take one coordinate after the
-    other to its minimizer, or one block, by columns or by the matrix of their inner products (the covariance updates of
-    [Friedman, Hastie and Tibshirani 2010]) where that takes less time; where it takes several passes to make that new,
-    a few models keep it. Between sweeps, conjugate gradients go on as if psi were affine, and the norms of blocks
-    quadratic. Coordinates that passed a kink of psi go back to it by a proximal step, all of them at once, and the
-    whole step is made as far as the model falls.
+    minimization lowers P; else the best of the steps 1, 1/2, 1/4 ... to its minimizer does. A model that is P itself in
+    all coordinates is minimized to the end. After a step cut to t the weights h_i are at least a part c of the greatest
+    slope of phi' as far as that step would have gone, c grows by 1/t, and it falls again where P falls as the model
+    does: where most samples lie on flat parts of phi', as with Huber's loss, steps else go a thousand times too far. A
+    model by columns ends early where P falls by less than half of what it says, which is looked at after 1, 3, 7 ...
+    times the reading of its columns. Sweeps take one coordinate after the other to its minimizer, or one block, by
+    columns or by the matrix of their inner products (the covariance updates of [Friedman, Hastie and Tibshirani 2010])
+    where that takes less time; where it takes several passes to make that new, a few models keep it. Between sweeps,
+    conjugate gradients go on as if psi were affine, and the norms of blocks quadratic. Coordinates that passed a kink
+    of psi go back to it by a proximal step, all of them at once, and the whole step is made as far as the model falls.
 
     P never rises beyond rounding from one working set to the next: close to w*, where no step makes a difference to P,
     they are made all the same. What is read of X, or of copies of its columns, is counted, and so is every product of
@@ -83,6 +83,8 @@ def working_sets(problem, start, rng):
         turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         is_exact = is_bound and state.weights.is_quadratic
         accuracy = ACCURACY if is_exact or is_matrix(model.H) else LOOSE
+        if is_exact and state.has_all:
+            accuracy = 0.0  # this model is P
         if not is_exact:
             model.turns = model.loose_turns
         for _ in model.descend(max(accuracy * state.greatest, ROUNDING * abs(state.P))):
@@ -116,10 +118,13 @@ class State:
         self.flat, self.b, d = self.w.reshape(-1), problem.loss_dual(self.z), w.shape[0]
         self.g, sqnorms, counts = np.zeros(d), np.zeros(d), np.zeros(d, dtype=np.int64)
         first = self.b if w.ndim == 1 else self.b[:, 0].copy()  # of a matrix, norms and counts alone are wanted
-        restricted.gradient_and_sqnorms(problem.X.rows, first, self.g, sqnorms, counts)
+        if problem.X.array is None:
+            restricted.gradient_and_sqnorms(problem.X.rows, first, self.g, sqnorms, counts)
+        else:
+            restricted.whole_gradient_and_sqnorms(problem.X.array, first, self.g, sqnorms)
         problem.X.passes += 0.5
         self.g = self.g / problem.n if w.ndim == 1 else self._gradient()
-        self.chosen = Chosen(problem.X, counts)
+        self.chosen = Chosen(problem.X, counts, sqnorms)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._greatest_before, self._kept = np.inf, 0
         self._cautious, self.weights = False, Weights(problem, self.z, self.b)
@@ -130,6 +135,11 @@ class State:
     @property
     def passes(self):
         return self.problem.X.passes + self.chosen.read / (2 * self.chosen.entries)
+
+    @property
+    def has_all(self):
+        """Whether all coordinates are in the working set."""
+        return self.chosen.numbers.size == self.w.shape[0]
 
     def iterate(self):
         return Iterate(self.w, self.b, self.passes)
