@@ -386,6 +386,17 @@ def test_smoothness_and_norm_bounds(loss):
     assert Problem(np.zeros((3, 2)), np.ones(3), "squared").L > 0.0
 
 
+@pytest.mark.parametrize("loss", ["logistic", "squared", "smoothed_max_of_hinge"])
+def test_the_prox_gradient_map_is_the_gradient_where_psi_is_0(loss):
+    """Squares and all, which is what the epochs of AdaptSmooth around SVRG look at in the paper."""
+    p = oracles.problem(loss, {"name": "l2", "strength": 0.3})
+    p = p.regularized(0.5, np.full(p.shape, 0.2))
+    rng = np.random.default_rng(0)
+    w, way = rng.standard_normal(p.shape), rng.standard_normal(p.shape)
+    slope = (p.primal(w + 1e-6 * way) - p.primal(w - 1e-6 * way)) / 2e-6
+    assert np.vdot(p.prox_gradient(w, p.X.forward(w)), way) == pytest.approx(slope, rel=1e-6)
+
+
 def test_center_is_copied():
     p, center = oracles.problem("squared", REGULARIZERS["l2"]), np.ones(12)
     q = p.regularized(1.0, center)

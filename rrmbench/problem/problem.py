@@ -218,17 +218,19 @@ class Problem(Objectives):
         return dual_of(self)
 
     def prox_gradient(self, w: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """The prox-gradient map (w - prox(w - g/L, 1/L)) L with g the gradient of the losses at z = X w.
+        """The prox-gradient map (w - prox(w - g/L, 1/L)) (L + s) with g the gradient of the losses at z = X w.
 
-        It vanishes at the optimum, and is the gradient itself where Psi = 0. Where the losses are not smooth, g is a
-        subgradient, L that of the losses smoothed by 1, and the map need not vanish.
+        It vanishes at the optimum. The squares of Psi belong to its smooth part: the map is that of the step 1/(L + s)
+        on the losses with the squares and of the prox of psi alone, so the gradient of P where psi = 0 and no bias is
+        free. Where the losses are not smooth, g is a subgradient, L that of the losses smoothed by 1, and the map need
+        not vanish.
         """
         return self.prox_gradient_from(w, self.X.adjoint(self.loss_dual(z)) / self.n)
 
     def prox_gradient_from(self, w: np.ndarray, g: np.ndarray) -> np.ndarray:
         """As `prox_gradient`, with g = (1/n) X^T phi'(X w) known."""
         L = self.L if np.isfinite(self.L) else self.smoothed(1.0).L
-        return (w - self.prox(w - g / L, 1.0 / L)) * L
+        return (w - self.prox(w - g / L, 1.0 / L)) * (L + self.strong_convexity)
 
 
 def _copy_of(component: Any) -> Any:

@@ -4,7 +4,8 @@ In epoch t = 0, 1, 2, ... the solver works on the problem plus (sigma_t/2) ||w -
 from where the epoch before ended; sigma_t = 2^-t sigma_0 and mu_t = 2^-t mu_0.
 
     inner    practice   an epoch ends when the duality gap has fallen to a quarter of the gap that closed the epoch
-                        before, or the norm of the prox-gradient map to a third [Reductions, sections 6.1 and 6.2]
+                        before, or the norm of the prox-gradient map, where psi = 0 that of the gradient, to a third
+                        [Reductions, sections 6.1 and 6.2]
              diameter   of adapt_smooth, for solvers that give their gap: an epoch ends when it is at most
                         FRACTION of mu_t D, the most by which the smoothing errs [AGM, (54)]
              theory     an epoch has the solver's `passes_to_quarter`, in which its theorem quarters P(w) - P(w*), as

@@ -46,8 +46,8 @@ def shows(solve, problem):
 def accuracy_of(solve):
     """As `progress_of`, with a bound of P(w) - min P on the stage for the distance; needs strong convexity s > 0.
 
-    The duality gap, or (1 + s/L)^2 ||g||^2 / (2 s) of the prox-gradient map g: this is ||grad P||^2 / (2 s) where
-    psi = 0, and else bounds P at the prox-gradient step from w.
+    The duality gap, or ||g||^2 / (2 s) of the prox-gradient map g: where psi = 0 this is ||grad P||^2 / (2 s), and else
+    it bounds P at the prox-gradient step from w.
     """
     measure, _ = progress_of(solve)
     if measure in (_gap, _given_gap):
@@ -55,17 +55,10 @@ def accuracy_of(solve):
 
     def bound(stage, x):
         norm, floor, cost = measure(stage, x)
-        factor = _accuracy_per_square(stage)
-        return None if norm is None else factor * norm**2, factor * floor**2, cost
+        s = stage.strong_convexity
+        return None if norm is None else norm / (2.0 * s) * norm, floor / (2.0 * s) * floor, cost
 
     return bound
-
-
-def _accuracy_per_square(stage):
-    """(1 + s/L)^2 / (2 s), by which `accuracy_of` multiplies ||g||^2; s > 0."""
-    s = stage.strong_convexity
-    ratio = 1.0 + s / stage.L
-    return ratio * ratio / (2.0 * s)  # inf where it overflows, which a power would refuse
 
 
 class StandStill:
@@ -171,13 +164,13 @@ def gradient_norm(stage, x):
     stage = stage.counted()
     z = stage.outputs(x.w)
     g = stage.X.adjoint(stage.loss_dual(z)) / stage.n
-    floor = _norm_floor(stage, x.w, g)
-    if stage.strong_convexity > 0.0:  # where P is optimal up to rounding, solvers that compare objectives see no more
-        floor = max(floor, float(np.sqrt(TERMS_ROUNDING * abs(stage.primal(x.w, z)) / _accuracy_per_square(stage))))
+    floor, s = _norm_floor(stage, x.w, g), stage.strong_convexity
+    if s > 0.0:  # where P is optimal up to rounding, solvers that compare objectives see no more
+        floor = max(floor, float(np.sqrt(2.0 * s * TERMS_ROUNDING * abs(stage.primal(x.w, z)))))
     return float(np.linalg.norm(stage.prox_gradient_from(x.w, g))), floor, stage.X.passes
 
 
 def _norm_floor(stage, w, g=0.0):
     """The rounding level of the prox-gradient map at w, where the gradient of the losses is g."""
     L = stage.L if np.isfinite(stage.L) else 0.0  # a reduction inside smooths, and says the norm
-    return TERMS_ROUNDING * float(L * np.linalg.norm(w) + np.linalg.norm(g))
+    return TERMS_ROUNDING * float((L + stage.strong_convexity) * np.linalg.norm(w) + np.linalg.norm(g))
