@@ -59,6 +59,13 @@ def test_acceleration_is_compared_with_the_same_draws(name):
     assert {solver.get("sampling") for solver in dual} == {"uniform"}  # Figure 1 of the paper: "Randomly pick i"
 
 
+@pytest.mark.parametrize("name", ["agm", "agm_boosting", "agm_weights", "pdprox_budget"])
+def test_no_gap_ends_the_runs_whose_passes_to_gaps_are_counted(name):
+    """Where a gap is to end a run, evaluation looks for bounds on the way, and the gaps after them are not its own."""
+    runs = resolve(read(CONFIGS / "reproduction" / f"{name}.yaml")).runs
+    assert runs and not any({"gap", "relative_gap"} & set(run["stop"]) for run in runs)
+
+
 def test_groups_of_the_memset_features():
     sizes = [4**k for k in (1, 2, 3) for _ in combinations(range(7), k)]  # positions, pairs and triples of 4 letters
     assert [int(size) for size in (CONFIGS / "pdprox" / "memset_groups.txt").read_text().split()] == sizes

@@ -8,7 +8,7 @@ from rrmbench.report.levels import Levels
 def passes(runs, level, quantity="suboptimality", clock="passes"):
     """The median over seeds of the passes (or seconds) to a level; inf where fewer than half of the seeds reach it.
 
-    A gap that a bound of evaluation met alone does not count: it says when evaluation looked.
+    A gap that a bound of evaluation met alone does not count, as it says when evaluation looked, unless it ended a run.
     """
     levels, reached = Levels((level,), quantity), []
     for run in runs:

@@ -3,7 +3,9 @@
 The rules, fixed before the runs:
 
 - A number is the median over five seeds of the passes to the first trace point at or below a level; "-" if fewer than
-  three of the seeds get there within the budget. A certified gap that a bound of evaluation met alone does not count.
+  three of the seeds get there within the budget. A certified gap that a bound of evaluation met alone does not count,
+  unless the runs end at this gap, for which evaluation looks all along. Runs that are asked for other gaps, too, end by
+  no gap: else evaluation would look for bounds on the way, and leave no gap of the method's own after the first.
 - Every method compared has the same number of settings (six), except the theory's own (`auto`), which has one.
 - *AdaptReg and AdaptSmooth* (Reductions, Figures 1-5). Levels of suboptimality 1e-2, 1e-4, 1e-6. The tuned method (best
   of six starting values by the final objective, so one value for all levels) is compared with the best fixed strength
