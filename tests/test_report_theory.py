@@ -163,6 +163,8 @@ BY_HAND = {
     "gd, linear": ("gd", {"step_scale": 0.5}, {}, 46.9, 2.0 * (1 + 0.5 / 8.0) ** -40),
     "agd": ("agd", {}, {}, 10.0, 2.0 * 2.0 * (1 - 1 / 3) ** 10),
     "fista": ("fista", {}, {}, 15.5, 2.0 * 4.0 * 7.0 / 10.0**2),
+    "gd, no search": ("gd", {"step": "bound"}, {"s": 0.0}, 10.0, 4.0 * 7.0 / (2 * 10)),
+    "fista, no search": ("fista", {"step": "bound"}, {}, 9.0, 2.0 * 4.0 * 7.0 / 10.0**2),
     "agm_ef, sublinear": ("agm_ef", {"step": "bound"}, {"s": 0.0}, 9.0, 0.5 * 7.0 * 4 * 4.0 / 10.0**2),
     "agm_ef, linear": ("agm_ef", {"step": "bound"}, {"s": 0.64}, 11.0, 0.5 * 7.0 * 4.0 * 1.2**-20),
     "agm_ef, loss": (

@@ -36,19 +36,24 @@ def proven_L(method, theorem, constants, step_scale):
     return constants.L / step_scale
 
 
+def searching(rank, step):
+    """The passes that finding L takes at most: the `search_passes`, none for the bound."""
+    return search_passes(rank) if step == "backtracking" else 0.0
+
+
 def beside_steps(problem, step):
-    """The passes beside the steps: half a one for X w0 and, with backtracking, the `search_passes`."""
-    return 0.5 + (search_passes(problem.rank) if step == "backtracking" else 0.0)
+    """The passes beside the steps: half a one for X w0, and those of `searching`."""
+    return 0.5 + searching(problem.rank, step)
 
 
-def gd_bound(constants, passes, *, step_scale):
+def gd_bound(constants, passes, *, step, step_scale):
     """min(L ||w0 - w*||^2 / (2k), (1 + s/L)^-k (P(w0) - P(w*))) after k steps, L the bound over step_scale <= 1.
 
     [Beck and Teboulle 2009, Theorem 3.1] For the second, take what a step minimizes at w + t (w* - w), t = s/(s + L):
     (L/2) t^2 - (s/2) t (1 - t) = 0, so that 1 - t = (1 + s/L)^-1 of the distance is left.
     """
     c, L = constants, proven_L("gd", "Theorem 3.1", constants, step_scale)
-    k = c.steps(passes, search_passes(c.n))
+    k = c.steps(passes, searching(c.n, step))
     with np.errstate(divide="ignore", invalid="ignore"):
         sublinear = L * c.distance / (2.0 * k)
     return np.fmin(sublinear, (1.0 + c.s / L) ** -k * c.suboptimality_bound)
@@ -84,7 +89,7 @@ def agd_quartering(problem, *, step, step_scale):
     return ceil(log(8.0) / -log1p(-q)) + beside_steps(problem, step)
 
 
-def fista_bound(constants, passes, *, restart, step_scale):
+def fista_bound(constants, passes, *, step, restart, step_scale):
     """2 L ||w0 - w*||^2 / (k + 1)^2 after k steps, L the bound over step_scale <= 1.
 
     [Beck and Teboulle 2009, Theorem 4.4]
@@ -92,7 +97,7 @@ def fista_bound(constants, passes, *, restart, step_scale):
     if restart != "none":
         raise NoTheorem("fista", "Theorem 4.4 is for the momentum without restarts", restart=restart)
     c, L = constants, proven_L("fista", "Theorem 4.4", constants, step_scale)
-    k = c.steps(passes, search_passes(c.n))
+    k = c.steps(passes, searching(c.n, step))
     return np.where(k > 0.0, 2.0 * L * c.distance / (k + 1.0) ** 2, inf)
 
 
