@@ -2,7 +2,9 @@
 
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from rrmbench.config import read, resolve
@@ -59,11 +61,22 @@ def test_acceleration_is_compared_with_the_same_draws(name):
     assert {solver.get("sampling") for solver in dual} == {"uniform"}  # Figure 1 of the paper: "Randomly pick i"
 
 
-@pytest.mark.parametrize("name", ["agm", "agm_boosting", "agm_weights", "pdprox_budget"])
+@pytest.mark.parametrize("name", ["agm", "agm_boosting", "agm_weights", "pdprox_budget", "proximal_point"])
 def test_no_gap_ends_the_runs_whose_passes_to_gaps_are_counted(name):
     """Where a gap is to end a run, evaluation looks for bounds on the way, and the gaps after them are not its own."""
     runs = resolve(read(CONFIGS / "reproduction" / f"{name}.yaml")).runs
     assert runs and not any({"gap", "relative_gap"} & set(run["stop"]) for run in runs)
+
+
+def test_own_gaps_are_without_the_bounds_of_evaluation(monkeypatch):
+    monkeypatch.syspath_prepend(CONFIGS / "reproduction")
+    from measures import own_gaps
+
+    gaps = np.array([3.0, 1.0, 0.1])
+    for helped, last in ([[2, 0.7]], 0.7), ([[2, None]], np.inf), ([], 0.1):
+        run = SimpleNamespace(column={"gap": gaps}.get, result=SimpleNamespace(info={"helped": helped}))
+        assert own_gaps(run).tolist() == [3.0, 1.0, last]
+    assert gaps[2] == 0.1
 
 
 def test_groups_of_the_memset_features():

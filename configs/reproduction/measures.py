@@ -18,6 +18,14 @@ def passes(runs, level, quantity="suboptimality", clock="passes"):
     return float(np.median(reached))
 
 
+def own_gaps(run):
+    """The certified gaps of a run that no gap ends, without the bound that evaluation finds for its last point."""
+    gaps = run.column("gap").copy()
+    for point, without in run.result.info.get("helped", []):
+        gaps[point] = np.inf if without is None else without
+    return gaps
+
+
 def final(runs, quantity="suboptimality"):
     """The median over seeds of the last value."""
     return float(np.median([run.column(quantity)[-1] for run in runs]))

@@ -1,7 +1,7 @@
 """The verdicts on the proximal point reduction; their rules stand at the head of table.py."""
 
 import numpy as np
-from measures import grouped, head, row, tally, verdict
+from measures import grouped, head, own_gaps, row, tally, verdict
 
 from rrmbench.report.naming import short
 from rrmbench.report.results import runs_of
@@ -59,7 +59,7 @@ def numbers(experiment):
 def _at(run, clock, budget, best):
     """(P - P*, gap) over P(0) at the last trace point within a budget."""
     last = np.flatnonzero(run.column(clock) <= budget * (1 + 1e-9))[-1]
-    values = np.array([run.column("objective")[last] - best, run.column("gap")[last]])
+    values = np.array([run.column("objective")[last] - best, own_gaps(run)[last]])
     return np.maximum(values / run.column("objective")[0], FLOOR)
 
 

@@ -25,8 +25,9 @@ For the proximal point reduction (proximal_point.py), of which no paper makes a 
 set, loss, regularizer and strength, a setting is a problem with a solver.
 
 - *Budgets* are 30 and 100 passes, and 100 of work (passes + checks), which counts what the reductions spend on looking.
-  At a budget a method counts with P - P* and with its certified gap at the last trace point within it; P* is the least
-  objective known, that of the reference. What is below 1e-11 P(0) counts as 1e-11 P(0).
+  At a budget a method counts with P - P* and with its own certified gap at the last trace point within it, without the
+  bounds of evaluation; P* is the least objective known, that of the reference. What is below 1e-11 P(0) counts as
+  1e-11 P(0).
 - Against a rival it "holds" in a setting if the number is at most the rival's, "within 2x" if at most twice that,
   "does not hold" otherwise; beside it stands the median of the rival's number over ours. Rivals are adapt_reg,
   accelerate, and `regularize` with the best of five sigma at each budget.
