@@ -213,6 +213,23 @@ def test_what_brings_the_model_nearer_takes_half_a_pass_for_each_bound():
     assert taken > 40.0  # it ends at the first point beyond, and yields none there
 
 
+def test_what_brings_the_model_nearer_sees_what_sweeps_change_in_place():
+    """`working_sets` begins with sweeps, which yield one and the same array b for many passes."""
+    wide = np.random.default_rng(1).normal(size=(60, 400))
+    problem = Problem(wide, SIGNS, "logistic", L1 | {"strength": 1e-2}).counted()
+    found, nearer = [], ascents._nearer(problem, np.zeros(400), 5.0)
+    while True:
+        try:
+            b, model, _ = next(nearer)
+        except StopIteration as end:
+            w, _ = end.value
+            break
+        found.append((problem.certificate(b)[0], problem.primal(model)))
+    (first, start), (last, end) = found[0], found[-1]
+    assert last > first and problem.primal(w) <= end < 0.5 * start
+    assert 2 <= len(found) <= 5
+
+
 # the run itself
 
 

@@ -43,6 +43,7 @@ from rrmbench.solvers.sdca.steps import option_of
 DENSE = 2.0  # times its passes for systems of equations, all or nothing: dense blocks are read four times as fast
 STRENGTHS = 0.1, 0.3  # the least and the greatest sigma over L/n, L the mean smoothness of a sample
 PASSES = 10.0  # sigma over L/n, times the passes there are: greater is faster, smaller needs less scaling
+APART = 1.0  # passes from one bound to the next, where every iterate has another b, as a bound costs half a pass
 NEARER = 0.5  # of the passes, in which w is brought nearer to the optimum of smooth losses where s = 0
 ALONE = 0.03  # s over L/n, from which losses with kinks need no square
 MANY = 15.0  # passes, from which acceleration pays
@@ -142,18 +143,21 @@ def ascend_by_rows(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float
 
 
 def _nearer(problem: Problem, w: np.ndarray, passes: float) -> Generator[Found, None, tuple[np.ndarray, float]]:
-    """The derivatives of the losses on the way of `working_sets` from w; returns its last (model, passes)."""
-    view, known, before, bounds = problem.counted(), None, 0.0, 0
+    """The derivatives of the losses on the way of `working_sets` from w; returns its last (model, passes).
+
+    There are new ones wherever b is another array, and where sweeps change it in place, after a pass or more.
+    """
+    view, known, at, before, bounds = problem.counted(), None, 0.0, 0.0, 0
     for x in working_sets(view, Iterate(w), None):
         if x.passes + 0.5 * bounds > passes:
             break
         steps = x.passes - view.X.passes  # products with X are counted where they are made
-        if x.b is not known:
-            w, known, bounds = x.w.copy(), x.b, bounds + 1
+        if x.b is not known or (x.passes - at >= APART and not np.array_equal(x.w, w)):
+            w, known, at, bounds = x.w.copy(), x.b, x.passes, bounds + 1
             yield x.b, w, steps - before
             before = steps
     problem.X.passes += x.passes - view.X.passes - before
-    return w, x.passes + 0.5 * bounds
+    return x.w.copy(), x.passes + 0.5 * bounds
 
 
 def begin_by_dual_ascent(problem: Problem, w: np.ndarray, b: np.ndarray, passes: float) -> Iterator[Found]:
