@@ -31,24 +31,25 @@ def forms(p):
     return Columns(*part_of(p.X.columns())), Lines(np.ascontiguousarray(p.X.array.T), np.arange(D, dtype=np.int32))
 
 
-def swept(p, X, which, factor=1.0):
+def swept(p, X, which, factor=1.0, most=np.inf):
     """(w, z, b, greatest, curvatures, what `sweep` returned) of a sweep from 0; curvatures begin at a part of it."""
     greatest = p.smoothness / p.n * (p.X.array**2).sum(axis=0)
     w, z, curvatures = np.zeros(D), np.zeros(N), factor * greatest
     b, square = p.loss_dual(z), (p.strong_convexity, p.center_term())
     of_loss = p.loss, p.mu, p.y
-    found = loss_descent.sweep(X, *of_loss, p.regularizer, *square, greatest, curvatures, which, w, z, b)
-    return w, z, b, greatest, curvatures, found
+    of_sweep = p.regularizer, *square, greatest, curvatures, which, most
+    return w, z, b, greatest, curvatures, loss_descent.sweep(X, *of_loss, *of_sweep, w, z, b)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_a_sweep_knows_the_outputs_the_derivatives_and_the_fall(loss):
     p = small(loss)
     for X in forms(p):
-        w, z, b, *_, (fall, read) = swept(p, X, np.random.default_rng(0).permutation(D))
+        w, z, b, *_, (fall, read, done) = swept(p, X, np.random.default_rng(0).permutation(D))
         assert np.allclose(z, p.X.forward(w), atol=1e-13) and np.allclose(b, p.loss_dual(z), atol=1e-13)
         assert fall == pytest.approx(p.primal(np.zeros(D)) - p.primal(w), rel=1e-12 if loss == "squared" else 0.1)
         assert read == N * (D + 2 * np.count_nonzero(w))  # nothing was made again: first steps have the greatest c
+        assert done == D
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
@@ -56,6 +57,16 @@ def test_sparse_and_dense_columns_are_alike(loss):
     p, which = small(loss), np.arange(D)
     a, b = (swept(p, X, which) for X in forms(p))
     assert all(np.allclose(x, y, atol=1e-14) for x, y in zip(a[:5], b[:5], strict=True)) and a[5][1] == b[5][1]
+
+
+@pytest.mark.parametrize("most", [0.0, 1.0, 3.0 * N, 3.5 * N])
+def test_a_sweep_ends_where_so_many_numbers_are_read(most):
+    p, which = small({"name": "huber", "mu": 0.1}, "none"), np.arange(D)[::-1].copy()
+    for X in forms(p):
+        *ended, (_, read, done) = swept(p, X, which, most=most)
+        *whole, (_, others, _) = swept(p, X, which[:done])
+        assert done == (2 if most > 3.0 * N else 1) and read == others == 3 * N * done  # the first has its turn always
+        assert all(np.array_equal(x, y) for x, y in zip(ended, whole, strict=True))
 
 
 def test_a_step_minimizes_over_a_coordinate_of_the_squared_loss():
@@ -72,7 +83,7 @@ def test_a_step_whose_curvature_is_too_small_is_made_again(loss):
     """The curvatures are a thousandth of what they have to be: steps would go a thousand times too far."""
     p = small(loss)
     for X in forms(p):
-        w, z, _, greatest, curvatures, (_, read) = swept(p, X, np.arange(D), 1e-3)
+        w, z, _, greatest, curvatures, (_, read, _) = swept(p, X, np.arange(D), 1e-3)
         assert p.primal(w) < p.primal(np.zeros(D)) and np.allclose(z, p.X.forward(w), atol=1e-12)
         assert read > N * (D + 2 * np.count_nonzero(w)) and np.all(curvatures <= greatest)
         if loss == "squared":
@@ -123,15 +134,24 @@ def test_the_objective_never_rises_and_a_sweep_is_told_in_parts(loss, regularize
     assert all(b.passes - a.passes <= 1.0 for a, b in pairwise(found) if b.passes <= 5.0)
 
 
+def test_no_more_than_a_pass_lies_between_iterates_where_a_column_is_long():
+    rng = np.random.default_rng(0)
+    X = random_array((200, 600), density=0.03, rng=rng, data_sampler=rng.normal, format="csr").toarray()
+    X[:, 0] = 1.0  # as of a bias that is regularized
+    loss, y = {"name": "smoothed_hinge", "gamma": 1e-3}, np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    p = Problem(csr_array(X), y, loss, {"name": "l1", "strength": 1e-4})
+    assert max(np.diff([it.passes for it in until("working_sets", p, 6)])) <= 1.0 + 1e-9
+
+
 def test_sweeps_that_raise_the_objective_are_undone_and_the_last(monkeypatch):
     p = Problem(*images(60, 400), "logistic", {"name": "l1", "strength": 0.01})
     state = State(p.counted(), p.start(None))
     list(state.grow())
 
-    def worse(self, columns, which, w, z, b):
+    def worse(self, columns, which, most, w, z, b):
         w[which] += 1.0
         z[:] = p.X.forward(w)
-        return 1.0, 2 * p.X.nnz
+        return 1.0, 2 * p.X.nnz, which.size
 
     monkeypatch.setattr(EarlySweeps, "sweep", worse)
     before, b = state.P, state.b.copy()

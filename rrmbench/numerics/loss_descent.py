@@ -73,18 +73,23 @@ class Lines(NamedTuple):
 
 
 @kernel
-def sweep(X, loss, mu, y, regularizer, s, linear, greatest, curvatures, which, w, z, b):
-    """A step for each coordinate of `which` in turn; return (by how much P falls, nearly; the numbers read of X).
+def sweep(X, loss, mu, y, regularizer, s, linear, greatest, curvatures, which, most, w, z, b):
+    """A step for each coordinate of `which` in turn, until at least `most` numbers of X are read.
+
+    Returns (by how much P falls, nearly; the numbers read; how many of `which` had their turn).
 
     A step minimizes P with (c/2) (u - w_j)^2 for what the mean loss has beside its slope. c is the curvature on the
     way of the step before, the fall or rise of the slope x_j.b/n over the way. Where that of a step is more than twice
     its c, the step is made with this curvature instead, from where it began; with the greatest, P always falls.
 
     greatest : (d,), bounds of the curvatures that coordinates can have
-    which : (m,); curvatures (d,), w, z, b : changed
+    which : (m,), of which the first always has its turn; curvatures (d,), w, z, b : changed
     """
-    n, read, fall, room = y.shape[0], 0, 0.0, np.empty((3, BLOCK))
+    n, read, done, fall, room = y.shape[0], 0, 0, 0.0, np.empty((3, BLOCK))
     for j in which:
+        if done > 0 and read >= most:
+            break
+        done += 1
         size, old, c = X.size_of(j), w[j], curvatures[j]
         g = X.product_with(j, b) / n
         read += size
@@ -104,4 +109,4 @@ def sweep(X, loss, mu, y, regularizer, s, linear, greatest, curvatures, which, w
         curvatures[j] = min(max(on_way, FLATTER * c, LEAST * greatest[j]), greatest[j])
         slope = 0.5 * (g + after + s * (new + old)) - linear[j]
         fall -= slope * (new - old) + regularizer.psi(new) - regularizer.psi(old)
-    return fall, read
+    return fall, read, done

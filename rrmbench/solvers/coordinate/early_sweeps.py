@@ -1,7 +1,5 @@
 """Coordinate descent on P itself, with which working sets begin."""
 
-from math import ceil
-
 import numpy as np
 
 from rrmbench.numerics import loss_descent
@@ -10,7 +8,7 @@ from rrmbench.numerics.tolerances import SUM_ROUNDING
 SWEEPS = 3  # over a working set, before it may grow
 SLOW = 3e-3  # of P: where a sweep lowers P by less, models are better
 LONGEST = 25.0  # passes, from which on models are better
-PART = 0.25  # of a pass, between iterates, and the most that kernels read in one go but for steps made again
+PART = 0.375  # of a pass, between iterates, but for the steps of one coordinate, which kernels make in one go
 
 
 class EarlySweeps:
@@ -36,14 +34,17 @@ class EarlySweeps:
         if not chosen.nnz or (2 * chosen.numbers.size > state.flat.size and chosen.is_worth_matrix):
             self.is_over = True
             return False
-        columns, size = chosen.unweighted(), ceil(chosen.numbers.size / ceil(state.share / PART))
+        at, a_pass, columns = state.passes, 2 * chosen.entries, chosen.unweighted()
+        if state.passes > at:
+            yield state.iterate()
         self._keep(state)
         z, at = self._lowest[1], state.passes
         for _ in range(SWEEPS):
-            fall, order = 0.0, self._orders.permutation(chosen.numbers)
-            for first in range(0, order.size, size):
-                here, read = self.sweep(columns, order[first : first + size], state.flat, state.z, state.b)
-                fall += here
+            fall, order, first = 0.0, self._orders.permutation(chosen.numbers), 0
+            while first < order.size:
+                most = (at + PART - state.passes) * a_pass
+                here, read, done = self.sweep(columns, order[first:], most, state.flat, state.z, state.b)
+                fall, first = fall + here, first + done
                 chosen.swept(read)
                 if state.passes - at >= PART:
                     self._measure(state)
@@ -69,8 +70,8 @@ class EarlySweeps:
     def _keep(self, state):
         self._lowest = state.flat.copy(), state.z.copy(), state.b.copy()
 
-    def sweep(self, columns, which, w, z, b):
-        """As `loss_descent.sweep`, over the coordinates `which` (m,)."""
+    def sweep(self, columns, which, most, w, z, b):
+        """As `loss_descent.sweep`, over the coordinates `which` (m,), until `most` numbers are read."""
         problem, units = self.problem, self.units
         return loss_descent.sweep(
             columns,
@@ -83,6 +84,7 @@ class EarlySweeps:
             units.curvatures,
             self._curvatures,
             which,
+            most,
             w,
             z,
             b,

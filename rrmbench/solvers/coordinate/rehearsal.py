@@ -44,4 +44,4 @@ def rehearse(problem):
                 chosen.outputs(model)
         if not k and "coordinate" in problem.traits:
             w, z, b = np.zeros(d), np.zeros(n), np.zeros(n)
-            EarlySweeps(problem, units).sweep(chosen.unweighted(), np.arange(1), w, z, b)
+            EarlySweeps(problem, units).sweep(chosen.unweighted(), np.arange(1), 1.0, w, z, b)
