@@ -91,6 +91,15 @@ def test_first_iterate_costs_nothing_and_passes_grow(solver):
         assert {it.checks for it in its} == {0.0}
 
 
+@pytest.mark.parametrize("solver", ["coordinate_descent", "direct", "prox_newton", "working_sets"])
+def test_no_more_than_a_pass_lies_between_iterates_from_a_start(solver):
+    """X w, which costs nothing for w = 0, comes with a gradient, norms of columns or a sweep there."""
+    p = easy(solver)
+    start = after(solver, p, 20).copied()
+    assert start.w.any()
+    assert max(np.diff([it.passes for it in iterates(solver, p, 20, start)])) <= 1.0 + 1e-12
+
+
 def fingerprint():
     """A digest of the first iterates of all solvers."""
     sha = hashlib.sha256()

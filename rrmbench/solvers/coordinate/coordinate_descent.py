@@ -32,6 +32,8 @@ def coordinate_descent(problem, start, rng):
     w = problem.start(start)
     yield Iterate(w)
     z, touched = problem.outputs(w), 0
+    if problem.X.passes > 0.0:  # a sweep is a pass
+        yield Iterate(w, problem.loss_dual(z), problem.X.passes)
     linear = problem.center_term()
     while True:
         for cycle in range(FULL_EVERY):

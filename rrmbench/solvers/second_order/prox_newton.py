@@ -51,7 +51,8 @@ def prox_newton(problem, start, rng):
     m (m + 3)/2 of these and, of several outputs, m_j (m_j + 1)/2 for the m_j of each, of dense data with its zeros.
     Outputs, gradient, copies of rows, of those of H too, and the norms of their columns are half a pass of these rows
     each; of a single output, the chosen columns of the rows of H are copied. The descent on the model touches no data;
-    the clock includes it. Yields after the gradient, each part of H and each step; iterates have b in the last stage.
+    the clock includes it. Yields after these norms, the gradient, each part of H and each step; iterates have b in the
+    last stage, but for the first one there.
 
     Raises RrmbenchError for d k > 3000.
     """
@@ -65,6 +66,7 @@ def prox_newton(problem, start, rng):
 
 def _steps(rng, few, problem, w, is_last):
     X, greatest = problem.X, _flat_diagonal(problem)
+    yield Iterate(w, passes=X.passes)
     units = _units_of(problem, greatest)
     z, before, damping = problem.outputs(w), np.inf, 0.0
     P, b = problem.primal(w, z), problem.loss_dual(z)
