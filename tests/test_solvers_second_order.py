@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import after
+from runs import after, until
 from scipy.sparse import csr_array, random_array
 
 from rrmbench import registry, solve
@@ -157,6 +157,17 @@ def test_steps_for_the_squared_loss_are_all_conjugate():
     assert max(np.diff(values)) <= 1e-14
 
 
+@pytest.mark.parametrize(("seed", "loss"), [(5, "squared_hinge"), (50, {"name": "smoothed_hinge", "gamma": 1.0})])
+def test_steps_that_go_on_never_raise_the_objective(seed, loss):
+    """Where phi' has kinks, P is quadratic up to the next one, whatever the gradients before have foreseen."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 8)) * 10.0 ** rng.uniform(-1.0, 1.0, 8)
+    y = np.where(X @ rng.normal(size=8) + rng.normal(size=12) > 0.0, 1.0, -1.0)
+    p = Problem(X, y, loss, {"name": "l2", "strength": 1e-3})
+    values = [p.primal(it.w) for it in until("newton_cg", p, 40)]
+    assert max(np.diff(values)) <= 1e-12 * values[0]
+
+
 def test_steps_end_where_squares_of_the_gradient_underflow():
     X = 10.0 * np.random.default_rng(0).normal(size=(8, 20))
     p = Problem(X, 1e-158 * np.random.default_rng(1).normal(size=8), "squared", "none")
@@ -167,9 +178,9 @@ def test_newton_steps_are_as_exact_as_the_gradient_has_fallen(monkeypatch):
     """Conjugate gradients end at the first residual of at most min(0.5, sqrt(|g|/|g_0|)) |g|."""
     found, unchanged = [], newton_cg.ConjugateGradients.solve
 
-    def solved(self, goal, at, going_on=False):
+    def solved(self, goal, at, objective=None):
         norm, norms = np.linalg.norm(self.r), []
-        iterates = unchanged(self, goal, at, going_on)
+        iterates = unchanged(self, goal, at, objective)
         while True:
             norms.append(np.linalg.norm(self.r))
             try:

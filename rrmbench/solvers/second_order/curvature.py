@@ -134,6 +134,11 @@ class Curvature:
             self.share = float(lengths[self.seen].sum()) / max(problem.X.nnz, 1)
             self.by_rows &= problem.X.array is None or self.unseen.size > 0  # the whole of an array is read faster
 
+    @property
+    def knows_outputs(self):
+        """Whether the X p of `product` is that of all rows."""
+        return not (self.by_rows and self.unseen.size)
+
     def diagonal(self):
         """The diagonal of H shaped like w, half a pass, one with a minimized bias; None where there are no rows."""
         if not self.has_rows:
@@ -163,7 +168,7 @@ class Curvature:
 
     def complete(self, p, outputs):
         """Write X p into `outputs` for the rows that `product` has left out."""
-        if self.by_rows and self.unseen.size:
+        if not self.knows_outputs:
             write_outputs(self.problem.X.rows, self.unseen, p, outputs)
             self.problem.X.passes += 0.5 * (1.0 - self.share)
 
@@ -178,6 +183,8 @@ class DirectionalCurvature:
     b : the derivatives at z
     greatest : `greatest_diagonal` of the problem
     """
+
+    knows_outputs = True
 
     def __init__(self, problem, z, b, squares, greatest):
         self.problem, self.z, self.b, self.squares, self.greatest = problem, z, b, squares, greatest

@@ -51,7 +51,7 @@ def _primal(problem, w, G):
         G = np.block([[G, mean], [mean.T, np.ones((1, 1))]])
     solve = solver_of(G)
     b = problem.loss_dual(problem.outputs(w))
-    yield Iterate(w, b, problem.X.passes)
+    yield Iterate(w, passes=problem.X.passes)
     while True:
         gradient = gradient_of(problem, problem.X.adjoint(b) / n, w)
         right = np.zeros(G.shape[0])

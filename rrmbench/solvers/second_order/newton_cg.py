@@ -1,9 +1,11 @@
 """Newton's method with conjugate gradients, as in liblinear."""
 
+from functools import partial
 from math import sqrt
 
 import numpy as np
 
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import (
@@ -35,8 +37,9 @@ def newton_cg(problem, start, rng):
     with the greatest curvature everywhere is added to it, or a part of that: at first all, a fourth of the part before
     after a full step along which P fell as the quadratic model does, four times as much after a step with t < 1. Where
     all samples lie on flat parts of phi', all of it leaves steps that are short for ever.
-    Where the gradient at w+ is what H foresaw, P is quadratic, and the next steps are conjugate to all former ones: of
-    the squared loss, all in one go. Then w moves with each of them.
+    Where the gradient at w+ is what H foresaw, P is quadratic on the way, and the next steps are conjugate to all
+    former ones: of the squared loss, all in one go. Then w moves with each of them while P falls: other samples may
+    meet a kink of phi' ahead.
 
     A step of conjugate gradients is a pass, or that part of it that samples with curvature hold: the rows of the others
     are not read, and cost half of theirs once per Newton step. The gradient and the diagonal are half a pass each,
@@ -71,15 +74,21 @@ def newton_cg(problem, start, rng):
             system = ConjugateGradients(curvature, g, by_diagonal(curvature))
             yield at._replace(passes=problem.X.passes)
         goal = min(FORCING, sqrt(norm / first)) * norm if first else 0.0
-        p, outputs = yield from system.solve(goal, at, going_on)
+        objective = partial(_objective, problem, w, z) if going_on and system.curvature.knows_outputs else None
+        p, outputs = yield from system.solve(goal, at, objective)
         slope, before = float(np.vdot(g, p)), P
         t, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, slope)
         if t < 1.0:
             part = min(RATIO * part, 1.0)
-        elif before - P >= AGREES * -0.5 * slope:  # the fall of the model, as r is orthogonal to p
+        elif slope < 0.0 and before - P >= AGREES * -0.5 * slope:  # the fall of the model, as r is orthogonal to p
             part = max(part / RATIO, LEAST)
         b = problem.loss_dual(z)
         yield Iterate(w, b, problem.X.passes)
+
+
+def _objective(problem, w, z, p, outputs):
+    """P(w + p), where X w = z and X p = outputs are known."""
+    return problem.primal(w + p, z + outputs)
 
 
 def by_diagonal(curvature):
@@ -109,14 +118,15 @@ class ConjugateGradients:
         self.r = -g  # without the rounding of its changes
         return True
 
-    def solve(self, goal, at, going_on=False):
+    def solve(self, goal, at, objective=None):
         """Return (p, X p) with |H p - r| <= goal for the r of the beginning, or as far as H has curvature
         and squares of r do not underflow.
 
-        Yields after each product: `at.w` + p where the steps go on from former ones, so that P is known to be
-        quadratic here, else `at`.
+        Yields after each product: `at` or, where P is known as a function `objective` of p and X p, `at.w` + p; there
+        all ends before P rises.
         """
-        p, outputs = np.zeros(self.r.shape), np.zeros(self.curvature.z.shape)
+        p, outputs, point = np.zeros(self.r.shape), np.zeros(self.curvature.z.shape), at
+        least = None if objective is None else objective(p, outputs)
         for _ in range(2 * p.size + 1):
             if float(np.linalg.norm(self.r)) <= goal or self.energy == 0.0:
                 break
@@ -126,10 +136,17 @@ class ConjugateGradients:
                 self.may_go_on = False
                 break
             step = self.energy / bend
-            p += step * self.q
-            outputs += step * seen
+            longer, its_outputs = p + step * self.q, outputs + step * seen
+            if objective is not None:
+                P = objective(longer, its_outputs)
+                if not P <= least + SUM_ROUNDING * abs(least):
+                    self.may_go_on = False
+                    yield point._replace(passes=self.X.passes)
+                    break
+                point, least = Iterate(at.w + longer), min(least, P)
+            p, outputs = longer, its_outputs
             self.r -= step * product
-            yield Iterate(at.w + p, passes=self.X.passes) if going_on else at._replace(passes=self.X.passes)
+            yield point._replace(passes=self.X.passes)
             y = self.precondition(self.r)
             self.energy, before = float(np.vdot(self.r, y)), self.energy
             self.q *= self.energy / before
