@@ -122,6 +122,17 @@ def test_splitting_comes_near_to_the_optimum_of_cvxpy(name):
     assert least - 1e-3 <= max(values) <= least + 1e-7
 
 
+@pytest.mark.parametrize("regularizer", ["nonneg", {"name": "box", "lower": -0.2, "upper": np.inf}], ids=str)
+def test_bounds_on_one_side_and_a_minimized_bias_have_a_certificate(regularizer):
+    """psi* is infinite at once beyond 0 there, and v of the ascent's b is a little beyond."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30))
+    y = np.where(X @ rng.normal(size=30) + 2.0 * rng.normal(size=200) > 0.0, 1.0, -1.0)
+    p = Problem(X, y, "squared_hinge", regularizer, minimized_bias=True)
+    found = solve(p, "fista", passes=30)
+    assert 0.0 < p.primal(found.w) - found.gap and found.gap <= 1e-5 * p.primal(found.w)
+
+
 def test_splitting_is_for_rows_with_a_loss_each():
     assert [name for name in PROBLEMS if not dual_splitting.fits(problem(name))] == NOT_SPLIT
     X, y = oracles.data(30, 6, seed=5, loss="hinge")

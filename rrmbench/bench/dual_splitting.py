@@ -42,13 +42,15 @@ def fits(problem: Problem) -> bool:
     """Whether the losses are a sum over rows of numbers, each with a step of Prox-SDCA, a minimized bias aside.
 
     With a minimized bias and a strongly convex Psi, or a smooth loss, `rrmbench.bench.dual_ascent` comes nearer in as
-    many passes.
+    many passes, but where psi does not grow in all directions, as with bounds on one side: 0 lies on the edge of the
+    domain of psi* then, so that no scaling mends a v that is outside by a little.
     """
     plain = problem.weights is None and not hasattr(problem.loss, "operator")
     split = "separable" in problem.traits or (
         problem.minimized_bias
         and hasattr(problem.X, "columns")  # the bias gets one
-        and not {"strongly_convex", "smooth"} & problem.traits
+        and "strongly_convex" not in problem.traits
+        and ("smooth" not in problem.traits or problem.regularization.radius(1.0, problem.shape) == math.inf)
     )
     return plain and split and hasattr(_flat(problem), "rows")
 
