@@ -21,7 +21,8 @@ class Chosen:
 
     Of k outputs the form is that of each, see `OfOutputs`, and a sweep by columns takes k times as long.
 
-    X : a data operator with rows; counts, sqnorms : (d,) the numbers of entries of the columns and their squared norms
+    X : a data operator with rows
+    counts, sqnorms : (d,), the numbers of entries of the columns, which of an array nobody asks for, and squared norms
     entries : those of X, half of what a pass reads; of an array all of them, zeros too
     """
 
