@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rrmbench.report.levels import Levels
+from rrmbench.report.levels import Levels, without_bounds
 
 
 def passes(runs, level, quantity="suboptimality", clock="passes"):
@@ -21,8 +21,8 @@ def passes(runs, level, quantity="suboptimality", clock="passes"):
 def own_gaps(run):
     """The certified gaps of a run that no gap ends, without the bound that evaluation finds for its last point."""
     gaps = run.column("gap").copy()
-    for point, without in run.result.info.get("helped", []):
-        gaps[point] = np.inf if without is None else without
+    for point, gap in without_bounds(run.result.info.get("helped", [])).items():
+        gaps[point] = gap
     return gaps
 
 

@@ -62,7 +62,7 @@ class Levels:
             return [False] * len(points)
         looked_for = _looked_for(run)
         helped = info.get("helped", [[run.result.points - 1, looked_for]])  # older results tell of their last point
-        without = {point: math.inf if gap is None else gap for point, gap in helped if point > 0}
+        without = {point: gap for point, gap in without_bounds(helped).items() if point > 0}
         return [
             point in without and bool(value < without[point]) and not math.isclose(value, looked_for)
             for point, value in zip(points, self._of(run), strict=True)
@@ -84,6 +84,11 @@ class Levels:
         """The levels as people write them, all with an exponent where one has."""
         texts = [naming.short(value) for value in self.values]
         return [naming.with_exponent(value) for value in self.values] if any("e" in text for text in texts) else texts
+
+
+def without_bounds(helped: list[list]) -> dict[int, float]:
+    """{point: its gap without the bound that evaluation found there} of a result's `helped`, inf if there was none."""
+    return {point: math.inf if gap is None else gap for point, gap in helped}
 
 
 def _looked_for(run: StoredRun) -> float:

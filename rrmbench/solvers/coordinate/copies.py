@@ -98,8 +98,7 @@ class SparseColumns:
 
     def even(self, weight):
         """weight (X^T X) of the chosen columns, by columns; its state is X v (n,)."""
-        columns = self._by_columns()
-        return ByColumns(columns.indptr, columns.indices, columns.data, self._numbers, weight)
+        return ByColumns(*self._by_columns(), self._numbers, weight)
 
     def multiply(self, which, weights, fresh, matrix, most):
         """A generator: add the products of which one column is fresh to `matrix`, `most` numbers from yield to yield.
