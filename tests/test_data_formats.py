@@ -447,6 +447,13 @@ def test_damaged_files_of_numpy_are_read_or_refused_and_nothing_else(files, data
         assert "damaged" in str(error)
 
 
+def test_a_header_of_numpy_with_a_null_byte_is_damaged(files):
+    """Python's tokenizer, which numpy reads it with, has an exception of its own for it since 3.12."""
+    Path("null.npy").write_bytes((files / "y.npy").read_bytes().replace(b"fortran", b"fort\0an"))
+    with pytest.raises(RrmbenchError, match=r"null\.npy: "):
+        numpy_files.read_labels("null.npy")
+
+
 def test_a_test_part_has_as_many_columns_as_training(folder):
     (folder / "train.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
     (folder / "fewer.csv").write_text("a,y\n1,0\n3,1\n")

@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import tempfile
+import tokenize
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,7 +75,7 @@ def open_cached(key):
         facts = json.loads(_plain(folder / "header.json").read_text(encoding="utf-8"))["facts"]
         arrays = {name: _open(folder, name, *kind) for name, (*kind, _) in facts["arrays"].items()}
         return _assembled(key, facts, arrays)
-    except (OSError, ValueError, EOFError, KeyError, TypeError, SyntaxError):
+    except (OSError, ValueError, EOFError, KeyError, TypeError, SyntaxError, tokenize.TokenError):
         raise RrmbenchError(
             f"{folder}: the prepared data are missing or damaged; 'rrmbench run' makes them again"
         ) from None

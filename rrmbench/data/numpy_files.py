@@ -1,6 +1,7 @@
 """Files of numpy and scipy: .npz with arrays X and y or with a sparse matrix, .npy with a matrix. Never a pickle."""
 
 import io
+import tokenize
 import zipfile
 import zlib
 
@@ -89,7 +90,7 @@ def _loaded(path, take):
             return take(np.load(file, allow_pickle=False))
     except (ValueError, TypeError, LookupError, EOFError, AttributeError, NotImplementedError, MemoryError) as error:
         raise RrmbenchError(f"{path}: cannot be read as a file of numpy, without pickles: {_said(error)}") from None
-    except (zipfile.BadZipFile, zlib.error, SyntaxError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, SyntaxError, tokenize.TokenError, RuntimeError) as error:
         raise RrmbenchError(f"{path}: the file is damaged: {_said(error)}") from None
 
 

@@ -42,6 +42,7 @@ def cutting_planes(problem, start, rng):
     w = problem.start(start)
     yield Iterate(w)
     z = problem.outputs(w)
+    yield Iterate(w, None, problem.X.passes)
     best, planes = (w, z, problem.primal(w, z)), Planes(problem)
     if start is not None and start.b is not None:
         planes.add(start.b)
