@@ -128,13 +128,20 @@ def test_rows_without_any_entry_can_be_kept(folder):
     assert X(prepared).tolist() == [[0, 0], [0, 0]]
 
 
-def test_factors_and_columns_of_a_test_file_come_from_the_training_file(folder):
+def test_factors_and_columns_of_a_test_file_come_from_the_training_file(folder, caplog):
     (folder / "test.svm").write_text("2 1:6 2:2 9:1\n1 4:5\n")
     prepared = load(test="test.svm", scale="max_abs", bias="regularized")
+    assert "test.svm: 2 entries are in columns that the training part does not have; they are left out" in caplog.text
     assert X_test(prepared).tolist() == [[2, 0.5, 0, 1], [0, 0, 0, 1]]
     assert prepared.test_y.tolist() == [1, -1]
     assert prepared.info["test_entries_dropped"] == 2
     assert prepared.checksum != load().checksum
+
+
+def test_a_test_file_with_the_content_of_the_training_file_is_told_of(folder, caplog):
+    (folder / "copy.svm").write_text(FOUR)
+    load(test="copy.svm")
+    assert "copy.svm: the test part has the content of the training part" in caplog.text
 
 
 def test_the_index_base_of_a_test_file_comes_from_the_training_file(folder):

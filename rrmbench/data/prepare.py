@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from rrmbench import fingerprint
 from rrmbench.data import cache, checksums, origin, spec
 from rrmbench.data.columns import SIGNS
 from rrmbench.errors import RrmbenchError, listed, nearest, printable, shown
+
+log = logging.getLogger("rrmbench.data")
 
 # what they give is a file, whose content is in the key of the arrays, or values that are in it themselves
 NOT_COMPUTING = ("__init__", "catalogue", "commands", "generated", "makers", "origin", "places", "sources")
@@ -60,9 +63,21 @@ def load(block, labels="binary"):
     found = cache.find(request.key)
     if found is None:
         parts, info = request.make()
+        _warn(request, info)
         cache.store(request.key, parts, request.checksum, info, code())
         found = cache.open_cached(request.key)
     return found
+
+
+def _warn(request, info):
+    """Tell of what makes the metrics of a test part say something else than one expects."""
+    train, test = request.train, request.test
+    if dropped := info["test_entries_dropped"]:
+        log.warning(
+            "%s: %d entries are in columns that the training part does not have; they are left out", test.where, dropped
+        )
+    if test is not None and test.checksum() == train.checksum():
+        log.warning("%s: the test part has the content of the training part", test.where)
 
 
 def from_source(block, labels="binary"):
