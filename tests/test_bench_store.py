@@ -21,7 +21,7 @@ from hypothesis.extra.numpy import arrays
 from lab import make_lab  # noqa: F401
 
 from rrmbench.bench import stored_files
-from rrmbench.bench.bounds import Bounds
+from rrmbench.bench.bounds import Bounds, best_of, bounds
 from rrmbench.bench.statuses import Index
 from rrmbench.bench.store import SCHEMA_VERSION, Experiment, UnreadableFile, experiments
 from rrmbench.data import checksums
@@ -215,6 +215,21 @@ def test_a_reference_only_ever_improves_and_refuses_what_contradicts(tmp_path_fa
             assert {name: known[name] for name in best} == best
         known = experiment.reference("p") or {"primal": np.inf, "dual": -np.inf}
         assert {name: known[name] for name in best} == best
+
+
+def test_bounds_are_the_least_primal_and_the_greatest_dual_that_are_numbers():
+    trace = {"primal": np.array([3.0, np.inf, 1.0, np.nan, 2.0]), "dual": np.array([-1.0, 7.0, -np.inf, 8.0, 0.5])}
+    assert bounds(trace) == (1.0, 0.5)  # a D beside a P that is no number is none
+    assert bounds({"primal": trace["primal"]}) == (1.0, -np.inf)
+    assert bounds({}) == (np.inf, -np.inf)
+
+
+def test_runs_that_failed_come_last_and_leave_without_a_word():
+    wrong, right = Bounds("wrong", 0.5, 0.4, failed=True), Bounds("right", 2.0, 1.0)
+    best, left = best_of([wrong, right])
+    assert (best["primal"], best["dual"]) == (2.0, 1.0) and not left
+    best, left = best_of([wrong._replace(failed=False), right])
+    assert (best["primal"], best["dual"]) == (0.5, 0.4) and "of run wrong is below the dual bound" in left["right"]
 
 
 def test_references_improve_from_many_threads_without_losing_a_bound(tmp_path):

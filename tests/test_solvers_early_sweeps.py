@@ -69,8 +69,21 @@ def test_a_sweep_ends_where_so_many_numbers_are_read(most):
         assert all(np.array_equal(x, y) for x, y in zip(ended, whole, strict=True))
 
 
-def test_a_step_minimizes_over_a_coordinate_of_the_squared_loss():
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_fall_of_a_sweep_from_a_point_that_is_not_0(loss):
+    p = small(loss)
+    for X in forms(p):
+        w, z, b, greatest, curvatures, _ = swept(p, X, np.arange(D))
+        before, square = p.primal(w), (p.strong_convexity, p.center_term())
+        arguments = p.loss, p.mu, p.y, p.regularizer, *square, greatest, curvatures, np.arange(D), np.inf, w, z, b
+        fall = loss_descent.sweep(X, *arguments)[0]
+        assert fall == pytest.approx(before - p.primal(w), rel=1e-9 if loss == "squared" else 0.2) and fall > 0.0
+
+
+@pytest.mark.parametrize("center", [None, np.linspace(-1.0, 1.0, D)], ids=["no_center", "center"])
+def test_a_step_minimizes_over_a_coordinate_of_the_squared_loss(center):
     p = small("squared")
+    p = p if center is None else p.regularized(0.5, center)
     for j in range(D):
         w = swept(p, forms(p)[0], np.array([j]))[0]
         assert np.flatnonzero(w).tolist() in ([j], [])
@@ -88,6 +101,7 @@ def test_a_step_whose_curvature_is_too_small_is_made_again(loss):
         assert read > N * (D + 2 * np.count_nonzero(w)) and np.all(curvatures <= greatest)
         if loss == "squared":
             assert np.allclose(curvatures[w != 0.0], greatest[w != 0.0])
+            assert np.allclose(w, swept(p, X, np.arange(D))[0], atol=1e-12)  # each step ends at the minimizer
 
 
 def test_the_next_step_has_the_curvature_on_the_way_of_the_last():

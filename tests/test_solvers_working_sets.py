@@ -22,6 +22,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
 from rrmbench.registry import build_solver
 from rrmbench.regularizers.l1 import L1
+from rrmbench.solvers.coordinate import copies
 from rrmbench.solvers.coordinate.chosen import LAG
 from rrmbench.solvers.coordinate.weights import Weights
 from rrmbench.solvers.coordinate.working_sets import State
@@ -476,6 +477,32 @@ def test_outputs_beyond_the_resolution_of_differences_are_taken():
     p = Problem(X, y, {"name": "huber", "mu": 1e-6}, {"name": "l1", "strength": 1e-3})
     P = solve(p, "working_sets", passes=60, every=5).trace["primal"]
     assert np.isfinite(P).all() and P.iloc[-1] < P.iloc[0]
+    weights = Weights(p, y, np.zeros(40))
+    assert np.all(weights.slopes(y, np.zeros(40)) > 0.0)  # phi' goes from -1 to 1 around z = y
+
+
+def test_what_weights_and_counts_of_columns_read():
+    """Weighted columns are read whenever they are weighted; entries are counted in the columns that are new."""
+    X = random_array((40, 12), density=0.3, rng=np.random.default_rng(0), format="csr")
+    lengths, weights = np.diff(X.tocsc().indptr), np.linspace(1.0, 2.0, 40)
+    sparse = copies.columns_of(CSR.of(X), lengths)
+    sparse.choose(np.array([1, 4]))
+    sparse.unweighted()  # transposes X
+    for numbers, fresh in ([1, 4], [1, 4]), ([1, 4, 7, 9], [7, 9]):
+        sparse.choose(np.array(numbers))
+        before = sparse.read
+        in_rows = np.diff(X[:, numbers].indptr)
+        assert sparse.pairs == in_rows @ (in_rows + 1) // 2
+        assert sparse.read - before == lengths[fresh].sum()
+        assert sparse.pairs and sparse.read - before == lengths[fresh].sum()  # they are known
+    dense = copies.columns_of(Problem(X.toarray() + 1.0, np.ones(40), "squared").X, None)
+    dense.choose(np.array([1, 4]))
+    dense.unweighted()  # copies the columns
+    for columns, size in (sparse, lengths[[1, 4, 7, 9]].sum()), (dense, 2 * 40):
+        for _ in range(2):
+            before = columns.read
+            columns.weighted(weights)
+            assert columns.read - before == size
 
 
 def test_a_product_with_the_columns_of_the_set_is_their_part_of_half_a_pass():

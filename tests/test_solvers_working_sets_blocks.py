@@ -19,6 +19,7 @@ from rrmbench.numerics.block_descent import Bend, Blocks, Curvatures
 from rrmbench.numerics.quadratic_descent import ByMatrix
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR
+from rrmbench.solvers.coordinate.working_sets import State
 from rrmbench.subproblems import units
 from rrmbench.subproblems.quadratic import BlockQuadratic
 from rrmbench.subproblems.units import outcome
@@ -243,3 +244,28 @@ def test_on_the_command_line(lab):
     ran = lab.run(lab.config(**keys, solver="working_sets", stop={"relative_gap": 1e-7, "passes": 300}))
     assert ran.code == 0, ran.out + ran.err
     assert {(result.status, result.reason) for result in lab.results()} == {("done", "relative_gap")}
+
+
+@pytest.mark.parametrize("kind", X)
+def test_what_a_model_reads_of_its_blocks_counts(kind):
+    """Column c of a block is moved along, and back, and its slope is taken for each of the first c + 1 columns."""
+    p = problem(kind)
+    state = State(p.counted(), p.start(None))
+    list(state.grow())
+    state.chosen.make_dear()
+    outcome(state.chosen.form(np.ones(N), True))  # which copies the columns
+    before = state.passes
+    iterates_on_the_way = []
+    making = state.model()
+    try:
+        while True:
+            iterates_on_the_way.append(next(making).passes)
+    except StopIteration as end:
+        assert end.value[1]
+    chosen = state.chosen.numbers
+    lengths = (X[kind] != 0.0).sum(axis=0)[chosen]
+    expected = lengths @ (chosen % 7 + 3) / (2.0 * p.X.nnz)
+    assert state.passes - before == pytest.approx(expected) and iterates_on_the_way[-1] == state.passes
+    again = state.passes
+    outcome(state.model())  # of the same blocks and weights all is known
+    assert state.passes == again

@@ -11,8 +11,10 @@ from scipy.sparse import kron, random_array
 
 from rrmbench import Problem, solve
 from rrmbench.errors import RrmbenchError
-from rrmbench.numerics.quadratic_descent import ByMatrix, OfOutputs
+from rrmbench.numerics.quadratic_descent import ByMatrix, OfOutputs, is_matrix
 from rrmbench.problem.iterate import Iterate
+from rrmbench.solvers.coordinate.working_sets import State
+from rrmbench.subproblems.units import outcome
 
 pytestmark = pytest.mark.usefixtures("own_bounds")
 
@@ -106,3 +108,20 @@ def test_every_output_has_the_form_of_one():
             np.testing.assert_allclose(np.reshape(slopes, (12, K)), H @ V, atol=1e-10)
             assert several.square_of(V.reshape(-1), state) == pytest.approx(np.sum(V * (H @ V)))
             assert sum(several.reads_along(j) for j in range(12 * K)) == sum(form.reads_along(j) for j in range(12))
+
+
+@pytest.mark.parametrize("is_dear", [True, False])
+@pytest.mark.parametrize("kind", X)
+def test_the_outputs_of_a_model_are_products_with_it(kind, is_dear):
+    A = X[kind][:, np.flatnonzero(TRUTH[:, 0])[:8]]
+    p = Problem(A, targets(kind), "squared_multi", ROWS)
+    state = State(p.counted(), p.start(None))
+    list(state.grow())
+    if is_dear:
+        state.chosen.make_dear()
+    model, _ = outcome(state.model())
+    assert is_matrix(model.H) != is_dear
+    model.sweep(model.units)
+    V = model.w.reshape(8, K)
+    assert np.any(V)
+    np.testing.assert_allclose(state.chosen.outputs(model), A @ V, atol=1e-12)
