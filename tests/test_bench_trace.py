@@ -543,3 +543,11 @@ def test_products_with_copies_of_rows_count_in_their_share_of_the_entries():
     once_more = some.counted().on(np.array([1]))
     once_more.X.forward(np.ones(4))
     assert apart.X.passes == pytest.approx(0.5 + 0.5 / 6)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_view_that_counts_can_be_copied(copied):
+    view = Problem(np.eye(3), np.ones(3), "squared", {"name": "l2", "strength": 0.1}).counted().X
+    other = copied(view)
+    np.testing.assert_array_equal(other.forward(np.arange(3.0)), np.arange(3.0))
+    assert (other.passes, view.passes, other.nnz) == (0.5, 0.0, 3)

@@ -76,7 +76,13 @@ def of_some(loss, z, y):
     return OfAll.value(loss, z[some], y[some])
 
 
+def smoothed_in_place(loss, z, y, mu):
+    z -= y
+    return 0.5 * float(np.vdot(z, z)) / (1.0 + mu) / len(y)
+
+
 UNFIT_LOSSES = {
+    "smoothed in place": ("smooth_value", smoothed_in_place, "smooth_value changes an array that it is given"),
     "residuals in place": ("dual_point", residuals_in_place, "dual_point changes an array that it is given"),
     "b cut in place": ("conjugate", cut_in_place, "conjugate changes an array that it is given"),
     "of some samples": ("value", of_some, "value gives other numbers when it is called again"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from random_arrays import seeds
 
 from rrmbench import Iterate, Problem
-from rrmbench.problem.certificate import Certifier, contradict
+from rrmbench.problem.certificate import Certifier, contradict, rounding_of
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(12, 3))
@@ -57,6 +57,27 @@ def test_smoothed_derivatives_are_tried_around_the_best_strength_so_far():
         assert certifier.dual == max(0.0, *(of[k] for k in of if k <= 2 * point))
 
 
+@pytest.mark.parametrize(("regularizer", "has_slopes"), [(L2, False), ({"name": "l1", "strength": 0.1}, True)])
+def test_the_b_of_a_solver_is_a_candidate(regularizer, has_slopes):
+    """The slopes at X w are one more where Psi is not strongly convex; b = 0 is the first alone."""
+    p, w = Problem(X, SIGNS, "logistic", regularizer), np.array([0.3, 0.0, -0.1])
+    certifier, z, b = Recorded(p), p.X.forward(w), -0.01 * SIGNS
+    slopes = [p.loss_dual(z)] if has_slopes else []
+    certifier.update(Iterate(w, b), z)
+    certifier.update(Iterate(w, 2.0 * b), z)
+    np.testing.assert_array_equal(certifier.offered, [np.zeros(12), b, *slopes, 2.0 * b, *slopes])
+    assert certifier.dual == max(p.dual_value(candidate) for candidate in certifier.offered)
+
+
+def test_the_rounding_of_sums_that_cancel_is_that_of_their_terms():
+    """4 eps of sum |b_i x_ij w_j| / n, or more, whatever the sums are; nothing where it is no number."""
+    A, w, b = 1e8 + RNG.normal(size=(12, 2)), np.array([1.0, -1.0]), RNG.normal(size=12)
+    p = Problem(A, SIGNS, "squared", L2)
+    terms = np.abs(b) @ np.abs(A) @ np.abs(w) / 12
+    assert 4.0 * np.finfo(float).eps * terms <= rounding_of(p.X, w, b) <= 20.0 * np.finfo(float).eps * terms
+    assert rounding_of(p.X, w, None) == rounding_of(p.X, 1e300 * w, 1e300 * b) == 0.0
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_P_below_D_is_a_contradiction_beyond_a_billionth(sign):
     """1e-9 (|P| + |D|) + 1e-13 of the terms; more would hide a wrong certificate, less would tell of rounding."""
@@ -79,6 +100,9 @@ def test_an_entry_of_v_that_rounding_alone_has_made_positive_counts_as_0():
     assert p.v(b)[0] > 0.0
     value, same = p.certificate(b)
     assert value == -0.5 and np.array_equal(same, b)
+    view = p.counted()
+    view.certificate(b)
+    assert view.X.passes == 1.0  # X^T b, and the magnitudes of its terms
     assert p.certificate(np.array([-1.0, -1.0, -1.0 + 1e-11]))[0] == -np.inf  # beyond the edge, and not by rounding
 
 

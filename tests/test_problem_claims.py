@@ -1,6 +1,7 @@
 """What somebody's own losses and regularizers say of themselves and is not so."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from rrmbench.losses.absolute import Absolute
 from rrmbench.losses.squared import Squared
 from rrmbench.losses.squared_multi import SquaredMulti
 from rrmbench.problem import claims, pairs
+from rrmbench.problem.claims import fault_of_convexity
 from rrmbench.problem.domain import within
 from rrmbench.problem.pairs import held_to_pairs
 from rrmbench.problem.problem import Problem
@@ -76,6 +78,13 @@ def test_a_regularizer_that_is_less_convex_than_it_says_is_named():
     assert held_to_pairs(Problem(X, Y, "squared", type("Flat", (L1Norm,), {})(0.1)), "squared", "mine").broken is None
     found = held_to_pairs(Problem(X, Y, "squared", Curved(0.1)), "squared", "mine").broken
     assert found.startswith("the regularizer 'mine' says that it is 0.5-strongly convex (convexity)")
+
+
+@pytest.mark.parametrize(("claimed", "holds"), [(0.7, True), (0.7 * (1.0 + 1e-4), False), (0.0, True)])
+def test_the_convexity_of_a_square_is_its_factor(claimed, holds):
+    psi = SimpleNamespace(convexity=claimed, value=lambda w: 0.35 * float(np.vdot(w, w)) + float(np.sum(w)))
+    fault = fault_of_convexity(psi, np.array([1.0, -2.0, 0.5]), np.array([-3.0, 0.0, 1.0]))
+    assert (fault is None) == holds
 
 
 class Net(NamedTuple):

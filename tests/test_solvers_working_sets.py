@@ -151,6 +151,33 @@ def test_a_step_that_rises_is_shortened_and_the_next_model_bounds_the_objective(
     assert values[-1] == pytest.approx(p.primal(np.array([np.log(2.0)])), abs=1e-5)
 
 
+def test_a_step_goes_to_the_best_of_its_halves_and_the_next_model_knows_what_was_cut_off():
+    """From where Newton's step goes too far by more and more, on one coordinate."""
+    X, y = np.array([[1.0], [1.0], [-1.0]]), np.array([1.0, 1.0, 1.0])
+    p, falling, parts = Problem(X, y, "logistic", {"name": "l2", "strength": 1e-6}), 0, set()
+    for start in np.linspace(0.8, 5.0, 22):
+        state = State(p.counted(), np.array([start]))
+        list(state.grow())
+        model, is_bound = outcome(state.model())
+        assert not is_bound
+        for _ in model.descend(1e-14):
+            pass
+        P, z, outputs = state.P, state.z.copy(), state.chosen.outputs(model)
+        values = [p.primal(start + 0.5**k * (model.w - start)) for k in range(20)]
+        state.move(model, is_bound)
+        made = state.z - z
+        t = made[0] / outputs[0]
+        assert state.P == pytest.approx(min(values), abs=1e-15) or (t == 1.0 and P - state.P >= 0.75 * model.fall)
+        falling += values[0] < P and t < 1.0
+        if t < 1.0:
+            np.testing.assert_allclose(state.weights.change, outputs - made, atol=1e-12)
+            assert state.weights.damping == pytest.approx(min(1e-4 / t, 1.0))  # P fell by less than the model
+        else:
+            assert np.all(np.abs(state.weights.change) < 0.1 * np.abs(outputs)) and state.weights.damping == 1e-4
+        parts.add(float(t.round(6)))
+    assert falling and len(parts) > 3
+
+
 def test_the_weights_of_a_model_know_the_last_step():
     """Samples that went far away may come back: their weight is the slope of phi' on the way, not at its end."""
     p = wide("logistic")
