@@ -56,6 +56,16 @@ def test_one_trace_point_later_is_no_regression_even_if_it_is_more_than_a_tenth(
         assert report.rows[0].verdict == verdict
 
 
+@pytest.mark.parametrize("is_counted_before", [True, False])
+def test_passes_that_one_side_does_not_count_are_not_compared(tmp_path, is_counted_before):
+    sides = [stored.trace(), stored.trace(rate=0.1)]
+    sides[is_counted_before]["passes"][:] = np.nan
+    sides[1]["gap"] = sides[0]["gap"]
+    stored.experiment(tmp_path / "before" / "e", [stored.result(stored.spec(), sides[0])])
+    update(tmp_path / "before", tmp_path / "baseline.json")
+    assert verdicts(now(tmp_path, stored.result(stored.spec(), sides[1])), tmp_path / "baseline.json") == ["ok"]
+
+
 def met(gap, at, helped=None):
     """A run that meets a gap at one point; `helped` is the gap without evaluation there, None for its own bound."""
     columns = stored.trace(0.7, passes=40)

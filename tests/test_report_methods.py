@@ -46,6 +46,17 @@ def test_passes_that_differ_by_the_rounding_of_their_sum_have_two_winners(tmp_pa
     assert {method.name for method in problem.level_winners[0, "passes"]} == {"apcg", "svrg"}
 
 
+def test_the_least_final_gap_wins_and_all_below_the_rounding_of_the_objective_are_one(tmp_path):
+    runs = [*rates("apcg", {0: 0.5}), *rates("fista", {0: 0.6}), *rates("svrg", {0: 0.2})]
+    (problem,) = stored.standings(stored.experiment(tmp_path / "a", runs)).problems
+    assert {method.name for method in problem.gap_winners} == {"fista"}
+    exact = stored.trace(rate=10.0)
+    exact["gap"][-1] = 1e-17
+    runs += [stored.result(stored.spec(solver="newton"), exact), *rates("prox_sdca", {0: 10.0})]  # with a gap of 0
+    (problem,) = stored.standings(stored.experiment(tmp_path / "b", runs)).problems
+    assert {method.name for method in problem.gap_winners} == {"newton", "prox_sdca"}
+
+
 def test_runs_that_never_come_there_count_as_never(tmp_path):
     runs = [*rates("apcg", {0: 1.0, 1: 1.0, 2: 0.01}), failed(stored.spec(seed=3))]
     runs += rates("svrg", {0: 0.01, 1: 0.01, 2: 1.0})
@@ -133,11 +144,12 @@ def test_what_is_known_at_the_end_only_is_a_bound_and_wins_nothing(tmp_path, pas
     assert apcg in problem.level_winners[0, "passes"] and apcg not in problem.level_winners[1, "passes"]
 
 
-def test_a_gap_that_ended_the_run_was_looked_for_all_along(tmp_path):
+@pytest.mark.parametrize("info", [{}, {"helped": [[16, None]]}], ids=["older", "helped"])
+def test_a_gap_that_ended_the_run_was_looked_for_all_along(tmp_path, info):
     level = 2.0 * np.exp(-4.0)
     for reason, asked in ("gap", {"gap": level}), ("relative_gap", {"relative_gap": level / 1.25}):
         levels = Levels((level * (1.0 + 1e-12), 1e-2 * level))
-        run = stopped_at(16, asked=asked, reason=reason)
+        run = stopped_at(16, asked=asked, reason=reason, **info)
         (method,) = stored.standings(stored.experiment(tmp_path / reason, [run]), levels).methods
         assert [at.at_end for at in method.reached] == [0, 1]
         assert ["≤" * at.is_bound for at in method.reached] == ["", "≤"]

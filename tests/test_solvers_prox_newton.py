@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from rrmbench.problem.problem import Problem
 from rrmbench.registry import build_solver
 from rrmbench.solvers.second_order import chosen_curvature, prox_newton
 from rrmbench.solvers.second_order.curvature import greatest_diagonal
+from rrmbench.subproblems.units import outcome
 
 pytestmark = pytest.mark.usefixtures("own_bounds")
 
@@ -138,6 +139,37 @@ def test_what_samples_lack_of_a_column_is_on_the_diagonal_at_their_mean_curvatur
     H = np.diag([1.0, 2.0, 6.0])
     chosen_curvature._add_lacking(np.array([1.0, 3.0, 0.0]), np.array([1.2, 2.0, 5.0]), H)
     np.testing.assert_allclose(H, np.diag([1.0, 2.0, 6.0 + 9.0 / 4.0 * 5.0]))
+
+
+@pytest.mark.parametrize("is_dense", [False, True])
+@pytest.mark.parametrize(("loss", "y"), [("multinomial_logistic", Y), ("logistic", SIGNS)], ids=["several", "one"])
+def test_what_few_samples_lack_is_told_by_the_norms_of_their_columns(loss, y, is_dense, monkeypatch):
+    """Their rows are copied, the norms of the chosen columns are read, and of one output products are counted here."""
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(150, 4)) + 3.0
+    data[30:, 3] *= 20.0  # of which these samples hold little
+    data = data if is_dense else csr_array(data * (rng.random((150, 4)) < 0.4))
+    problem, samples = Problem(data, y, loss, PSIS[0]).counted(), np.arange(0, 30, 2)
+    z = problem.outputs(rng.normal(size=problem.shape) / 10.0)
+    k = 1 if z.ndim == 1 else z.shape[1]
+    coordinates = np.arange(k, 4 * k)  # all but those of the first column
+    diagonals = [greatest_diagonal(p.counted()).reshape(-1)[coordinates // k] for p in (problem, problem.on(samples))]
+    found = []
+    for lacks in 0.0, 0.8:
+        monkeypatch.setattr(chosen_curvature, "LACKS", lacks)
+        found.append(np.zeros((3 * k, 3 * k)))
+        making = samples, z, problem.loss_dual(z), coordinates, diagonals[0], found[-1]
+        before = problem.X.passes
+        outcome(chosen_curvature.add_second_derivative(problem.X, problem, *making))
+    lacking = np.where(diagonals[1] < 0.8 * diagonals[0], diagonals[0] - diagonals[1], 0.0)
+    assert np.all(lacking[-k:] > 0.0)
+    added = np.trace(found[0]) / diagonals[1].sum() * lacking
+    np.testing.assert_allclose(found[1], found[0] + np.diag(added), rtol=1e-12, atol=1e-12)
+    if k == 1:
+        rows = problem.on(samples).X.rows
+        m = np.array([np.count_nonzero(rows.indices[a:b] > 0) for a, b in pairwise(rows.indptr)])
+        read = rows.indptr[-1] + m.sum() + (m * (m + 3) // 2).sum()
+        assert problem.X.passes - before == pytest.approx(read / (2.0 * problem.X.nnz))
 
 
 @pytest.mark.parametrize("is_dense", [False, True])

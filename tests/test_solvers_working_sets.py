@@ -515,7 +515,7 @@ def test_what_weights_and_counts_of_columns_read():
     sparse = copies.columns_of(CSR.of(X), lengths)
     sparse.choose(np.array([1, 4]))
     sparse.unweighted()  # transposes X
-    for numbers, fresh in ([1, 4], [1, 4]), ([1, 4, 7, 9], [7, 9]):
+    for numbers, fresh in ([1, 4], [1, 4]), ([1, 4, 7, 9], [7, 9]), ([1, 7], [1, 7]):  # some leave: all are new
         sparse.choose(np.array(numbers))
         before = sparse.read
         in_rows = np.diff(X[:, numbers].indptr)
@@ -525,7 +525,7 @@ def test_what_weights_and_counts_of_columns_read():
     dense = copies.columns_of(Problem(X.toarray() + 1.0, np.ones(40), "squared").X, None)
     dense.choose(np.array([1, 4]))
     dense.unweighted()  # copies the columns
-    for columns, size in (sparse, lengths[[1, 4, 7, 9]].sum()), (dense, 2 * 40):
+    for columns, size in (sparse, lengths[[1, 7]].sum()), (dense, 2 * 40):
         for _ in range(2):
             before = columns.read
             columns.weighted(weights)
