@@ -316,6 +316,17 @@ def test_a_run_without_any_bound_gets_its_first_one():
     assert optimum - 1e-2 <= certifier.dual <= optimum + 1e-12
 
 
+def test_before_the_last_point_only_a_gap_that_is_asked_for_is_looked_at():
+    _, problem = lasso(1e-2)
+    for target, spends in (-np.inf, False), (1e-9, True):
+        certifier, w = Certifier(problem), np.ones(8)
+        certifier.offer(np.zeros(60))
+        polisher = Polisher(problem, certifier)
+        for work in 1000.0, 2000.0:  # between which the gap stays
+            polisher.polish(w, problem.primal(w), work, target, last=False)
+        assert (polisher.passes > 0.0) == spends
+
+
 def test_a_short_run_on_much_data_is_not_polished(monkeypatch):
     _, problem = lasso(1e-2)
     assert traced(problem, "fista", passes=8)[0].evaluation_passes > 0.0
@@ -436,6 +447,18 @@ def test_a_method_that_fails_costs_its_bound_only(spoil, monkeypatch):
     assert trace.evaluation_fault == ("ValueError: of a plug-in" if isinstance(spoil, Exception) else None)
 
 
+def test_nothing_follows_the_bound_of_a_linear_program_which_is_the_optimum(monkeypatch):
+    problem, w, methods = Problem(X, SIGNS, "hinge", L1), np.zeros(8), []
+    follow = Polisher.follow
+    monkeypatch.setattr(
+        Polisher, "follow", lambda self, method, *of: (methods.append(method), follow(self, method, *of))[1]
+    )
+    certifier = Certifier(problem)
+    Polisher(problem, certifier).polish(w, problem.primal(w), 1000.0, -np.inf, last=True)
+    assert methods == [ascents.ascend_by_program]
+    assert certifier.dual == pytest.approx(oracles.hinge_l1_optimum(X, SIGNS, 1e-3), abs=1e-9)
+
+
 @pytest.mark.parametrize("failure", [ValueError("of HiGHS"), None], ids=["error", "time out"])
 def test_where_the_program_fails_the_other_methods_have_their_turn(failure, monkeypatch):
     def fails(problem, start, rng, **options):
@@ -508,3 +531,15 @@ def test_passes_of_evaluation_are_the_products_that_it_made():
         assert polisher.follow(dual_ascent.ascend, np.ones(8), polishing.Aim(np.inf, np.inf, np.inf, 0.0), 12.0)
         assert polisher.passes == pytest.approx(sum(products))
         assert polisher.passes > 4.0 * calls
+
+
+def test_what_a_method_reads_beside_products_counts_and_ends_it():
+    _, problem = lasso(1e-2)
+
+    def method(problem, w, b, passes):
+        while True:
+            yield 1e-3 * SIGNS, w, 3.0
+
+    polisher = Polisher(problem, Certifier(problem))
+    assert polisher.follow(method, np.ones(8), polishing.Aim(np.inf, np.inf, np.inf, 0.0), 12.0)
+    assert polisher.passes == 4 * (3.0 + 0.5 + 0.5)  # half a pass for each bound, and for P at the model
