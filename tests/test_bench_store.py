@@ -230,6 +230,8 @@ def test_runs_that_failed_come_last_and_leave_without_a_word():
     assert (best["primal"], best["dual"]) == (2.0, 1.0) and not left
     best, left = best_of([wrong._replace(failed=False), right])
     assert (best["primal"], best["dual"]) == (0.5, 0.4) and "of run wrong is below the dual bound" in left["right"]
+    failed, done = (Bounds.of(stored.result(stored.spec(), {}, status)) for status in ("failed", "done"))
+    assert failed.failed and not done.failed
 
 
 def test_references_improve_from_many_threads_without_losing_a_bound(tmp_path):
