@@ -284,6 +284,14 @@ def test_primal_is_the_formula(loss, regularizer):
     assert twice.kappa == pytest.approx(0.8)
 
 
+def test_the_objective_at_0_takes_no_product_with_X():
+    p = oracles.problem("squared", REGULARIZERS["l1"]).counted()
+    assert p.primal(np.zeros(p.shape)) == p.primal(np.zeros(p.shape), np.zeros(p.n))
+    assert p.X.passes == 0.0
+    p.primal(np.ones(p.shape))
+    assert p.X.passes == 0.5
+
+
 @pytest.mark.parametrize("mu", ["a", None, -1.0, np.nan])
 def test_strengths_of_more_smoothing_are_numbers(mu):
     with pytest.raises(RrmbenchError, match=r"^mu: found .*, needed is a finite number that is not negative"):

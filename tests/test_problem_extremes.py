@@ -35,6 +35,16 @@ def test_squared_norms_that_underflow_are_one_message(scale):
     assert rrmbench.solve(Problem(X, y, "squared", L2), "agd", passes=3).status == "done"
 
 
+@pytest.mark.parametrize("scale", [1e-154, 1e-161, 1e-200])
+def test_labels_whose_squares_underflow_are_one_message(scale):
+    """P(0) has few digits there, or is 0: conjugate gradients divided by 0, and P was told to be below D."""
+    X, y = data(1.0)
+    with pytest.raises(RrmbenchError, match=r"y: found labels of at most .*, whose squares underflow"):
+        Problem(X, scale * y, "squared", L2)
+    y *= np.where(np.arange(y.size) == 1, 1.0, scale)
+    Problem(X, y, "squared", L2).on(np.arange(2, 5))
+
+
 def test_a_solver_that_has_nothing_to_do_has_ended():
     """P and D at the optimum 0 are parted by the rounding of log 2."""
     y = np.where(np.arange(40) < 21, 1.0, -1.0)

@@ -1,6 +1,6 @@
 """The Problem that the spec of a run describes."""
 
-from rrmbench.problem.labels import check_signs
+from rrmbench.problem.labels import check_size_and_signs
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.traits import build_loss, build_regularizer
 from rrmbench.registry import lookup
@@ -12,5 +12,5 @@ def problem_of(spec, prepared):
     biases = {"free_bias": bias == "free", "minimized_bias": bias == "minimized"}
     (loss, mu), (regularizer, l2) = build_loss(spec["loss"]), build_regularizer(spec["regularizer"])
     component = lookup("loss", spec["loss"]["name"])
-    check_signs(prepared.y, component.needs, component.name)
+    check_size_and_signs(prepared.y, component.needs, component.name)
     return Problem(prepared.operator(), prepared.y, loss, regularizer, l2=l2, mu=mu, **biases)

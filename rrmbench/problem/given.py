@@ -168,7 +168,7 @@ def given_labels(y: Any, needs: Iterable[str]) -> tuple[np.ndarray, np.ndarray |
     elif not (y.ndim == 2 or (mode == "binary" and np.all(np.abs(y) == 1.0))):
         convert, _ = labels.rule(y, None, None, mode, "y")
         y = convert(y, "y")
-    labels.check_signs(y, needs, "the loss")
+    labels.check_size_and_signs(y, needs, "the loss")
     return frozen(y), classes
 
 

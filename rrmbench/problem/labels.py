@@ -5,6 +5,7 @@ import numpy as np
 from rrmbench.errors import RrmbenchError, listed, printable
 
 AS_THEY_ARE = "as in the file"  # the description of labels that stay what they are
+LEAST = 1e-152  # squares of smaller labels have few digits, or are 0
 EXACT = 2.0**53  # from where on two whole numbers may be one float
 
 
@@ -12,8 +13,10 @@ EXACT = 2.0**53  # from where on two whole numbers may be one float
 SIGNS = {"positive": ("greater than 0", lambda y: y > 0.0), "nonnegative": ("of at least 0", lambda y: y >= 0.0)}
 
 
-def check_signs(y, needs, loss):
-    """Raise RrmbenchError where a loss (its name) needs labels of a sign that some are not of."""
+def check_size_and_signs(y, needs, loss):
+    """Raise RrmbenchError where a loss (its name) needs labels of a sign that some are not of, or all are too small."""
+    if 0.0 < (greatest := np.abs(y).max(initial=0.0)) < LEAST:
+        raise RrmbenchError(f"y: found labels of at most {greatest:g}, whose squares underflow; needed is one of {LEAST:g}")
     for need in needs & SIGNS.keys():
         words, fits = SIGNS[need]
         if not np.all(fits(y)):

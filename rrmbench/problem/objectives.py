@@ -43,7 +43,7 @@ class Objectives(Sizes):
         """P(w); pass z = X w where it is known. Raises RrmbenchError for a w or z of another shape."""
         w = checked("w", w, self.shape)
         z = None if z is None else checked("z", z, self.output_shape)
-        return self.mean_loss(self.X.forward(w) if z is None else z) + self.Psi(w)
+        return self.mean_loss(self.outputs(w) if z is None else z) + self.Psi(w)
 
     def mean_loss(self, z: np.ndarray) -> float:
         """(1/n) sum phi^mu(z_i)."""
