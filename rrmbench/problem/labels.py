@@ -16,7 +16,8 @@ SIGNS = {"positive": ("greater than 0", lambda y: y > 0.0), "nonnegative": ("of 
 def check_size_and_signs(y, needs, loss):
     """Raise RrmbenchError where a loss (its name) needs labels of a sign that some are not of, or all are too small."""
     if 0.0 < (greatest := np.abs(y).max(initial=0.0)) < LEAST:
-        raise RrmbenchError(f"y: found labels of at most {greatest:g}, whose squares underflow; needed is one of {LEAST:g}")
+        found = f"labels of at most {greatest:g}, whose squares underflow"
+        raise RrmbenchError(f"y: found {found}; needed is one of {LEAST:g} or more")
     for need in needs & SIGNS.keys():
         words, fits = SIGNS[need]
         if not np.all(fits(y)):
