@@ -12,7 +12,7 @@ TESTERS ?= $(shell $(PYTHON) -c 'import os; print(os.cpu_count() or 1)')
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-exhaustive lint check docs fuzz bench reproduction clean
+.PHONY: help demo test test-exhaustive test-oldest lint check docs fuzz bench reproduction clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -28,6 +28,11 @@ test: $(VENV)/.test  ## lint, regression check and the core of the tests
 SHARE ?= 1/1
 test-exhaustive: $(VENV)/.test  ## what `make test` leaves out; SHARE=2/3 runs the second third of it
 	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -m exhaustive --share $(SHARE)
+
+OLDEST := build/oldest
+test-oldest:  ## what `make test` tests, with the oldest libraries that pyproject.toml allows
+	$(MAKE) VENV=$(OLDEST) $(OLDEST)/.oldest
+	$(OLDEST)/bin/python -m pytest -n $(TESTERS) --dist loadfile
 
 lint: $(VENV)/.test  ## errors, layout, which wing imports which, types of the public names
 	$(BIN)/ruff check .
@@ -75,6 +80,11 @@ $(VENV)/.run: $(VENV)/.made
 $(VENV)/.test: $(VENV)/.made
 	$(INSTALL) '.[test,parquet]'
 	touch $(VENV)/.run $@
+
+$(VENV)/.oldest: $(VENV)/.made tests/oldest.py
+	$(BIN)/python tests/oldest.py >$(VENV)/oldest.txt
+	$(INSTALL) '.[test,parquet]' -c $(VENV)/oldest.txt
+	touch $@
 
 $(VENV)/.peers: $(VENV)/.test
 	$(INSTALL) '.[peers]'

@@ -57,7 +57,7 @@ def answers(arff):
         "description": "d",
     }
     known = {"data": {"dataset": [{"did": 7, "name": "toy", "version": 1, "status": "active"}]}}
-    api = "https://www.openml.org/api/v1/json/data"
+    api = _openml._DATA_INFO.removesuffix("/{}")  # another host before scikit-learn 1.9
     return {
         f"{api}/list/data_name/toy/limit/2/status/active/": json.dumps(known),
         f"{api}/list/data_name/toy/limit/2/data_version/1": json.dumps(known),

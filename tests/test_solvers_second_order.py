@@ -170,7 +170,7 @@ def test_steps_that_go_on_never_raise_the_objective(seed, loss):
 
 def test_steps_end_where_squares_of_the_gradient_underflow():
     X = 10.0 * np.random.default_rng(0).normal(size=(8, 20))
-    p = Problem(X, 1e-158 * np.random.default_rng(1).normal(size=8), "squared", "none")
+    p = Problem(X, 1e-151 * np.random.default_rng(1).normal(size=8), "squared", "none")
     assert solve(p, "newton_cg", passes=60).trace["primal"].iloc[-1] == 0.0
 
 

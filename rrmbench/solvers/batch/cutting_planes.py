@@ -42,16 +42,16 @@ def cutting_planes(problem, start, rng):
     w = problem.start(start)
     yield Iterate(w)
     z = problem.outputs(w)
-    yield Iterate(w, None, problem.X.passes)
     best, planes = (w, z, problem.primal(w, z)), Planes(problem)
-    if start is not None and start.b is not None:
-        planes.add(start.b)
-    planes.add(problem.loss_dual(z))
 
     def known():
         """The best model and the b of the planes, whose objectives take no product."""
         return Iterate(best[0], planes.b, problem.X.passes, objectives=partial(planes.objectives, best[2]))
 
+    if start is not None and start.b is not None:
+        planes.add(start.b)
+        yield known() if planes.b is not None else Iterate(w, None, problem.X.passes)
+    planes.add(problem.loss_dual(z))
     yield known()
     while True:
         u = planes.minimizer(best[2])
