@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,8 @@ from functools import partial
 from importlib import metadata
 from itertools import pairwise
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from rrmbench.bench.environment import governor, load, numba_settings, physical_cores, version
 from rrmbench.errors import RrmbenchError
@@ -93,9 +94,8 @@ def _extras():
 
 
 def _extra(extra):
-    ends = f"extra == '{extra}'", f'extra == "{extra}"'
-    lines = [line for line in metadata.requires("rrmbench") or [] if line.endswith(ends)]
-    packages = [re.match(r"[\w.-]*", line)[0] for line in lines]  # "celer>=0.7.4; extra == 'peers'"
+    requirements = map(Requirement, metadata.requires("rrmbench") or [])
+    packages = [one.name for one in requirements if one.marker and one.marker.evaluate({"extra": extra})]
     missing = [package for package in packages if version(package) is None]
     found = ", ".join(f"{package} {version(package)}" for package in packages if package not in missing)
     if not missing:
