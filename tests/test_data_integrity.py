@@ -102,7 +102,8 @@ def test_a_damaged_cache_is_told_of_in_one_line(lab):
 @pytest.mark.core(1)
 @pytest.mark.parametrize("name", [*PARTS, "header"])
 def test_every_byte_of_the_cache_is_covered(folder, caplog, name):
-    block = {"path": "four.svm", "test": "four.svm"}
+    (folder / "test.svm").write_text(FOUR.replace("8", "7"))
+    block = {"path": "four.svm", "test": "test.svm"}
     clean = data.from_source(block)
     file = places.cache_root() / "data" / data.load(block).key / ("header.json" if name == "header" else f"{name}.npy")
     size = file.stat().st_size
