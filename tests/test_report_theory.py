@@ -35,10 +35,11 @@ GRIDS = {
     "prox_sdca": {"option": ["I", "III", "V"], "sampling": ["uniform", "permutation"], "output": ["last", "average"]},
     "accelerated_prox_sdca": {"inner": ["theory", 2], "sampling": ["uniform", "permutation"]},
     "svrg": {"step_scale": [0.02, 0.1, 0.2, 0.5], "snapshot": ["random", "last"]},
+    "excessive_gap": {"radius": ["auto", 0.1, 10.0], "step_scale": SCALES},
 }
 # How many of these a theorem covers, on a problem that meets what it needs.
 COVERAGE = {"gd": 6, "agd": 3, "fista": 6, "agm_ef": 8, "agm_ef_1": 8, "pdprox_dual": 6, "pdprox_primal": 3}
-COVERAGE |= {"prox_sdca": 3, "accelerated_prox_sdca": 2, "svrg": 2}
+COVERAGE |= {"prox_sdca": 3, "accelerated_prox_sdca": 2, "svrg": 2, "excessive_gap": 9}
 # Theorems about some iterates only.
 COVERED = {"svrg": lambda it: it.gradient_norm is not None}
 STOCHASTIC = ["prox_sdca", "accelerated_prox_sdca", "svrg"]
@@ -156,6 +157,14 @@ def test_a_bound_says_something(solver):
     assert least < 0.1
 
 
+GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+
+
+def root_of(c):
+    """The tau with tau^2/(1 - tau) = c."""
+    return (np.sqrt(c**2 + 4.0 * c) - c) / 2.0
+
+
 # (solver, parameters, constants, passes, bound), from the formulas of the papers; backtracking for n = 100 takes
 # 0.5 + 12/2 passes beside the steps, as 1.5^12 is the first power of 1.5 above 100
 BY_HAND = {
@@ -175,6 +184,23 @@ BY_HAND = {
         0.5 * 7.0 * 4.0 * (1 + np.sqrt(0.84 / 18)) ** -40,
     ),
     "agm_ef, adaptive": ("agm_ef", {"up": 2.0, "down": 2.0}, {"s": 0.0}, 1 + np.log2(1000.0) + 18, 3.5 * 16.0 / 100.0),
+    # tau^2/(1 - tau) = 1 in the first step, so 1 - tau is the square of the golden section; mu1 = 4, or mu2 = 0.08
+    "excessive_gap, smooth": ("excessive_gap", {}, {"s": 0.0}, 1.5, 0.5 * 7.0 * 4.0 * GOLDEN**2),
+    "excessive_gap, strong": ("excessive_gap", {}, {"gamma": 0.0, "D2": 90.0}, 1.5, 0.5 * 90.0 * 0.08 * GOLDEN**2),
+    "excessive_gap, alternating": (  # D1 = 2, D2 = 50: mu1 = 1, mu2 = 0.04, and after 3 passes both have fallen
+        "excessive_gap",
+        {"radius": 2.0},
+        {"gamma": 0.0, "s": 0.0, "D2": 100.0},
+        3.0,
+        3.5 * (1.0 - root_of(GOLDEN**2)) + 50.0 * 0.04 * GOLDEN**2,
+    ),
+    "excessive_gap, alternating, by psi": (  # the same with the reach 2, after one step
+        "excessive_gap",
+        {},
+        {"gamma": 0.0, "s": 0.0, "D2": 100.0, "reach": 2.0},
+        2.9,
+        3.5 + 50.0 * 0.04 * GOLDEN**2,
+    ),
     "svrg": ("svrg", {"snapshot": "random"}, {"n": 1000}, 8.9, 2.0 * (8 / (0.06 * 2000) + 0.4 * 2001 / 1200) ** 2),
 }
 
@@ -183,7 +209,7 @@ BY_HAND = {
 def test_bounds_of_solvers_by_hand(case):
     """A curve below a bound does not tell that the bound is the theorem's and not half or twice of it."""
     solver, setting, changed, passes, bound = BY_HAND[case]
-    c = Constants(100, 2.0, 4.0, 3.0, 0.5, 1.0, 1.0, initial_gap=3.0, initial_suboptimality=2.0, distance=7.0)
+    c = Constants(100, 2.0, 4.0, 3.0, 0.5, 1.0, 1.0, initial_gap=3.0, initial_suboptimality=2.0, distance=7.0, S=4.0)
     found = proven(registry.lookup("solver", solver), c._replace(**changed), np.array([passes]), setting)
     assert found == pytest.approx([bound], rel=1e-12)
     c = c._replace(**changed, initial_suboptimality=4.0)  # the gap, where it is less

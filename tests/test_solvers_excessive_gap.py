@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from runs import dense
 
 from rrmbench import registry
+from rrmbench.problem.constants import constants
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.problem import Problem
+from rrmbench.report.theory import proven
 from rrmbench.solvers.pdprox.excessive_gap import Pair
 
 # the adaptive accelerated method
@@ -156,6 +158,24 @@ def test_the_excessive_gap_bounds_the_distance_to_the_optimum(loss, regularizer)
             assert pair.mu1 == 0.0
             assert bound <= 4.0 * norm2 * D2 / (p.strong_convexity * (k + 2) ** 2) * (1 + 1e-12)
             assert p.gap(pair.w, pair.b) <= bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("radius", ["auto", 2.0])
+@pytest.mark.parametrize(("loss", "l2", "starts"), [("squared", 0.0, 1), ("absolute", 0.1, 0), ("absolute", 0.0, 2)])
+def test_the_theorem_counts_the_steps_that_passes_hold(loss, l2, starts, radius):
+    """Within bounds above 0, where no product is one with 0; `starts`: the half passes for X w0 and for its radius."""
+    p = oracles.problem(loss, {"name": "box", "lower": 0.2, "upper": 0.7}).regularized(l2)
+    c = constants(p)._replace(distance=3.0)
+    component, D2 = registry.lookup("solver", "excessive_gap"), 0.0 if loss == "squared" else 0.5 * p.n
+    bounds = [pair.mu1 * 1.5 + pair.mu2 * D2 for pair in islice(pairs(p, radius=radius), 41)]
+    last, k = None, -1
+    for it in islice(steps({"name": "excessive_gap", "radius": radius}, p), 40):
+        k += last is None or not (np.array_equal(it.w, last.w) and np.array_equal(it.b, last.b))
+        last = it.copied()
+        (bound,) = proven(component, c, [it.passes], {"radius": radius})
+        assert bound == pytest.approx(bounds[k], rel=1e-12)
+    first = 0.5 + 0.5 * (starts == 1 or (starts == 2 and radius == "auto"))
+    assert proven(component, c, [first - 0.01, first], {"radius": radius}) == pytest.approx([np.inf, bounds[0]])
 
 
 def on_the_ball(p, b, r):

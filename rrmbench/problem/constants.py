@@ -60,6 +60,8 @@ class Constants(NamedTuple):
     l2 : the part of s that is the problem's own square
     D : smoothing by mu lowers P by at most mu D, G^2/2 for one output per sample
     D2 : a bound of ||b||^2 over the domain of D, n G^2 for one output per sample; inf if there is none
+    S : L of losses that are 1-smooth: (1/n) ||X||^2, or a bound of it as `Problem.L` has
+    reach : a bound of ||w0 - w*|| that psi and P(w0) give; inf if there is none
     entropic : whether the methods that can take the steps of an entropy in place of Euclidean ones do so
     start : the passes that X w0 costs a solver, 0 for w0 = 0
     """
@@ -79,6 +81,8 @@ class Constants(NamedTuple):
     l2: float = 0.0
     D: float = np.inf
     entropic: bool = False
+    S: float = np.nan
+    reach: float = np.inf
 
     @property
     def suboptimality_bound(self):
@@ -108,6 +112,8 @@ def constants(problem, minimizer=None):
         l2=0.0 if problem.free_bias else problem.l2,
         D=problem.diameter,
         entropic="entropy" in problem.traits,
+        S=problem.losses.S or 1.0,
+        reach=problem.reach(w0),
     )
     if minimizer is None:
         return known

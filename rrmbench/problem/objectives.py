@@ -111,6 +111,11 @@ class Objectives(Sizes):
         least = self.offset - self.mean_conjugate(np.zeros(self.output_shape))
         return self.regularization.radius(self.primal(w, z) - least, self.shape)
 
+    def reach(self, w0: np.ndarray) -> float:
+        """A bound of ||w* - w0|| by `radius` and ||w0||; inf where psi bounds no w. A product for w0 != 0."""
+        w = self.prox(w0, 0.0)
+        return self.radius(w, self.outputs(w)) + float(np.linalg.norm(w0))
+
     # the dual
 
     def mean_conjugate(self, b: np.ndarray) -> float:

@@ -42,7 +42,7 @@ def regularize(solve, *, sigma: Positive | None = None, eps: Positive | None = N
 def strength_for(problem, w0, eps):
     """(eps/r^2 with r >= ||w* - w0||, its passes); RrmbenchError where psi bounds no w."""
     problem = problem.counted()
-    r = problem.radius(w0, problem.outputs(w0)) + float(np.linalg.norm(w0))
+    r = problem.reach(w0)
     if not r < np.inf:
         raise RrmbenchError(
             f"reduction regularize: eps = {eps:g} needs a regularizer that bounds ||w*||, as a norm does; found is "

@@ -18,12 +18,14 @@ The proximal steps take Psi and conj as they are, neither linearized nor smoothe
 regularizer as a maximum too and smooths it, so that w has no zeros; the version here is the stronger opponent.
 """
 
-from math import sqrt
+from itertools import islice
+from math import inf, sqrt
 
 import numpy as np
 
 from rrmbench.numerics.whole_arrays import toward
 from rrmbench.parameters import Auto, Positive
+from rrmbench.problem.constants import NoTheorem
 from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.pdprox.begin import free_v, origin
@@ -32,7 +34,71 @@ ROUNDING = 1e-20  # of s: a mu1 that is less makes no difference beside it, and 
 GREATEST_RADIUS = 1e150  # a bound of ||w*|| that says something, and whose square is finite
 
 
-@solver(needs={"conjugate_prox"}, aliases=["pdexg"], deterministic=True)
+def excessive_gap_bound(constants, passes, *, radius, step_scale):
+    """mu1 ||w0 - w*||^2 / 2 + mu2 D2 after the steps that so many passes hold, as at the head of this file.
+
+    For a start with b = 0, and step_scale <= 1. [Nesterov 2005b, sections 6 and 7]
+    """
+    s, gamma = constants.s, constants.gamma / constants.n
+    if step_scale > 1.0:
+        raise NoTheorem("excessive_gap", "the theorem needs step_scale <= 1", step_scale=step_scale)
+    if gamma == 0.0 and constants.D2 == inf:
+        raise NoTheorem("excessive_gap", "the theorem needs a smooth or a Lipschitz loss")
+    norm2 = constants.S / (constants.n * step_scale**2)
+    reach = constants.reach if radius == "auto" else radius
+    first = mu_at_first(norm2, s, gamma, lambda: D1_and_D2(reach, constants.D2))
+    k = steps_in(np.asarray(passes, dtype=float) - 0.5, s, gamma, constants.start, radius)
+    mu = np.array(list(islice(mu_after(*first, norm2, s, gamma), 1 + int(np.max(k, initial=0.0)))))
+    bound = 0.5 * constants.distance * mu[:, 0]
+    if gamma == 0.0:
+        bound += 0.5 * constants.D2 * mu[:, 1]
+    return np.where(k >= 0.0, bound[np.maximum(k, 0.0).astype(int)], inf)
+
+
+def steps_in(passes, s, gamma, start, radius):
+    """The steps in so many passes beside those of the first pair, or less; `start` is 0.5 where X w0 is a product."""
+    if gamma > 0.0:
+        return np.floor(passes - start)
+    if s > 0.0:
+        return np.floor(passes)
+    passes = passes - (start if radius == "auto" else 0.0)
+    begun = passes % 3.0  # two steps: one ends after a pass, and one after two and a half
+    return np.where(passes < 0.0, -1.0, 2.0 * np.floor(passes / 3.0) + (begun >= 1.0) + (begun >= 2.5))
+
+
+def D1_and_D2(reach, squares):
+    """D1 of a bound of ||w0 - w*|| that says something, else of 1; D2 of one of ||b - b0||^2, 1 where b0 is alone."""
+    return 0.5 * reach**2 if 0.0 < reach < GREATEST_RADIUS else 0.5, 0.5 * squares or 1.0
+
+
+def mu_at_first(norm2, s, gamma, distances):
+    """(mu1, mu2) of the first pair; D1 and D2 are those of distances(), for which there may be a product to make."""
+    if gamma > 0.0:
+        return norm2 / gamma, 0.0
+    if s > 0.0:
+        return 0.0, norm2 / s
+    D1, D2 = distances()
+    norm, ratio = sqrt(norm2), sqrt(D2 / D1)
+    return norm * ratio, norm / ratio
+
+
+def mu_after(mu1, mu2, norm2, s, gamma):
+    """Yield (mu1, mu2) after 0, 1, 2, ... steps."""
+    lowers_mu2 = gamma == 0.0
+    while True:
+        yield mu1, mu2
+        left = 1.0 - part(mu1, mu2, norm2, s, gamma)
+        mu1, mu2 = (mu1, mu2 * left) if lowers_mu2 else (mu1 * left, mu2)
+        lowers_mu2 = gamma == 0.0 and (s > 0.0 or not lowers_mu2)
+
+
+def part(mu1, mu2, norm2, s, gamma):
+    """The tau of a step."""
+    c = (mu1 + s) * (mu2 + gamma) / norm2
+    return 2.0 / (1.0 + sqrt(1.0 + 4.0 / c)) if c > 0.0 else 0.0
+
+
+@solver(needs={"conjugate_prox"}, aliases=["pdexg"], bound=excessive_gap_bound, deterministic=True)
 def excessive_gap(problem, start, rng, *, radius: Positive | Auto = "auto", step_scale: Positive = 1.0):
     """The excessive gap technique: a pair (w, b) whose smoothed objectives have changed sides. [Nesterov 2005b]
 
@@ -90,31 +156,20 @@ class Pair:
 
     def begin(self):
         """The first pair, for the mu1 and mu2 of the docstring above."""
+        self.mu1, self.mu2 = mu_at_first(self.norm2, self.s, self.gamma, self.distances)
         if self.gamma > 0.0:
-            self.mu1, self.mu2 = self.norm2 / self.gamma, 0.0
             self.b = self.best_b(self.problem.outputs(self.w0))
             self.v = free_v(self.problem, self.b)
             self.w, self.z = self.best_w(self.v), None
             return
-        if self.s > 0.0:
-            self.mu1, self.mu2 = 0.0, self.norm2 / self.s
-        else:
-            D1, D2 = self.distances()
-            norm, ratio = sqrt(self.norm2), sqrt(D2 / D1)
-            self.mu1, self.mu2 = norm * ratio, norm / ratio
         self.w = self.best_w(free_v(self.problem, self.b0))
         self.z = self.problem.outputs(self.w)
         self.b, self.v = self.best_b(self.z), None
 
     def distances(self):
         """D1 and D2."""
-        problem, far = self.problem, self.b0.any()
-        D2 = 0.5 * problem.dual_squares * (4.0 if far else 1.0) or 1.0  # 0 where b = 0 is the only one
-        if self.radius != "auto":
-            return 0.5 * self.radius**2, D2
-        w = problem.prox(self.w0, 0.0)
-        r = problem.radius(w, self.problem.outputs(w))
-        return 0.5 * (r + float(np.linalg.norm(self.w0))) ** 2 if 0.0 < r < GREATEST_RADIUS else 0.5, D2
+        reach = self.problem.reach(self.w0) if self.radius == "auto" else self.radius
+        return D1_and_D2(reach, self.problem.dual_squares * (4.0 if self.b0.any() else 1.0))
 
     def lower_mu1(self):
         """A step with f's prox-gradient step at the end: mu1 = (1 - tau) mu1; needs v."""
@@ -138,8 +193,7 @@ class Pair:
         self.mu2 *= 1.0 - tau
 
     def tau(self):
-        c = (self.mu1 + self.s) * (self.mu2 + self.gamma) / self.norm2
-        return 2.0 / (1.0 + sqrt(1.0 + 4.0 / c)) if c > 0.0 else 0.0
+        return part(self.mu1, self.mu2, self.norm2, self.s, self.gamma)
 
     def best_w(self, v):
         """The minimizer in g(b; mu1)."""
