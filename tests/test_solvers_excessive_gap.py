@@ -228,6 +228,16 @@ def test_excessive_gap_alternates_as_nesterov_does(start):
             w = shrink(new - A.T @ point / L, l1 / L)
 
 
+def test_weights_of_a_smoothing_that_is_not_there_shorten_no_norm():
+    p = oracles.problem("hinge", L1)
+    omega = np.where(np.arange(p.n) % 2 == 0, 0.01, 1.99)
+    weighted = Problem(p.X, p.y, p.loss, p.regularizer, weights=omega)
+    assert weighted.losses.S == p.losses.S
+    for pair in islice(pairs(weighted), 20):
+        f, g = smoothed_sides(weighted, pair)
+        assert f <= g + 1e-12 * (abs(f) + abs(g))
+
+
 def test_excessive_gap_knows_its_alias_and_its_radius():
     assert registry.lookup("solver", "pdexg").name == "excessive_gap"
     p = oracles.problem("absolute", L1)

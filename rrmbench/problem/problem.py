@@ -83,7 +83,8 @@ class Problem(Objectives):
         self._check_sizes(made)
         check_biases(self, self._outputs(), made)
         over = Shifted(self.loss, self.X, self.y) if self.minimized_bias else None
-        self._put("losses", over or over_samples(self.loss, self.X, self.y, self.weights))
+        weights = self.weights if self.mu > 0.0 else None  # without smoothing they weigh nothing, and S is without them
+        self._put("losses", over or over_samples(self.loss, self.X, self.y, weights))
         self._put("regularization", over_coordinates(self.regularizer))
         check_squares(self.X.sqnorms)
         self.regularization.check(self._body(np.broadcast_to(0.0, self.shape)).shape)
