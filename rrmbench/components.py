@@ -12,8 +12,8 @@ from rrmbench import crashes
 from rrmbench.errors import RrmbenchError, nearest, shown
 from rrmbench.parameters import File
 
-PEERS = dict.fromkeys(("celer", "skglm"), "'rrmbench[peers]'")  # library -> what pip installs it with
-PEERS["cyanure"] = "'rrmbench[peers]' on Python up to 3.12"
+# library -> what pip installs it with
+PEERS = dict.fromkeys(("celer", "skglm"), "'rrmbench[peers]'") | {"cyanure": "'rrmbench[peers]' on Python up to 3.12"}
 PLUGIN = "rrmbench_plugin_"  # of the names of modules that are loaded by their path
 AROUND = {"reduction": "inside", "regularizer": "domain"}  # keys of a mapping that are no parameter of its component
 

@@ -112,7 +112,7 @@ def constants(problem, minimizer=None):
         l2=0.0 if problem.free_bias else problem.l2,
         D=problem.diameter,
         entropic="entropy" in problem.traits,
-        S=problem.losses.S or 1.0,
+        S=problem.S,
         reach=problem.reach(w0),
     )
     if minimizer is None:

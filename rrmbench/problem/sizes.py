@@ -92,9 +92,14 @@ class Sizes:
         return 2.0 * self.n * self.diameter if self.minimized_bias else self.n * self.dual_radius**2
 
     @property
+    def S(self) -> float:
+        """L of losses that are 1-smooth: (1/n) ||X||^2, or a bound of it; 1 where it is 0."""
+        return self.losses.S or 1.0
+
+    @property
     def L(self) -> float:
         """A bound of the smoothness of the mean loss in w: smoothness * S, see `problem.samples`; S = 1 for X = 0."""
-        return self.smoothness * (self.losses.S or 1.0)
+        return self.smoothness * self.S
 
     @property
     def L_max(self) -> float:

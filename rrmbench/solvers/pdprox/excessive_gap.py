@@ -147,7 +147,7 @@ class Pair:
         at = origin(problem, start)
         self.w0, self.b0 = at.w, at.b
         # without data any bound is right
-        self.norm2 = (problem.losses.S or 1.0) / (problem.n * step_scale**2)
+        self.norm2 = problem.S / (problem.n * step_scale**2)
         self.s, self.gamma = problem.strong_convexity, 1.0 / (problem.smoothness * problem.n)
 
     @property
