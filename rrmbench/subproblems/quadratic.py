@@ -5,6 +5,7 @@ import numpy as np
 from rrmbench.numerics import block_descent, quadratic_descent
 from rrmbench.numerics.tolerances import SUM_ROUNDING
 
+NEARLY_ALL = 0.9  # of what a sweep over all units reads
 SHARE = 0.3  # of the potential of a sweep over all coordinates, at which that of those that move is small enough
 ROUNDING = 1e-30  # of a potential over P: what is left of the gap then are errors of the gradient
 EARLY = 0.1  # of a tolerance, at which the first sweep ends a descent: many short steps may go far together
@@ -46,7 +47,8 @@ class Quadratic:
     def descend(self, tolerance):
         """A generator that lowers Q until no step has a greater potential than `tolerance`, and yields now and then.
 
-        A sweep over all units is followed by sweeps over those that moved in it, and by conjugate gradients.
+        A sweep over all units is followed by sweeps over those that moved in it, and by conjugate gradients. Where these
+        are nearly all, the next sweep over all comes as soon as their potential is small: they may wait for the rest.
         """
         for turn in range(ROUNDS):
             potential = self.sweep(self.units)
@@ -54,12 +56,15 @@ class Quadratic:
             if potential <= (tolerance if turn else EARLY * tolerance):
                 return
             active, enough = np.flatnonzero(self.moved), max(tolerance, SHARE * potential)
-            times = self._at_once(active, self.turns)
+            small, times = max(tolerance, self.alone * enough), self._at_once(active, self.turns)
+            are_most = NEARLY_ALL * self.reads(self.units) <= self.reads(active)  # a sweep over all takes hardly longer
             for _ in range(ROUNDS):
                 for done in range(0, self.turns, times):
                     potential = self.sweep(active, min(times, self.turns - done))
                     yield
-                if potential <= max(tolerance, self.alone * enough):
+                    if are_most and potential <= small:
+                        break
+                if potential <= small:
                     break
                 yield from self.extrapolate(active)
                 if potential <= enough:

@@ -26,6 +26,7 @@ LOOSE = 0.3  # the same where the model is not P itself and sweeps by columns co
 DISAGREES = 0.5  # of the fall of a model, by which P falls less where a model by columns ends early
 EXACT = 1e-11  # of P: smaller falls are too near to rounding to be compared
 HALVINGS = 30  # of a step, at most
+SLOW = 0.01  # of the fall of a model, by which it falls between two looks where others are to join the set
 OFTEN = 0.25  # passes between iterates, at least
 BETWEEN = 0.1  # passes that kernels may read in one go, or a sweep: calls of them take as long as small sweeps
 MOST = 16.0  # sweeps over the columns, or as long, for a model that is no bound: P is then modelled anew
@@ -56,11 +57,13 @@ def working_sets(problem, start, rng):
     slope of phi' as far as that step would have gone, c grows by 1/t, and it falls again where P falls as the model
     does: where most samples lie on flat parts of phi', as with Huber's loss, steps else go a thousand times too far. A
     model by columns ends early where P falls by less than half of what it says, which is looked at after 1, 3, 7 ...
-    times the reading of its columns. Sweeps take one coordinate after the other to its minimizer, or one block, by
-    columns or by the matrix of their inner products (the covariance updates of [Friedman, Hastie and Tibshirani 2010])
-    where that takes less time; where it takes several passes to make that new, a few models keep it. Between sweeps,
-    conjugate gradients go on as if psi were affine, and the norms of blocks quadratic. Coordinates that passed a kink
-    of psi go back to it by a proximal step, all of them at once, and the whole step is made as far as the model falls.
+    times the reading of its columns; and, if coordinates have just joined the working set and others may, where a sweep
+    lowers it by less than 1 % of its whole fall: the last digits are worth their passes once the set is found. Sweeps
+    take one coordinate after the other to its minimizer, or one block, by columns or by the matrix of their inner
+    products (the covariance updates of [Friedman, Hastie and Tibshirani 2010]) where that takes less time; where it
+    takes several passes to make that new, a few models keep it. Between sweeps, conjugate gradients go on as if psi
+    were affine, and the norms of blocks quadratic. Coordinates that passed a kink of psi go back to it by a proximal
+    step, all of them at once, and the whole step is made as far as the model falls.
 
     P never rises beyond rounding from one working set to the next: close to w*, where no step makes a difference to P,
     they are made all the same. What is read of X, or of copies of its columns, is counted, and so is every product of
@@ -79,7 +82,7 @@ def working_sets(problem, start, rng):
         if (yield from state.lower()):
             continue
         model, is_bound = yield from state.model()
-        at, read, compared, wait = state.passes, 0, 0, 1
+        at, read, compared, wait, fall = state.passes, 0, 0, 1, 0.0
         turn = 2 * max(state.chosen.nnz, LEAST_SHARE * state.chosen.entries)
         is_exact = is_bound and state.weights.is_quadratic
         accuracy = ACCURACY if is_exact or is_matrix(model.H) else LOOSE
@@ -96,6 +99,10 @@ def working_sets(problem, start, rng):
                 at = state.passes
             if (not is_bound and read > MOST * turn) or state.chosen.has_paid_for_matrix(model.H):
                 break
+            if state.is_growing and not is_matrix(model.H):
+                before, fall = fall, model.fall
+                if before < fall <= before + SLOW * fall:  # where it stays, conjugate gradients are under way
+                    break
             if not is_bound and not is_matrix(model.H) and read - compared >= wait * turn:
                 compared, wait = read, 2 * wait  # a look at P takes as long as a sweep where columns are short
                 if state.agreement(model) < DISAGREES:
@@ -110,6 +117,7 @@ class State:
     flat : w, a matrix row by row
     weights : the `Weights` of its models
     greatest : the greatest potential of all units
+    is_growing : whether units have just joined the working set, and others may
     _greatest_before, _kept : `greatest` before the last model, and how many models in a row kept a matrix
     """
 
@@ -127,7 +135,7 @@ class State:
         self.chosen = Chosen(problem.X, counts, sqnorms)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._greatest_before, self._kept = np.inf, 0
-        self._cautious, self.weights = False, Weights(problem, self.z, self.b)
+        self.is_growing, self._cautious, self.weights = False, False, Weights(problem, self.z, self.b)
         self.P = problem.primal(w, self.z)
         has_models = self.weights.is_quadratic or "coordinate" not in problem.traits
         self._early = None if has_models else EarlySweeps(problem, self.units)
@@ -161,6 +169,7 @@ class State:
         present, d, sizes = self._in_set, self.w.shape[0], self.units.sizes
         potential[present] = 0.0
         more = np.flatnonzero(potential > ACCURACY * self.greatest)
+        self.is_growing = False
         if not more.size:
             return
         size = int(sizes[present].sum())
@@ -171,6 +180,7 @@ class State:
             more = self._first(more, potential, room)
         self._in_set = np.sort(np.concatenate([present, more]))
         self.chosen.grow(self.units.columns(self._in_set))
+        self.is_growing = not self.has_all
         yield self.iterate()
 
     def _prune(self):
