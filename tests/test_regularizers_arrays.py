@@ -70,7 +70,7 @@ def test_all_kinds_are_here():
     assert ("l1inf", VECTOR) not in [(m["name"], shape) for m, shape in CASES]
 
 
-@pytest.mark.core(23)
+@pytest.mark.core(12)
 @each_case
 def test_prox_is_that_of_cvxpy(mapping, shape):
     psi = build_regularizer(mapping)[0]

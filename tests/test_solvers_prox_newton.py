@@ -38,6 +38,7 @@ SEVERAL = ["multinomial_logistic", {"name": "soft_max_of_hinge", "gamma": 0.5}]
 ONE = ["logistic", "squared_hinge", {"name": "smoothed_hinge", "gamma": 0.1}, {"name": "huber", "mu": 0.3}]
 
 
+@pytest.mark.core(40)
 @pytest.mark.parametrize("data", [X, SPARSE], ids=["dense", "sparse"])
 @pytest.mark.parametrize("psi", PSIS, ids=lambda psi: psi["name"] + "_box" * ("domain" in psi))
 @pytest.mark.parametrize("loss", SEVERAL + ONE, ids=lambda loss: loss["name"] if isinstance(loss, dict) else loss)

@@ -37,6 +37,7 @@ def problem(kind="sparse"):
     return Problem(X[kind], targets(kind), "squared_multi", ROWS)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("kind", X)
 def test_the_optimum_is_that_of_the_group_lasso_of_all_entries(kind):
     # x_i.W is (x_i kron I) vec(W), and the loss a sum over all K N outputs
@@ -56,7 +57,7 @@ def test_the_optimum_is_that_of_the_group_lasso_of_all_entries(kind):
     assert 0 < rows < D / 2
 
 
-@pytest.mark.core(4)
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("loss", "regularizer", "passes"),
     [

@@ -47,8 +47,9 @@ class Quadratic:
     def descend(self, tolerance):
         """A generator that lowers Q until no step has a greater potential than `tolerance`, and yields now and then.
 
-        A sweep over all units is followed by sweeps over those that moved in it, and by conjugate gradients. Where these
-        are nearly all, the next sweep over all comes as soon as their potential is small: they may wait for the rest.
+        A sweep over all units is followed by sweeps over those that moved in it, and by conjugate gradients. Where
+        these are nearly all, the next sweep over all comes as soon as their potential is small: they may wait for the
+        rest.
         """
         for turn in range(ROUNDS):
             potential = self.sweep(self.units)
