@@ -14,6 +14,7 @@ from rrmbench.numerics import whole_arrays
 from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
 from rrmbench.problem.shifted import Shifted, sums_to_zero
+from rrmbench.problem.traits import build_loss
 from rrmbench.report.plain_bias import minimizers
 
 LOSSES = [name for name in oracles.scalar_losses() if name not in ("smoothed_hinge", "huber")]  # those are a mu
@@ -246,6 +247,14 @@ def test_the_diameter_bounds_the_vertices_of_the_domain(name, y):
         assert losses.diameter == pytest.approx(best) == min(np.sum(y > 0), np.sum(y < 0)) / n
         p = Problem(np.ones((n, 1)), y, name, minimized_bias=True)
         assert p.dual_squares == pytest.approx(2 * n * best)  # the greatest ||b||^2
+
+
+def test_the_diameter_knows_that_a_slope_to_one_side_is_small():
+    """-0.9 <= b_i <= 0.1 with the sum 0: one entry is -0.9 where nine are 0.1, and no other point is farther from 0."""
+    y = np.arange(20.0)
+    losses = Shifted(build_loss({"name": "quantile", "a": 0.9})[0], CSR.of(np.ones((20, 1))), y)
+    farthest = (2 * 0.9**2 + 18 * 0.1**2) / 40
+    assert farthest <= losses.diameter <= 1.12 * farthest
 
 
 def test_losses_of_several_outputs_are_refused():

@@ -80,18 +80,20 @@ class Shifted(Scalar):
     def diameter(self):
         """A bound of max ||b||^2 / (2n) over the domain of Phi*.
 
-        Positive entries of b sum to at most U, negative ones to at least -V, and by sum b = 0 both sums are at most
-        min(U, V) in magnitude. For the hinge the bound is attained: D = min(n+, n-)/n.
+        Positive entries of b, u or less, sum to at most U, negative ones, -v or more, to at least -V, and by sum b = 0
+        both sums are at most min(U, V) in magnitude: squares sum to at most (u + v) min(U, V). For the hinge the bound
+        is attained: D = min(n+, n-)/n.
         """
-        G, n = self.loss.lipschitz, self.y.shape[0]
-        if np.isinf(G):
-            return G
+        n = self.y.shape[0]
+        if np.isinf(self.loss.lipschitz):
+            return self.loss.lipschitz
         ends = np.empty((2, n))
         for z, end in zip((-FAR, FAR), ends, strict=True):
             whole_arrays.loss_dual(self.loss, 0.0, np.full(n, z), self.y, end)
-        V, U = -ends[0].sum(), ends[1].sum()
+        below, above = np.maximum(-ends[0], 0.0), np.maximum(ends[1], 0.0)
+        by_sums = (below.max() + above.max()) * min(below.sum(), above.sum())
         squares = np.max(ends**2, axis=0).sum()
-        return float(min(2.0 * G * min(U, V), squares)) / (2.0 * n)
+        return float(min(by_sums, squares)) / (2.0 * n)
 
     def balanced(self, b):
         return balanced(b)  # also of what counts as zero: a bias of 1e3 makes a thousand times of it in D
