@@ -329,6 +329,7 @@ def test_matrices_of_products_grow_as_they_would_be_made(seed, m, density):
     X = CSR.of(random_array((20, 12), density=density, rng=rng, format="csr"))
     dense, h = X._matrix.toarray(), rng.uniform(0.1, 2.0, 20)
     order, grown = rng.permutation(12), chosen_of(X)
+    grown._paid = 10**6  # a matrix is worth its price
     for size in sorted({m, 12}):
         numbers = np.sort(order[:size])
         grown.grow(numbers)
@@ -368,6 +369,16 @@ def test_matrices_of_products_change_in_the_rows_whose_weights_do(seed, density)
             assert chosen.read - read <= np.sum(entries * (entries + 5) // 2)  # the pairs, and the entries twice
             assert chosen.read > read or not entries.sum()
         h = h * np.where(rng.random(20) < rng.random(), rng.choice([1e-4, 0.5, 0.9, 1.1, 2.0], 20), 1.0)
+
+
+def test_of_an_array_no_matrix_is_made_at_once_while_others_are_to_join():
+    chosen = chosen_of(CSR.of(np.random.default_rng(0).normal(size=(200, 60))))
+    chosen.grow(np.arange(20))
+    assert chosen.is_growing and not chosen.is_worth_matrix
+    chosen.is_growing = False  # no other column can move
+    assert chosen.is_worth_matrix
+    chosen.grow(np.arange(60))
+    assert not chosen.is_growing and chosen.is_worth_matrix
 
 
 @pytest.mark.parametrize("density", [0.4, 1.0])

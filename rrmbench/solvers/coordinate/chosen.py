@@ -17,13 +17,16 @@ class Chosen:
 
     The quadratic form (1/n) sum_i h_i (x_i.v)^2 in these columns is had by columns, or by the matrix of their inner
     products. A sweep by the matrix must not read more numbers than one by columns. The matrix is made when it had
-    spared as much time as it takes, or at once where it will in CHEAP sweeps; then it is made new in some rows.
+    spared as much time as it takes, or at once where it will in CHEAP sweeps; then it is made new in some rows. Of an
+    array it is not made at once while others are to join: such a model takes few sweeps, and an inner product counts
+    as half a step.
 
     Of k outputs the form is that of each, see `OfOutputs`, and a sweep by columns takes k times as long.
 
     X : a data operator with rows
     counts, sqnorms : (d,), the numbers of entries of the columns, which of an array nobody asks for, and squared norms
     entries : those of X, half of what a pass reads; of an array all of them, zeros too
+    is_growing : whether columns have just been chosen, and others may be
     """
 
     def __init__(self, X, counts, sqnorms):
@@ -32,7 +35,7 @@ class Chosen:
         self.n, self.entries = X.shape[0], max(X.nnz if X.array is None else X.array.size, 1)
         self.numbers, self.nnz = np.zeros(0, dtype=np.int64), 0
         self._columns, self._swept, self._sqnorms = columns_of(X, counts), 0, sqnorms
-        self._paid, self._is_dear = 0, False
+        self._paid, self._is_dear, self.is_growing = 0, False, False
         self._by_columns = self._matrix = self._weights = None  # the weights are those of either
 
     @property
@@ -47,6 +50,7 @@ class Chosen:
         fresh[present] = False
         before = 0 if self._matrix is None else self._price
         self._choose(numbers)
+        self.is_growing = numbers.size < self._sqnorms.size
         if self._matrix is not None and self._fits and self._is_worth(self._price - before):
             matrix = np.zeros((numbers.size, numbers.size))
             restricted.spread(self._matrix, present, matrix)
@@ -90,7 +94,8 @@ class Chosen:
         return 1.0 - self._columns.time_of_product * self.numbers.size**2 / max(2 * self.nnz, 1)
 
     def _is_worth(self, price):
-        return price <= self._times * self._spared * max(2 * CHEAP * self.nnz, self._paid)
+        at_once = 0 if self.is_growing and self._columns.are_whole else 2 * CHEAP * self.nnz
+        return price <= self._times * self._spared * max(at_once, self._paid)
 
     def has_paid_for_matrix(self, form):
         """Whether a matrix had spared sweeps by columns as long as it takes to make it; the next form will be one."""

@@ -29,6 +29,7 @@ class SparseColumns:
     """
 
     time_of_pair, time_of_product = 1.0, 0.25  # to make, and to read, an inner product; over an entry in a sweep
+    are_whole = False  # whether no entry of a column is missing
 
     def __init__(self, X, counts):
         self.X, self.n, self.counts = X, X.shape[0], counts
@@ -130,7 +131,7 @@ class SparseColumns:
 class DenseColumns:
     """As `SparseColumns`, of an array: chosen columns are copied once, or never if matrix products are enough."""
 
-    time_of_pair, time_of_product = 0.25, 1.0
+    time_of_pair, time_of_product, are_whole = 0.25, 1.0, True
 
     def __init__(self, array):
         self.array, self.n = array, len(array)

@@ -99,7 +99,7 @@ def working_sets(problem, start, rng):
                 at = state.passes
             if (not is_bound and read > MOST * turn) or state.chosen.has_paid_for_matrix(model.H):
                 break
-            if state.is_growing and not is_matrix(model.H):
+            if state.chosen.is_growing and not is_matrix(model.H):
                 before, fall = fall, model.fall
                 if before < fall <= before + SLOW * fall:  # where it stays, conjugate gradients are under way
                     break
@@ -117,7 +117,6 @@ class State:
     flat : w, a matrix row by row
     weights : the `Weights` of its models
     greatest : the greatest potential of all units
-    is_growing : whether units have just joined the working set, and others may
     _greatest_before, _kept : `greatest` before the last model, and how many models in a row kept a matrix
     """
 
@@ -135,7 +134,7 @@ class State:
         self.chosen = Chosen(problem.X, counts, sqnorms)
         self.units, self._in_set = units_of(problem, sqnorms), np.zeros(0, dtype=np.int64)
         self._greatest_before, self._kept = np.inf, 0
-        self.is_growing, self._cautious, self.weights = False, False, Weights(problem, self.z, self.b)
+        self._cautious, self.weights = False, Weights(problem, self.z, self.b)
         self.P = problem.primal(w, self.z)
         has_models = self.weights.is_quadratic or "coordinate" not in problem.traits
         self._early = None if has_models else EarlySweeps(problem, self.units)
@@ -169,8 +168,8 @@ class State:
         present, d, sizes = self._in_set, self.w.shape[0], self.units.sizes
         potential[present] = 0.0
         more = np.flatnonzero(potential > ACCURACY * self.greatest)
-        self.is_growing = False
         if not more.size:
+            self.chosen.is_growing = False
             return
         size = int(sizes[present].sum())
         room = max(SMALLEST, size)
@@ -180,7 +179,6 @@ class State:
             more = self._first(more, potential, room)
         self._in_set = np.sort(np.concatenate([present, more]))
         self.chosen.grow(self.units.columns(self._in_set))
-        self.is_growing = not self.has_all
         yield self.iterate()
 
     def _prune(self):
