@@ -13,6 +13,7 @@ from rrmbench import registry, solve
 from rrmbench.bench import reference
 from rrmbench.data.layout import kernelized
 from rrmbench.errors import RrmbenchError
+from rrmbench.losses.squared import Squared
 from rrmbench.numerics.random import Rng
 from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Flattened
@@ -267,6 +268,27 @@ def test_preconditioned_newton_on_growing_samples(loss):
         assert least_gap(p, "newton_pcg", 400, Iterate(np.full(p.shape, 5.0))) <= 1e-13 * P0
         ends = [p.primal(after(solver, p, 300).w) for solver in ("newton_cg", "newton_pcg")]
         assert abs(ends[1] - ends[0]) <= 1e-10 * P0
+
+
+class SquaredBelowZero(Squared):
+    """As a loss with a linear term may be."""
+
+    def value(self, z, y):
+        return 0.5 * (z - y) * (z - y) - 10.0
+
+    def conjugate(self, b, y):
+        return 0.5 * b * b + y * b + 10.0
+
+
+@pytest.mark.core(1)
+@pytest.mark.parametrize(("solver", "psi"), [("newton", "l2"), ("newton_pcg", "l2"), ("prox_newton", "l1")])
+def test_stages_of_a_loss_below_zero_end(solver, psi):
+    X = np.random.default_rng(0).normal(size=(3000, 5))
+    regularizer = {"name": psi, "strength": 0.01}
+    below, squared = (Problem(X, X[:, 0], loss, regularizer) for loss in (SquaredBelowZero(), "squared"))
+    w = after(solver, below, 12).w
+    assert below.primal(w) == pytest.approx(squared.primal(w) - 10.0)
+    assert squared.primal(w) <= squared.primal(after(solver, squared, 12).w) + 1e-12
 
 
 def preconditioner(p, w):

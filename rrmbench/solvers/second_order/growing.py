@@ -7,7 +7,7 @@ from rrmbench.problem.iterate import Iterate
 LARGEST = 3000  # features, for matrices of them
 PARTS = 64  # of the samples, one of which is the least stage
 GROWTH = 4  # of the parts, from one stage to the next
-SETTLED = 0.05  # of P, the slope of a step from which on one step ends a stage
+SETTLED = 0.05  # of |P|, the slope of a step from which on one step ends a stage
 PER_FEATURE = 8  # samples that a stage has at least: of fewer the optimum says little about that of all
 
 
@@ -37,6 +37,14 @@ def growing_samples(problem, w, rng, least=None):
         parts *= GROWTH
     while True:
         yield np.arange(n), True
+
+
+def ends_stage(slope, P, t):
+    """Whether a stage of some samples ends with a step t p that leads to P: one without a cut, or one that is none.
+
+    slope : that of P along p, at the beginning of the step
+    """
+    return t == 0.0 or (t == 1.0 and -slope <= SETTLED * abs(P))  # losses may be less than 0
 
 
 def on_growing_samples(problem, w, rng, steps, least=None):

@@ -49,7 +49,7 @@ def _steps(problem, w, is_last):
         H.flat[:: d + 1] += problem.strong_convexity
         p = -solver_of(H)(g)
         slope = float(g @ p)
-        if -slope <= SETTLED * P and t == 1.0:  # a step that can be trusted before its P is known
+        if -slope <= SETTLED * abs(P) and t == 1.0:  # a step that can be trusted before its P is known
             yield Iterate(w + p, passes=X.passes)
             if not is_last:
                 return

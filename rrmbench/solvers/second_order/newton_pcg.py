@@ -17,7 +17,7 @@ from rrmbench.solvers.second_order.curvature import (
     squares_of,
 )
 from rrmbench.solvers.second_order.gram import add_gram
-from rrmbench.solvers.second_order.growing import LARGEST, SETTLED, on_growing_samples, too_many_features
+from rrmbench.solvers.second_order.growing import LARGEST, ends_stage, on_growing_samples, too_many_features
 from rrmbench.solvers.second_order.newton_cg import ConjugateGradients
 
 FORCING = 0.3  # the greatest residual of a step, relative to the gradient
@@ -81,7 +81,7 @@ def _steps(rng, problem, w, is_last):
         t, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, slope)
         b = problem.loss_dual(z)
         yield Iterate(w, b, X.passes)
-        if not is_last and -slope <= SETTLED * P and t == 1.0:
+        if not is_last and ends_stage(slope, P, t):
             return
 
 

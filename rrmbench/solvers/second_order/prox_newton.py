@@ -13,7 +13,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.chosen_curvature import add_second_derivative
 from rrmbench.solvers.second_order.curvature import greatest_diagonal, longest_step
-from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, SETTLED, on_growing_samples, too_many_entries
+from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, ends_stage, on_growing_samples, too_many_entries
 from rrmbench.subproblems.quadratic import ROUNDING
 from rrmbench.subproblems.units import BlockUnits, CoordinateUnits, outcome
 
@@ -95,7 +95,7 @@ def _steps(rng, few, problem, w, is_last):
         damping = _next_damping(damping, t, (level - P) / model.fall if model.fall > 0.0 else 1.0)
         b = problem.loss_dual(z)
         yield Iterate(w, b, X.passes)
-        if not is_last and model.fall <= SETTLED * P and t == 1.0:
+        if not is_last and ends_stage(-model.fall, P, t):
             return
 
 
