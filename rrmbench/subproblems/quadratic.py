@@ -1,5 +1,7 @@
 """Coordinate descent and conjugate gradients on a quadratic model of P in the coordinates of a working set."""
 
+from functools import cached_property
+
 import numpy as np
 
 from rrmbench.numerics import block_descent, quadratic_descent
@@ -154,7 +156,11 @@ class Quadratic:
     @property
     def fall(self):
         """Q(w0) - Q(w)."""
-        return self.value(self.w0, np.zeros(self.state.size)) - self.value(self.w, self.state)
+        return self._at_w0 - self.value(self.w, self.state)
+
+    @cached_property
+    def _at_w0(self):
+        return self.value(self.w0, np.zeros(self.state.size))
 
     def value(self, w, state):
         """Q(w) for the `state` of w."""

@@ -39,12 +39,17 @@ def growing_samples(problem, w, rng, least=None):
         yield np.arange(n), True
 
 
+def is_settled(slope, P):
+    """Whether so small a slope of P along a step says that the optimum of the samples is near; P may be below 0."""
+    return -slope <= SETTLED * abs(P)
+
+
 def ends_stage(slope, P, t):
     """Whether a stage of some samples ends with a step t p that leads to P: one without a cut, or one that is none.
 
     slope : that of P along p, at the beginning of the step
     """
-    return t == 0.0 or (t == 1.0 and -slope <= SETTLED * abs(P))  # losses may be less than 0
+    return t == 0.0 or (t == 1.0 and is_settled(slope, P))
 
 
 def on_growing_samples(problem, w, rng, steps, least=None):

@@ -6,7 +6,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import curvatures, gradient_of, longest_step
 from rrmbench.solvers.second_order.gram import renew_gram, solver_of
-from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples, too_many_features
+from rrmbench.solvers.second_order.growing import is_settled, on_growing_samples, too_many_features
 
 
 @solver(
@@ -15,7 +15,7 @@ from rrmbench.solvers.second_order.growing import SETTLED, on_growing_samples, t
 def newton(problem, start, rng):
     """w+ = w + t p, p = -H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all.
 
-    A stage ends with the first step whose slope g^T H^-1 g, twice the decrease of the quadratic model, is at most P/20;
+    A stage ends with the first step whose slope g^T H^-1 g, twice the fall of the quadratic model, is at most |P|/20;
     the last stage goes on. From the optimum of a quarter of the samples, Newton's method on all of them converges
     quadratically, so that two steps mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks
     with them] t is the first of 1, 1/2, 1/4 ... with a decrease by Armijo's rule; X p is known then, so that a trial of
@@ -26,7 +26,7 @@ def newton(problem, start, rng):
     curvature, or for one whose curvature changed where these count less; outputs, gradient and the copy of a stage's
     rows are half a pass each. A dense matrix counts about d/4 passes for H. Cholesky's factors of H (d, d) touch no
     data; the clock includes them. Yields after the gradient, each part of H and each step; after a full step, one that
-    promises at most P/20 also before X p.
+    promises at most |P|/20 also before X p.
 
     Raises RrmbenchError for d > 3000.
     """
@@ -49,7 +49,7 @@ def _steps(problem, w, is_last):
         H.flat[:: d + 1] += problem.strong_convexity
         p = -solver_of(H)(g)
         slope = float(g @ p)
-        if -slope <= SETTLED * abs(P) and t == 1.0:  # a step that can be trusted before its P is known
+        if is_settled(slope, P) and t == 1.0:  # a step that can be trusted before its P is known
             yield Iterate(w + p, passes=X.passes)
             if not is_last:
                 return
