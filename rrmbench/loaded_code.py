@@ -102,12 +102,20 @@ def check_imports(before, kept):
 
 
 def bindings():
-    """{its whole name: what it stands for} of the globals of the mathematics in memory, its classes' attributes too."""
-    homes = tuple(f"{PACKAGE.name}.{folder}." for folder in (*FOLDERS, "problem"))
+    """{its whole name: what it stands for} of the globals in memory of the mathematics, and of what measures it.
+
+    With the attributes of their classes, those that they inherit too: another one may be put before these.
+    """
+    homes = tuple(f"{PACKAGE.name}.{folder}." for folder in (*FOLDERS, "problem", "bench"))
     modules = {name: vars(module) for name, module in list(sys.modules.items()) if name.startswith(homes)}
     inside = {f"{name}.{key}": value for name, known in modules.items() for key, value in known.items()}
     classes = {key: value for key, value in inside.items() if isinstance(value, type) and value.__module__ in modules}
-    return inside | {f"{name}.{key}": value for name, known in classes.items() for key, value in vars(known).items()}
+    return inside | {
+        f"{name}.{key}": value
+        for name, known in classes.items()
+        for one in reversed(known.__mro__)
+        for key, value in vars(one).items()
+    }
 
 
 class FromText(SourceFileLoader):

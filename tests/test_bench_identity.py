@@ -181,6 +181,32 @@ def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(
     assert f"{len(forms)} of {len(forms)} runs were done before" in ran.out
 
 
+COUNTED = """import os
+import rrmbench
+with open(__file__ + ".log", "a") as file:
+    file.write("x")
+
+@rrmbench.solver()
+def {name}(problem, start, rng):
+    w = problem.start(start)
+    yield rrmbench.Iterate(w)
+    while True:
+        w = w - 0.01 * problem.X.adjoint(problem.loss_dual(problem.X.forward(w))) / problem.n
+        yield rrmbench.Iterate(w, passes=1.0)
+        return
+"""
+
+
+def test_a_run_executes_the_plugins_that_it_has_components_of_and_no_others(lab):
+    """What a plug-in does at its import, to libraries say, changes no run of which the id does not tell."""
+    for name in ("one", "whole", "part"):
+        (lab.folder / f"{name}.py").write_text(COUNTED.format(name=name) + "import part\n" * (name == "whole"))
+    solvers = ["agd", *({"path": f"{name}.py", "name": name} for name in ("one", "whole")), "part"]
+    assert lab.run(lab.config(solver=solvers, stop={"passes": 1})).code == 0
+    executed = {name: (lab.folder / f"{name}.py.log").read_text() for name in ("one", "whole", "part")}
+    assert executed == {"one": "xx", "whole": "xxx", "part": "xxx"}  # here, and in each run of its own
+
+
 @pytest.mark.exhaustive
 def test_a_plugin_may_import_from_an_archive_beside_it(lab):
     with zipfile.ZipFile(lab.folder / "packed.zip", "w") as archive:

@@ -137,6 +137,11 @@ def test_mistakes_from_outside(lab):
         ("from rrmbench.losses.hinge import Hinge\nHinge.value = lambda self, z, y: 0.0\n", "losses.hinge.Hinge.value"),
         ("import rrmbench.problem.problem as p\np.over_samples = None\n", "problem.problem.over_samples"),
         ("from rrmbench.numerics import jit\njit.WARM_UP_ROWS = 9\n", "numerics.jit.WARM_UP_ROWS"),
+        (
+            "from rrmbench.problem.problem import Problem as P\nP.primal = lambda *a: 0.0\n",
+            "problem.problem.Problem.primal",
+        ),
+        ("import rrmbench.bench.trace as t\nt.perf_counter = lambda: 0.0\n", "bench.trace.perf_counter"),
     ],
 )
 def test_a_plugin_that_changes_the_package_is_refused(lab, patch, name):

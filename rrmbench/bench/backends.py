@@ -38,16 +38,18 @@ class Local:
         """Yield (run, Outcome) of all runs as they end, without those that an interrupt left out."""
         from joblib import Parallel, delayed
 
+        from rrmbench.bench.identity import plugins_of
         from rrmbench.bench.timing import repeated
         from rrmbench.bench.worker import Task, child
 
         timing = self.timing
         core = timing.core if timing else None
+        own = {run.run: plugins_of(run.spec, plan.plugins) for run in runs}
 
         def one(run):
             if not self.interrupted.is_set():
                 progress.start(run)
-            task = Task(run.spec, run.prepared.key, plan.plugins, run.stamps, core)
+            task = Task(run.spec, run.prepared.key, own[run.run], run.stamps, core)
 
             def once(repeat=None):
                 told = {} if repeat is None else {"repeat": repeat}

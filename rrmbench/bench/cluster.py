@@ -18,7 +18,7 @@ from distributed.comm import get_address_host_port
 from joblib import Parallel, delayed, parallel_config, register_parallel_backend
 from joblib._dask import DaskDistributedBackend
 
-from rrmbench.bench import goods, remote, shipped
+from rrmbench.bench import goods, identity, remote, shipped
 from rrmbench.bench.backends import drained
 from rrmbench.bench.children import Outcome
 from rrmbench.errors import RrmbenchError, printable
@@ -140,9 +140,9 @@ class Cluster:
             self.client.unsubscribe_topic(self._station)
 
     def _order(self, run, plan, parcel):
-        plugins = tuple(map(str, plan.plugins))
+        plugins, own = tuple(map(str, plan.plugins)), tuple(map(str, identity.plugins_of(run.spec, plan.plugins)))
         data = goods.prepared(run.prepared.key)
-        return remote.Order(run.run, run.spec, run.code, data, parcel, plugins, plan.limit, self.jobs)
+        return remote.Order(run.run, run.spec, run.code, data, parcel, plugins, own, plan.limit, self.jobs)
 
     def _executed(self, orders):
         """Yield (id of a run, Outcome or Lacking) of one round of tasks."""

@@ -62,9 +62,11 @@ class Identities:
         files = registry.parameter_files(spec)
         stamps = code | fingerprint.stamps(map(Path, files))
         name = spec_id(spec, prepared.checksum, files, behind=behind)
-        codes = {kind: self._code_of(kind, spec[kind]) for kind in KINDS}
-        codes["shared"] = self._shared_digest
-        return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, codes, prepared, stamps)
+        return Run(spec, f"{name}-{digest[:8]}", name, problem, digest, self.codes(spec), prepared, stamps)
+
+    def codes(self, spec):
+        """The `codes` of a Run of a spec, which need no data."""
+        return {kind: self._code_of(kind, spec[kind]) for kind in KINDS} | {"shared": self._shared_digest}
 
     def dimensions(self, spec):
         """(samples, features, outputs) of the data of a spec, which are prepared; as `run`."""
@@ -205,6 +207,17 @@ def _is_shipped(source):
 
 def _source(kind, mapping):
     return registry.from_mapping(kind, mapping)[0].source
+
+
+def plugins_of(spec, plugins):
+    """Those of the plug-in files `plugins` that a spec names or has components of: no run of it executes the others."""
+    sources = {Path(source).resolve() for source in _sources(spec) if not _is_shipped(source)}
+    named = {Path(file).resolve() for file in registry.plugin_files(spec)}
+    return tuple(
+        file
+        for file in plugins
+        if Path(file).resolve() in named or sources & {*fingerprint.sources_of(file), *loaded_code.unforeseen}
+    )
 
 
 def problem_key(spec):

@@ -33,7 +33,7 @@ class Order:
     """A run as a task of the cluster: the caller's spec and the digest of its code, and what the run needs.
 
     goods : Goods of its prepared data, and of plug-ins where there are any
-    plugins : the caller's paths of plug-in files
+    plugins, own : the caller's paths of plug-in files, of all runs and of this one
     jobs : the tasks at a time of the caller, for the record of the environment
     protocol : `shipped.PROTOCOL` of the caller
     """
@@ -44,6 +44,7 @@ class Order:
     data: Goods
     parcel: Goods | None
     plugins: tuple
+    own: tuple
     limit: float
     jobs: int
     protocol: str = shipped.PROTOCOL
@@ -139,7 +140,7 @@ class Station(WorkerPlugin):
             asked = {o.code: localized(o.spec, o.parcel) for o in orders if o.code not in self._answers}
             if not asked:
                 return
-            plugins, folder = _plugins_of(orders[0])
+            plugins, folder = _of_parcel(orders[0].plugins, orders[0])
             for _ in range(2):
                 outcome = children().run(shipped.survey, (asked, plugins, folder), IMPORTING)
                 if outcome.reason != shipped.STALE:
@@ -168,7 +169,7 @@ class Station(WorkerPlugin):
         if refused := self.refusal(order):
             raise RrmbenchError(f"refused: {refused}")
         _, stamps = self._answers[order.code]
-        plugins, folder = _plugins_of(order)
+        plugins, folder = _of_parcel(order.own, order)
         spec = localized(order.spec, order.parcel)
         fields = {"spec": spec, "data_key": order.data.key, "plugins": plugins, "stamps": stamps}
         return fields, folder
@@ -189,11 +190,11 @@ class Station(WorkerPlugin):
         self.worker.log_event(self.name, place)
 
 
-def _plugins_of(order):
-    """(plug-in files here, their folder or None) of an order."""
+def _of_parcel(plugins, order):
+    """(plug-in files here, the folder of those of all runs or None) of the caller's paths of an order."""
     if order.parcel is None:
         return (), None
-    return localized(order.plugins, order.parcel), order.parcel.folder
+    return localized(plugins, order.parcel), order.parcel.folder
 
 
 @cache
