@@ -16,9 +16,10 @@ from lab import make_lab, odd, rows  # noqa: F401
 
 from rrmbench import data, registry
 from rrmbench.bench import identity
+from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import Experiment
 from rrmbench.problem.problem import Problem
-from rrmbench.report import recompute
+from rrmbench.report import claims, recompute
 
 CLOCKS = ("passes", "checks", "seconds", "cpu_seconds")
 
@@ -58,6 +59,9 @@ def forged_headers(result):
         yield name, {name: "0" * len(getattr(result, name))}
     yield "code's tail", {"code": result.code[:8] + "0" * 8}
     yield "created", {"created": "yesterday"}
+    for kind in result.info["codes"]:
+        yield f"codes.{kind}", {"info": result.info | {"codes": result.info["codes"] | {kind: "0" * 16}}}
+    yield "helped", {"info": result.info | {"helped": [[result.points, None]]}}
     for status in {"done", "failed", "diverged", "timeout", "killed", "interrupted"} - {result.status}:
         yield status, {"status": status}
     for reason in {"gap", "relative_gap", "passes", "seconds", "ended", "the objective is fine", ""} - {result.reason}:
@@ -386,6 +390,21 @@ def test_what_a_header_says_of_its_solver_is_what_that_declares(lab, fact):
     assert ran.code == 1 and f"{fact} is not what its solver declares" in ran.out
 
 
+def test_a_digest_of_code_that_is_not_here_is_said_to_be_unproven(lab):
+    """Whether it is of older code, or of none, nothing here can tell; P and D are recomputed all the same."""
+    lab.run(lab.config(solver="agd"))
+    (result,) = lab.results()
+    _ = result.w, result.b
+    experiment = Experiment(lab.out / "toy")
+    (lab.out / "toy" / "runs" / f"{result.run}.npz").unlink()
+    result.code = "f" * 16
+    result.run = f"{result.spec_id}-{result.code[:8]}"
+    experiment.write(result)
+    ran = lab.cli("verify", lab.out)
+    assert "not recomputed of 1 result: the digest of its code, which is not the code that is here" in ran.out
+    assert ran.out.startswith("ok ")
+
+
 def test_a_reference_that_is_missing_is_said_to_be(lab):
     config = lab.config(solver="agd")
     lab.run(config)
@@ -538,6 +557,7 @@ ASK = """
 import json, sys
 from rrmbench.report.plots import sheets
 from rrmbench.bench import identity
+from rrmbench.bench.rules import SPREAD
 (_, _, sheet), = sheets({folder!r}, theory=True, trust=sys.argv[1] == "1")
 print(json.dumps([len(sheet.panels[0, 0].proven), any("--trust" in note for note in sheet.notes)]))
 """
@@ -572,3 +592,60 @@ def test_data_whose_rounding_is_seen_in_P_and_D_are_no_contradiction(lab):
     result.trace["gap"] = result.trace["primal"] - result.trace["dual"]
     experiment.write(result)
     assert lab.cli("verify", lab.out).code == 1
+
+
+def test_what_a_header_says_of_help_and_repeats_is_held_against_the_trace():
+    """`≤` in tables rests on the points whose bound evaluation found, seconds for publication on the repeats."""
+    columns = stored.trace(passes=4)
+    clock = columns["seconds"]
+    least, most = 0.9 * clock, 1.2 * clock
+    columns |= {"seconds_min": least, "seconds_max": most}
+    without = columns["primal"] - np.append(-np.inf, columns["dual"][:-1])
+    timing = {"repeats": 3, "pinned": 0, "spread": 0.3, "seconds": [clock[-1], least[-1], most[-1]]}
+    honest = {"timing": timing, "evaluation_passes": 3.0, "helped": [[0, None], [4, without[4]]]}
+
+    def faults(columns=columns, **changed):
+        told = stored.result(stored.spec() | {"stop": {"passes": 4.0}}, columns, **honest | changed)
+        told.w = np.arange(4.0)
+        return claims.faults(told)
+
+    untimed = {name: column for name, column in columns.items() if name not in SPREAD}
+    assert faults() == faults(untimed, timing=None) == []
+    assert faults(evaluation_passes=0.0, helped=[]) == []
+    wrong = {
+        "helped": (
+            {"helped": [[5, None]]},
+            {"helped": [[4, without[4]], [0, None]]},
+            {"helped": [[4, without[4]]] * 2},
+            {"helped": [[4, 0.5 * columns["gap"][4]]]},
+            {"helped": [[4, 1.01 * without[4]]]},
+            {"helped": [[4, None]]},
+            {"evaluation_passes": 0.0},
+        ),
+        "timing": (
+            {"timing": None},
+            {"columns": untimed},
+            {"timing": timing | {"spread": 0.0}},
+            {"timing": timing | {"repeats": 30}},
+            {"timing": timing | {"seconds": [clock[-1], clock[-1], most[-1]]}},
+        ),
+        "nonzeros": ({"columns": columns | {"nonzeros": columns["nonzeros"] + 1.0}},),
+    }
+    for name, forgeries in wrong.items():
+        for forged in forgeries:
+            (why,) = faults(**forged)
+            assert name in why, forged
+
+
+def test_the_last_point_of_repeats_that_the_clock_ended_may_be_of_one_repeat():
+    columns = stored.trace(passes=4)
+    clock = columns["seconds"]
+    asked = stored.spec() | {"stop": {"seconds": float(clock[-1])}}
+    most = np.append(1.2 * clock[:-1], clock[-1])
+    timing = {"repeats": 2, "pinned": 0, "spread": 0.2, "seconds": [clock[-2], 1.2 * clock[-2]]}
+    spread = {"seconds_min": clock, "seconds_max": most}
+    told = stored.result(asked, columns | spread, reason="seconds", timing=timing)
+    told.w = np.arange(4.0)
+    assert claims.faults(told) == []
+    told.info["timing"] = timing | {"spread": 0.1}
+    assert len(claims.faults(told)) == 1

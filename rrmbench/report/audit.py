@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from rrmbench.report.recompute import TOLERANCE
 from rrmbench.report.resources import UNCHECKED_PAIR
 
 METRIC_TOLERANCE = 1e-9
+OTHER_CODE = "the digest of its code, which is not the code that is here"
 PAIRS = "loss", "regularizer"  # components with a conjugate
 BEGINNING = 1e4  # times the terms of P and D at the end of a run, above which its start is looked at
 
@@ -42,10 +45,22 @@ class Recomputed(NamedTuple):
     rounding: float = 0.0
 
 
-def recomputed(result, trust, prepare, code_behind):
+class Digests(NamedTuple):
+    """Functions that digest code and keep what they found: `identity.code_behind` and `identity.Identities.codes`."""
+
+    code_behind: Callable
+    codes: Callable
+
+    @classmethod
+    def remembered(cls):
+        return cls(cache(identity.code_behind), identity.Identities().codes)
+
+
+def recomputed(result, trust, prepare, digests):
     """The Recomputed of a result with a final w; what cannot be recomputed raises.
 
-    prepare, code_behind : `prepared_anew` and `identity.code_behind`, or these with a memory
+    prepare : `prepared_anew`, or this with a memory
+    digests : Digests
     trust : whether plug-in files are loaded
     """
     spec, wrong = result.spec, []
@@ -57,17 +72,20 @@ def recomputed(result, trust, prepare, code_behind):
         return Recomputed(["the data file has changed since"])
     if all(identity.spec_id(spec, prepared.checksum, placed=placed) != result.spec_id for placed in (False, True)):
         wrong.append("spec_id is not that of the spec")
-    code = identity.code_of(spec, code_behind)
-    if code[:8] == result.code[:8] and (
-        code != result.code or identity.problem_id(spec, prepared.checksum, code_behind) != result.problem
+    code = identity.code_of(spec, digests.code_behind)
+    same_code = code[:8] == result.code[:8]
+    if same_code and (
+        code != result.code or identity.problem_id(spec, prepared.checksum, digests.code_behind) != result.problem
     ):
         wrong.append("code or problem is not that of the spec")
+    if same_code and "codes" in result.info and result.info["codes"] != digests.codes(spec):
+        wrong.append("codes are not those of its components")
     for name, shape in zip("wb", recompute.shapes(prepared, spec), strict=True):
         array = getattr(result, name)
         if array is not None and (array.dtype != np.float64 or array.shape != shape):
             wrong.append(f"{name} is {array.dtype} {array.shape}, not float64 {shape}")
             return Recomputed(wrong)
-    if code[:8] == result.code[:8]:
+    if same_code:
         wrong += _undeclared(result, trust)
     unchecked = ""
     if any(spec[kind].get("path") for kind in PAIRS):
@@ -75,8 +93,8 @@ def recomputed(result, trust, prepare, code_behind):
         wrong += [pairs.broken] if pairs.broken else []
         if pairs.unchecked:
             unchecked = f"{UNCHECKED_PAIR}: {pairs.unchecked}"
-    found = _compared(prepared, result, wrong, code[:8] == result.code[:8])
-    return found._replace(note="; ".join(filter(None, (found.note, unchecked))))
+    found = _compared(prepared, result, wrong, same_code)
+    return found._replace(note="; ".join(filter(None, (found.note, unchecked, "" if same_code else OTHER_CODE))))
 
 
 def _undeclared(result, trust):

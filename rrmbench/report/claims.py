@@ -72,7 +72,11 @@ def _trace(result):
     if contradict(*bounds(trace), size_of(trace), result.info.get("rounding", 0.0)):
         yield "P is below D"
     yield from _counts(trace, result.info.get("restarts") is True)
+    if result.w is not None and np.any(trace["nonzeros"] > np.size(result.w)):
+        yield "nonzeros is more than the entries of w"
     yield from _measures(trace)
+    yield from _help(result, trace)
+    yield from _repeats(result, trace)
     yield from _ending(result, trace)
 
 
@@ -110,6 +114,41 @@ def _measures(trace):
             yield f"{name} is out of its range"
     if not np.array_equal(trace["test_accuracy"], 1.0 - trace["test_error"], equal_nan=True):
         yield "test_accuracy is not 1 - test_error"
+
+
+def _help(result, trace):
+    """What is said of the points whose bound evaluation found: on it rests which gaps are upper bounds only, `≤`."""
+    helped = result.info.get("helped", [])
+    points = [point for point, _ in helped]
+    if points != sorted({*points}) or any(point >= result.points for point in points):
+        yield "helped has points that are not those of the trace, in their order"
+        return
+    if points and not result.info.get("evaluation_passes"):
+        yield "helped has points, and evaluation_passes is 0"
+    for point, without in helped:
+        best = _difference(trace["primal"][point], trace["dual"][point - 1]) if point else math.inf
+        if not trace["gap"][point] <= (math.inf if without is None else without) <= best:
+            yield f"helped says that the gap of point {point} would be {without}, which lies not between those there"
+
+
+def _repeats(result, trace):
+    """What `run --timing` says of its repeats, beside the columns that it adds."""
+    timing, there = result.info.get("timing"), [name for name in SPREAD if name in trace]
+    if (timing is not None) != (len(there) == len(SPREAD)) or len(there) == 1:
+        yield "seconds_min and seconds_max are those of timing, one without the other"
+        return
+    if timing is None or not result.points:
+        return
+    # where the clock ended it, the last point may be of one repeat, and they are compared at the point before
+    compared = {-1, -1 - (result.reason == "seconds" and result.points > 1)}
+    told = timing["spread"], *(f(timing["seconds"]) for f in (len, min, max) if timing.get("seconds"))
+    true = [_spread(timing["repeats"], *(float(trace[name][at]) for name in ("seconds", *SPREAD))) for at in compared]
+    if not any(np.allclose(told, one[: len(told)], rtol=1e-9, atol=0.0) for one in true):
+        yield "timing is not of so many repeats with the seconds of the trace"
+
+
+def _spread(repeats, median, least, most):
+    return (most - least) / median if median > 0.0 else 0.0, repeats, least, most
 
 
 def _ending(result, trace):

@@ -3,10 +3,9 @@
 import math
 import warnings
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from rrmbench import crashes
-from rrmbench.bench import identity
 from rrmbench.bench.bounds import NOTHING, Bounds, best_of, bounds
 from rrmbench.bench.store import UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
@@ -44,7 +43,7 @@ def verify(path, trust=False):
     The results are the newest of each spec of the manifest and those that references name. `trust` loads the
     plug-in files that they name, which without it are unverified.
     """
-    prepare, code_behind = lru_cache(maxsize=4)(audit.prepared_anew), cache(identity.code_behind)
+    prepare, digests = lru_cache(maxsize=4)(audit.prepared_anew), audit.Digests.remembered()
     several = len(listed := experiments(path)) > 1
     for experiment in listed:
         try:
@@ -54,7 +53,7 @@ def verify(path, trust=False):
             continue
         if several and not found:
             warnings.warn(f"{experiment.directory}: no run has ended yet", RrmbenchWarning, stacklevel=2)
-        yield from _Checked(experiment, trust, prepare, code_behind).verdicts(found)
+        yield from _Checked(experiment, trust, prepare, digests).verdicts(found)
 
 
 @dataclass
@@ -64,7 +63,7 @@ class _Checked:
     experiment: object
     trust: bool
     prepare: object  # `audit.prepared_anew` with a memory
-    code_behind: object  # `identity.code_behind` with a memory
+    digests: audit.Digests
     seen: set = field(default_factory=set)
     truths: dict = field(default_factory=dict)  # problem: [(P(w), D(b), size)] recomputed
     failed: dict = field(default_factory=dict)  # problem: [(label, least P, greatest D, size)], failed by other runs
@@ -112,7 +111,7 @@ class _Checked:
                 return Verdict(label, "WRONG", why=result.reason)
             if result.w is None:
                 return Verdict(label, "none")
-            found = audit.recomputed(result, self.trust, self.prepare, self.code_behind)
+            found = audit.recomputed(result, self.trust, self.prepare, self.digests)
         except UnreadableFile as error:
             return Verdict(label, "WRONG", why=str(error))
         except RrmbenchError as error:
