@@ -63,7 +63,7 @@ def result(asked, columns=None, status="done", reason="passes", created="2026-01
     return Result(
         e["run"], e["spec_id"], e["problem"], "0" * 64, "0000aaaa", asked, status, reason, created,
         info={"concurrent_runs": 1, "environment": "e"} | info,
-        trace=trace() if columns is None else columns, w=np.arange(3.0), b=np.array([0.5, -0.5]),
+        trace=trace() if columns is None else columns, w=np.arange(8.0), b=np.array([0.5, -0.5]),
     )  # fmt: skip
 
 

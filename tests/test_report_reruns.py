@@ -104,6 +104,8 @@ def test_runs_that_are_left_out_are_told(lab, twice):
 def test_folders_that_are_no_second_execution_are_refused(lab, twice):
     ran = lab.cli("verify", lab.out, "--against", lab.out)
     assert ran.code == 2 and "found the folder itself" in ran.err
+    inside = lab.cli("verify", lab.out / "toy", "--against", lab.out)
+    assert inside.code == 2 and "toy, which is at " in inside.err
     other = lab.config("other.yaml", name="other", stop={"passes": 3})
     assert lab.cli("run", other, "-o", lab.folder / "third").code == 0
     ran = lab.cli("verify", lab.out, "--against", lab.folder / "third")

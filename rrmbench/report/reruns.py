@@ -40,8 +40,10 @@ class Rerun:
 
 def reruns(path, other):
     """The list of a Rerun for each run at `path` or `other`, folders of results; RrmbenchError if they share none."""
-    if path.resolve() == other.resolve():
-        raise RrmbenchError(f"{other}: found the folder itself, needed is one of the same runs executed again")
+    ours, theirs = ({experiment.directory.resolve() for experiment in readable(folder)} for folder in (path, other))
+    if both := sorted(ours & theirs):
+        found = "the folder itself" if path.resolve() == other.resolve() else f"{both[0]}, which is at {path} too"
+        raise RrmbenchError(f"{other}: found {found}, needed is one of the same runs executed again")
     here, there = _by_spec(path), _by_spec(other)
     if here.keys().isdisjoint(there):
         raise RrmbenchError(f"{other}: no run there is one of {path}, executed again")
