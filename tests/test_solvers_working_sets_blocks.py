@@ -63,6 +63,18 @@ def test_the_optimum_of_cvxpy(loss, kind):
     assert 0 < np.count_nonzero(norms) < norms.size / 2
 
 
+def test_blocks_without_entries_are_none():
+    """Numbers that no entry has, in between and at the end: the same steps as without them."""
+    w, g = np.array([0.5, 0.0, -1.0, 0.0]), np.array([1.0, -2.0, 0.1, 0.3])
+    rest = 0.1, np.zeros(4), np.ones(4)
+    plain = units.BlockUnits((np.array([1, 0, 1, 2]), np.array([0.3, 0.1, 0.2])), *rest)
+    gaps = units.BlockUnits((np.array([3, 1, 3, 4]), np.array([9.0, 0.3, 9.0, 0.1, 0.2, 9.0])), *rest)
+    np.testing.assert_array_equal(gaps.sizes, plain.sizes)
+    np.testing.assert_array_equal(gaps.potentials(w, g), plain.potentials(w, g))
+    np.testing.assert_array_equal(gaps.are_nonzero(w), [False, True, False])
+    np.testing.assert_array_equal(gaps.columns(np.array([0, 1])), [0, 1, 2])
+
+
 @pytest.mark.parametrize(
     ("loss", "regularizer"),
     [

@@ -77,10 +77,12 @@ class BlockUnits:
         of_entries, radii = balls
         self.s, self.linear = s, linear
         self._members = np.argsort(of_entries, kind="stable")
-        self.sizes = self._lengths = np.bincount(of_entries, minlength=radii.size)
+        lengths = np.bincount(of_entries, minlength=radii.size)
+        there = np.flatnonzero(lengths)  # a block of a plug-in may have no entry
+        self.sizes = self._lengths = lengths[there]
         starts = np.append(0, np.cumsum(self._lengths))
-        self._blocks = block_descent.Blocks(self._members, starts, np.asarray(radii, dtype=np.float64))
-        self._curvatures = positive(np.bincount(of_entries, curvatures, radii.size))  # the traces bound them
+        self._blocks = block_descent.Blocks(self._members, starts, np.asarray(radii, dtype=np.float64)[there])
+        self._curvatures = positive(np.bincount(of_entries, curvatures)[there])  # the traces bound them
         self._place = np.empty(curvatures.size, dtype=np.int64)
         self._last = np.zeros(0, dtype=np.int64), None  # blocks and their bends, if these may be of use again
 
