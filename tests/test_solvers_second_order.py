@@ -19,7 +19,13 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.problem.operators import CSR, Flattened
 from rrmbench.problem.problem import Problem
 from rrmbench.solvers.second_order import gram, newton_cg, newton_pcg
-from rrmbench.solvers.second_order.curvature import Curvature, DirectionalCurvature, curvatures, squares_of
+from rrmbench.solvers.second_order.curvature import (
+    Curvature,
+    DirectionalCurvature,
+    curvatures,
+    greatest_diagonal,
+    squares_of,
+)
 from rrmbench.solvers.second_order.growing import on_growing_samples
 from rrmbench.subproblems.units import outcome
 
@@ -167,6 +173,20 @@ def test_steps_that_go_on_never_raise_the_objective(seed, loss):
     p = Problem(X, y, loss, {"name": "l2", "strength": 1e-3})
     values = [p.primal(it.w) for it in until("newton_cg", p, 40)]
     assert max(np.diff(values)) <= 1e-12 * values[0]
+
+
+@pytest.mark.parametrize(("rises", "made"), [([0.0], 7), ([0.0, 5e-15], 7), ([0.0, 8e-15, 1.6e-14], 1)])
+def test_steps_that_go_on_end_where_the_objective_rises_beyond_rounding(rises, made):
+    """Above its least value, not above the last one; where it stays, they go on to the minimum."""
+    p = biased(sparse(60, 7), "squared", "none").counted()
+    w, z = np.zeros(7), np.zeros(60)
+    g, told = p.X.adjoint(p.loss_dual(z)) / 60, iter(rises)
+    system = newton_cg.ConjugateGradients(Curvature(p, z, squares_of(p)), g, np.copy)
+    ended = outcome(system.solve(1e-13, Iterate(w), lambda *_: 1.0 + next(told, rises[-1])))[0]
+    same = newton_cg.ConjugateGradients(Curvature(p, z, squares_of(p)), g, np.copy)
+    found = [it.w.copy() for it in islice(same.solve(1e-13, Iterate(w), lambda *_: 1.0), made)]
+    np.testing.assert_array_equal(ended, found[-1])
+    assert system.may_go_on == (made == 7)
 
 
 def test_steps_end_where_squares_of_the_gradient_underflow():
@@ -336,6 +356,20 @@ def test_the_preconditioner_of_losses_that_equal_changes_do_not_change(loss):
     assert 10.0 * condition(inverse) <= condition(np.linalg.inv(blocks)) <= condition(np.eye(w.size))
 
 
+@pytest.mark.parametrize(("epsilon", "is_invariant"), [(0.0, True), (7e-7, False)])
+def test_equal_changes_that_lower_a_derivative_change_the_losses(epsilon, is_invariant, monkeypatch):
+    """D = I - 1 1^T/4 + epsilon c c^T, by which a derivative falls by more than rounding, and none grows by as much."""
+    c = np.array([1.0, 1.0, 1.0, -2.9])
+    D = np.eye(4) - 0.25 + epsilon * np.outer(c, c)
+    limit = newton_pcg.ROUNDING * D.max()
+    assert (D @ np.ones(4)).max() < limit and ((D @ np.ones(4)).min() > -limit) == is_invariant
+    monkeypatch.setattr(DirectionalCurvature, "slopes", lambda self, outputs: outputs @ D)
+    monkeypatch.setattr(DirectionalCurvature, "diagonals", lambda self: np.tile(np.diag(D), (len(self.b), 1)))
+    p, equal = of_several("multinomial_logistic", 28), np.ones((7, 4))
+    found = preconditioner(p, np.zeros(p.shape))(equal)
+    assert np.allclose(found, equal / p.strong_convexity) == is_invariant
+
+
 def test_preconditioned_newton_refuses_many_features(monkeypatch):
     monkeypatch.setattr("rrmbench.solvers.second_order.growing.LARGEST", 8)
     with pytest.raises(RrmbenchError, match="newton_pcg: found 9 features, allowed are at most 8"):
@@ -484,6 +518,14 @@ def test_rows_without_curvature_are_not_read():
     curvature.complete(q, outputs)
     assert p.X.passes == pytest.approx(0.25 + 0.375)
     np.testing.assert_allclose(outputs, p.X.forward(q), atol=1e-13)
+
+
+def test_a_diagonal_is_half_a_pass_of_the_rows_with_curvature():
+    p = biased(sparse(60, 9, density=1.0), "squared_hinge", "none").counted()
+    Curvature(p, 2.0 * p.y * (np.arange(60) < 45), squares_of(p)).diagonal()
+    assert p.X.passes == pytest.approx(0.125)
+    greatest_diagonal(p)
+    assert p.X.passes == pytest.approx(0.125 + 0.5)
 
 
 GROUPS = {"group_lasso": {"groups": 3}}
