@@ -311,6 +311,17 @@ def test_stages_of_a_loss_below_zero_end(solver, psi):
     assert squared.primal(w) <= squared.primal(after(solver, squared, 12).w) + 1e-12
 
 
+@pytest.mark.parametrize("solver", ["newton", "newton_pcg", "prox_newton"])
+def test_stages_that_a_model_fits_exactly_end(solver):
+    """P is rounding there, and no slope a small part of it; two samples that the first stages lack are not fit."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(4000, 5))
+    y = X @ np.abs(rng.normal(size=5))
+    y[np.flatnonzero(Rng(0).integers(64, 4000) >= 16)[:2]] += 10.0
+    p = Problem(X, y, "squared", "none" if solver == "prox_newton" else {"name": "l2", "strength": 1e-40})
+    assert p.primal(after(solver, p, 12).w) <= p.primal(np.linalg.lstsq(X, y)[0]) * (1.0 + 1e-10)
+
+
 def preconditioner(p, w):
     z = p.X.forward(w)
     return outcome(newton_pcg._preconditioner(p.counted(), z, p.loss_dual(z), Rng(0), Iterate(w)))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rrmbench.numerics.tolerances import SUM_ROUNDING
 from rrmbench.problem.iterate import Iterate
 
 LARGEST = 3000  # features, for matrices of them
@@ -44,12 +45,19 @@ def is_settled(slope, P):
     return -slope <= SETTLED * abs(P)
 
 
-def ends_stage(slope, P, t):
+def ends_stage(slope, P, t, hidden):
     """Whether a stage of some samples ends with a step t p that leads to P: one without a cut, or one that is none.
 
     slope : that of P along p, at the beginning of the step
+    hidden : `hidden_slope` of the problem on these samples. Where they are fit exactly P is its rounding, of which no
+        slope is a small part, and which cuts steps
     """
-    return t == 0.0 or (t == 1.0 and is_settled(slope, P))
+    return t == 0.0 or -slope <= hidden or (t == 1.0 and is_settled(slope, P))
+
+
+def hidden_slope(problem):
+    """A slope of P along a step that the rounding of P(0) hides; there is no product with X."""
+    return SUM_ROUNDING * abs(problem.primal(np.zeros(problem.shape), np.zeros(problem.output_shape)))
 
 
 def on_growing_samples(problem, w, rng, steps, least=None):

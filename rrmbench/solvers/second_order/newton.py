@@ -6,7 +6,13 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import curvatures, gradient_of, longest_step
 from rrmbench.solvers.second_order.gram import renew_gram, solver_of
-from rrmbench.solvers.second_order.growing import is_settled, on_growing_samples, too_many_features
+from rrmbench.solvers.second_order.growing import (
+    ends_stage,
+    hidden_slope,
+    is_settled,
+    on_growing_samples,
+    too_many_features,
+)
 
 
 @solver(
@@ -15,12 +21,12 @@ from rrmbench.solvers.second_order.growing import is_settled, on_growing_samples
 def newton(problem, start, rng):
     """w+ = w + t p, p = -H^-1 g, g and H the derivatives of P on a stage: 1/64, 1/16, 1/4 of the samples, then all.
 
-    A stage ends with the first step whose slope g^T H^-1 g, twice the fall of the quadratic model, is at most |P|/20;
-    the last stage goes on. From the optimum of a quarter of the samples, Newton's method on all of them converges
-    quadratically, so that two steps mostly do. [Mokhtari et al. 2016, where stages double and the regularizer shrinks
-    with them] t is the first of 1, 1/2, 1/4 ... with a decrease by Armijo's rule; X p is known then, so that a trial of
-    t touches no data. Samples are drawn once; each stage has those of the one before and 8 samples per feature at
-    least. A start that is not zero goes to the last stage.
+    A stage ends with the first step whose slope g^T H^-1 g, twice the fall of the quadratic model, is at most |P|/20 or
+    the rounding of P(0), or that is cut to none; the last stage goes on. From the optimum of a quarter of the samples,
+    Newton's method on all of them converges quadratically, so that two steps mostly do. [Mokhtari et al. 2016, where
+    stages double and the regularizer shrinks with them] t is the first of 1, 1/2, 1/4 ... with a decrease by Armijo's
+    rule; X p is known then, so that a trial of t touches no data. Samples are drawn once; each stage has those of the
+    one before and 8 samples per feature at least. A start that is not zero goes to the last stage.
 
     For few features: products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m with
     curvature, or for one whose curvature changed where these count less; outputs, gradient and the copy of a stage's
@@ -38,7 +44,7 @@ def newton(problem, start, rng):
 def _steps(problem, w, is_last):
     X, d = problem.X, w.size
     z = problem.outputs(w)
-    P, t = problem.primal(w, z), 1.0
+    P, t, hidden = problem.primal(w, z), 1.0, hidden_slope(problem)
     gram, weights = np.zeros((d, d)), np.zeros(problem.n)
     while True:
         g = X.adjoint(problem.loss_dual(z)) / problem.n
@@ -55,3 +61,5 @@ def _steps(problem, w, is_last):
                 return
         t, w, z, P = longest_step(problem.primal, w, z, p, X.forward(p), P, slope)
         yield Iterate(w, passes=X.passes)
+        if not is_last and ends_stage(slope, P, t, hidden):
+            return

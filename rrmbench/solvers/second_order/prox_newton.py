@@ -13,7 +13,14 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.chosen_curvature import add_second_derivative
 from rrmbench.solvers.second_order.curvature import greatest_diagonal, longest_step
-from rrmbench.solvers.second_order.growing import LARGEST, PER_FEATURE, ends_stage, on_growing_samples, too_many_entries
+from rrmbench.solvers.second_order.growing import (
+    LARGEST,
+    PER_FEATURE,
+    ends_stage,
+    hidden_slope,
+    on_growing_samples,
+    too_many_entries,
+)
 from rrmbench.subproblems.quadratic import ROUNDING
 from rrmbench.subproblems.units import BlockUnits, CoordinateUnits, outcome
 
@@ -69,7 +76,7 @@ def _steps(rng, few, problem, w, is_last):
     yield Iterate(w, passes=X.passes)
     units = _units_of(problem, greatest)
     z, before, damping = problem.outputs(w), np.inf, 0.0
-    P, b = problem.primal(w, z), problem.loss_dual(z)
+    P, b, hidden = problem.primal(w, z), problem.loss_dual(z), hidden_slope(problem)
     while True:
         g, flat = X.adjoint(b).reshape(-1) / problem.n, w.reshape(-1)
         yield Iterate(w, b, X.passes)
@@ -95,7 +102,7 @@ def _steps(rng, few, problem, w, is_last):
         damping = _next_damping(damping, t, (level - P) / model.fall if model.fall > 0.0 else 1.0)
         b = problem.loss_dual(z)
         yield Iterate(w, b, X.passes)
-        if not is_last and ends_stage(-model.fall, P, t):
+        if not is_last and ends_stage(-model.fall, P, t, hidden):
             return
 
 
