@@ -141,7 +141,6 @@ def test_mistakes_from_outside(lab):
             "from rrmbench.problem.problem import Problem as P\nP.primal = lambda *a: 0.0\n",
             "problem.problem.Problem.primal",
         ),
-        ("import rrmbench.bench.trace as t\nt.perf_counter = lambda: 0.0\n", "bench.trace.perf_counter"),
     ],
 )
 def test_a_plugin_that_changes_the_package_is_refused(lab, patch, name):
@@ -149,6 +148,16 @@ def test_a_plugin_that_changes_the_package_is_refused(lab, patch, name):
     (lab.folder / "patch.py").write_text(patch)
     ran = lab.command("validate", lab.config(solver=["agd", {"path": "patch.py", "name": "mine"}]))
     assert_one_message(ran, ["patch.py", f"it replaces rrmbench.{name}"])
+
+
+def test_a_plugin_that_changes_the_clock_is_refused_where_runs_are(lab):
+    (lab.folder / "patch.py").write_text(
+        "import rrmbench\nimport rrmbench.bench.trace as t\nt.perf_counter = lambda: 0.0\n"
+        "@rrmbench.solver\ndef mine(problem, start, rng):\n    yield rrmbench.Iterate(problem.start(start))\n"
+    )
+    ran = lab.command("run", lab.config(solver=["agd", {"path": "patch.py", "name": "mine"}]), "-o", lab.out)
+    assert ran.code == 1 and "patch.py: it replaces rrmbench.bench.trace.perf_counter" in ran.err
+    assert sorted(result.status for result in lab.results()) == ["done", "failed"]
 
 
 def test_a_plugin_may_solve_a_problem_of_its_own_at_its_import(lab):

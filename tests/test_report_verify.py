@@ -557,7 +557,6 @@ ASK = """
 import json, sys
 from rrmbench.report.plots import sheets
 from rrmbench.bench import identity
-from rrmbench.bench.rules import SPREAD
 (_, _, sheet), = sheets({folder!r}, theory=True, trust=sys.argv[1] == "1")
 print(json.dumps([len(sheet.panels[0, 0].proven), any("--trust" in note for note in sheet.notes)]))
 """
