@@ -181,8 +181,7 @@ def test_an_edited_helper_of_a_plugin_makes_another_run_with_fresh_machine_code(
     assert f"{len(forms)} of {len(forms)} runs were done before" in ran.out
 
 
-COUNTED = """import os
-import rrmbench
+COUNTED = """import rrmbench
 with open(__file__ + ".log", "a") as file:
     file.write("x")
 
@@ -190,10 +189,8 @@ with open(__file__ + ".log", "a") as file:
 def {name}(problem, start, rng):
     w = problem.start(start)
     yield rrmbench.Iterate(w)
-    while True:
-        w = w - 0.01 * problem.X.adjoint(problem.loss_dual(problem.X.forward(w))) / problem.n
-        yield rrmbench.Iterate(w, passes=1.0)
-        return
+    w = w - 0.01 * problem.X.adjoint(problem.loss_dual(problem.X.forward(w))) / problem.n
+    yield rrmbench.Iterate(w, passes=1.0)
 """
 
 

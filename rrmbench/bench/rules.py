@@ -12,6 +12,11 @@ LEAST_GROWTH = 1.0 + 1e-5  # of passes from one point to the next, where points 
 ROUNDING = 1e-15  # of |P|: a gap is the difference of two sums, which are rounded
 
 
+def relative_spread(median: float, least: float, most: float) -> float:
+    """(most - least) / median of the seconds of repeats, 0 where the clock saw none."""
+    return (most - least) / median if median > 0.0 else 0.0
+
+
 @dataclass(frozen=True)
 class StopRule:
     """When a run is done; the first rule that is met gives its name to the result."""

@@ -15,7 +15,7 @@ from rrmbench.bench.children import Outcome
 from rrmbench.bench.environment import governor, load, numba_settings
 from rrmbench.bench.pinning import quiet_core
 from rrmbench.bench.rows import Rows
-from rrmbench.bench.rules import SPREAD
+from rrmbench.bench.rules import SPREAD, relative_spread
 from rrmbench.bench.store import ENDED_BY_ITSELF, UnreadableFile
 from rrmbench.columns import CLOCKS
 
@@ -100,7 +100,7 @@ def _merged(outcomes, timing, loads):
             "repeats": timing.repeats,
             "pinned": timing.core,
             "seconds": last,
-            "spread": (max(last) - min(last)) / median(last) if last and median(last) > 0.0 else 0.0,
+            "spread": relative_spread(median(last), min(last), max(last)) if last else 0.0,
             "load_averages": loads,
             "governor": governor(),
         },

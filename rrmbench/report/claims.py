@@ -11,10 +11,11 @@ from datetime import datetime
 import numpy as np
 
 from rrmbench.bench.bounds import bounds, size_of
-from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, StopRule
+from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, StopRule, relative_spread
 from rrmbench.bench.store import ENDED_BY_ITSELF
 from rrmbench.columns import METRICS
 from rrmbench.problem.certificate import BELOW, contradict
+from rrmbench.report.levels import without_bounds
 
 
 def faults(result):
@@ -125,9 +126,9 @@ def _help(result, trace):
         return
     if points and not result.info.get("evaluation_passes"):
         yield "helped has points, and evaluation_passes is 0"
-    for point, without in helped:
+    for point, without in without_bounds(helped).items():
         best = _difference(trace["primal"][point], trace["dual"][point - 1]) if point else math.inf
-        if not trace["gap"][point] <= (math.inf if without is None else without) <= best:
+        if not trace["gap"][point] <= without <= best:
             yield f"helped says that the gap of point {point} would be {without}, which lies not between those there"
 
 
@@ -137,18 +138,17 @@ def _repeats(result, trace):
     if (timing is not None) != (len(there) == len(SPREAD)) or len(there) == 1:
         yield "seconds_min and seconds_max are those of timing, one without the other"
         return
-    if timing is None or not result.points:
+    if timing is None:
         return
     # where the clock ended it, the last point may be of one repeat, and they are compared at the point before
     compared = {-1, -1 - (result.reason == "seconds" and result.points > 1)}
     told = timing["spread"], *(f(timing["seconds"]) for f in (len, min, max) if timing.get("seconds"))
-    true = [_spread(timing["repeats"], *(float(trace[name][at]) for name in ("seconds", *SPREAD))) for at in compared]
-    if not any(np.allclose(told, one[: len(told)], rtol=1e-9, atol=0.0) for one in true):
-        yield "timing is not of so many repeats with the seconds of the trace"
-
-
-def _spread(repeats, median, least, most):
-    return (most - least) / median if median > 0.0 else 0.0, repeats, least, most
+    for at in compared:
+        median, least, most = (float(trace[name][at]) for name in ("seconds", *SPREAD))
+        true = relative_spread(median, least, most), timing["repeats"], least, most
+        if np.allclose(told, true[: len(told)], rtol=1e-9, atol=0.0):
+            return
+    yield "timing is not of so many repeats with the seconds of the trace"
 
 
 def _ending(result, trace):

@@ -40,20 +40,24 @@ class Rerun:
 
 def reruns(path, other):
     """The list of a Rerun for each run at `path` or `other`, folders of results; RrmbenchError if they share none."""
-    ours, theirs = ({experiment.directory.resolve() for experiment in readable(folder)} for folder in (path, other))
-    if both := sorted(ours & theirs):
+    ours, theirs = readable(path), readable(other)
+    if both := sorted(_folders(ours) & _folders(theirs)):
         found = "the folder itself" if path.resolve() == other.resolve() else f"{both[0]}, which is at {path} too"
         raise RrmbenchError(f"{other}: found {found}, needed is one of the same runs executed again")
-    here, there = _by_spec(path), _by_spec(other)
+    here, there = _by_spec(ours), _by_spec(theirs)
     if here.keys().isdisjoint(there):
         raise RrmbenchError(f"{other}: no run there is one of {path}, executed again")
     found = [_compared(run, there[key]) if key in there else _alone(run, path) for key, run in here.items()]
     return found + [_alone(run, other) for key, run in there.items() if key not in here]
 
 
-def _by_spec(path):
-    """(spec, checksum of its data) -> StoredRun of all experiments at a path."""
-    found = [run for experiment in readable(path) for run in runs_of(experiment, referred=False)]
+def _folders(experiments):
+    return {experiment.directory.resolve() for experiment in experiments}
+
+
+def _by_spec(experiments):
+    """(spec, checksum of its data) -> StoredRun of all experiments."""
+    found = [run for experiment in experiments for run in runs_of(experiment, referred=False)]
     return {(run.result.spec_id, run.result.data): run for run in found}
 
 

@@ -45,19 +45,21 @@ def is_settled(slope, P):
     return -slope <= SETTLED * abs(P)
 
 
-def ends_stage(slope, P, t, hidden):
-    """Whether a stage of some samples ends with a step t p that leads to P: one without a cut, or one that is none.
+def end_of_stage(problem, is_last):
+    """Return ends(slope, P, t): whether a stage of these samples ends with a step t p that leads to P; all never do.
 
-    slope : that of P along p, at the beginning of the step
-    hidden : `hidden_slope` of the problem on these samples. Where they are fit exactly P is its rounding, of which no
-        slope is a small part, and which cuts steps
+    It ends with a step without a cut that is settled, or with one that is none. slope is that of P along p, at the
+    beginning of the step. Where the samples are fit exactly P is its rounding, of which no slope is a small part, and
+    which cuts steps: so it also ends with a slope that the rounding of P(0) hides. There is no product with X.
     """
-    return t == 0.0 or -slope <= hidden or (t == 1.0 and is_settled(slope, P))
+    if is_last:
+        return lambda slope, P, t: False
+    hidden = SUM_ROUNDING * abs(problem.primal(np.zeros(problem.shape), np.zeros(problem.output_shape)))
 
+    def ends(slope, P, t):
+        return t == 0.0 or -slope <= hidden or (t == 1.0 and is_settled(slope, P))
 
-def hidden_slope(problem):
-    """A slope of P along a step that the rounding of P(0) hides; there is no product with X."""
-    return SUM_ROUNDING * abs(problem.primal(np.zeros(problem.shape), np.zeros(problem.output_shape)))
+    return ends
 
 
 def on_growing_samples(problem, w, rng, steps, least=None):

@@ -6,13 +6,7 @@ from rrmbench.problem.iterate import Iterate
 from rrmbench.registry import solver
 from rrmbench.solvers.second_order.curvature import curvatures, gradient_of, longest_step
 from rrmbench.solvers.second_order.gram import renew_gram, solver_of
-from rrmbench.solvers.second_order.growing import (
-    ends_stage,
-    hidden_slope,
-    is_settled,
-    on_growing_samples,
-    too_many_features,
-)
+from rrmbench.solvers.second_order.growing import end_of_stage, is_settled, on_growing_samples, too_many_features
 
 
 @solver(
@@ -44,7 +38,7 @@ def newton(problem, start, rng):
 def _steps(problem, w, is_last):
     X, d = problem.X, w.size
     z = problem.outputs(w)
-    P, t, hidden = problem.primal(w, z), 1.0, hidden_slope(problem)
+    P, t, ends = problem.primal(w, z), 1.0, end_of_stage(problem, is_last)
     gram, weights = np.zeros((d, d)), np.zeros(problem.n)
     while True:
         g = X.adjoint(problem.loss_dual(z)) / problem.n
@@ -61,5 +55,5 @@ def _steps(problem, w, is_last):
                 return
         t, w, z, P = longest_step(problem.primal, w, z, p, X.forward(p), P, slope)
         yield Iterate(w, passes=X.passes)
-        if not is_last and ends_stage(slope, P, t, hidden):
+        if ends(slope, P, t):
             return

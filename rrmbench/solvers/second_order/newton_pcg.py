@@ -17,13 +17,7 @@ from rrmbench.solvers.second_order.curvature import (
     squares_of,
 )
 from rrmbench.solvers.second_order.gram import add_gram
-from rrmbench.solvers.second_order.growing import (
-    LARGEST,
-    ends_stage,
-    hidden_slope,
-    on_growing_samples,
-    too_many_features,
-)
+from rrmbench.solvers.second_order.growing import LARGEST, end_of_stage, on_growing_samples, too_many_features
 from rrmbench.solvers.second_order.newton_cg import ConjugateGradients
 
 FORCING = 0.3  # the greatest residual of a step, relative to the gradient
@@ -68,7 +62,7 @@ def newton_pcg(problem, start, rng):
 def _steps(rng, problem, w, is_last):
     X, n = problem.X, problem.n
     z, precondition, first, needed, cost = problem.outputs(w), None, None, 0.0, 0.0
-    P, b, hidden = problem.primal(w, z), problem.loss_dual(z), hidden_slope(problem)
+    P, b, ends = problem.primal(w, z), problem.loss_dual(z), end_of_stage(problem, is_last)
     while True:
         g = gradient_of(problem, X.adjoint(b) / n, w)
         norm = float(np.linalg.norm(g))
@@ -87,7 +81,7 @@ def _steps(rng, problem, w, is_last):
         t, w, z, P = longest_step(problem.primal, w, z, p, outputs, P, slope)
         b = problem.loss_dual(z)
         yield Iterate(w, b, X.passes)
-        if not is_last and ends_stage(slope, P, t, hidden):
+        if ends(slope, P, t):
             return
 
 

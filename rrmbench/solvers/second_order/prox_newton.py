@@ -16,8 +16,7 @@ from rrmbench.solvers.second_order.curvature import greatest_diagonal, longest_s
 from rrmbench.solvers.second_order.growing import (
     LARGEST,
     PER_FEATURE,
-    ends_stage,
-    hidden_slope,
+    end_of_stage,
     on_growing_samples,
     too_many_entries,
 )
@@ -76,7 +75,7 @@ def _steps(rng, few, problem, w, is_last):
     yield Iterate(w, passes=X.passes)
     units = _units_of(problem, greatest)
     z, before, damping = problem.outputs(w), np.inf, 0.0
-    P, b, hidden = problem.primal(w, z), problem.loss_dual(z), hidden_slope(problem)
+    P, b, ends = problem.primal(w, z), problem.loss_dual(z), end_of_stage(problem, is_last)
     while True:
         g, flat = X.adjoint(b).reshape(-1) / problem.n, w.reshape(-1)
         yield Iterate(w, b, X.passes)
@@ -102,7 +101,7 @@ def _steps(rng, few, problem, w, is_last):
         damping = _next_damping(damping, t, (level - P) / model.fall if model.fall > 0.0 else 1.0)
         b = problem.loss_dual(z)
         yield Iterate(w, b, X.passes)
-        if not is_last and ends_stage(-model.fall, P, t, hidden):
+        if ends(-model.fall, P, t):
             return
 
 
