@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import iterates
+from scipy.sparse import csr_array
 
 import rrmbench
 from rrmbench.losses.hinge import Hinge
@@ -81,6 +82,13 @@ def test_losses_on_several_outputs_reach_the_optimum(loss, regularizer):
     ours = rrmbench.solve(p, "apcg_shrinking", gap=1e-10, passes=20_000, growth=1.1)
     assert ours.reason == "gap"
     assert p.primal(ours.w) - p.dual_value(ours.b) <= 1e-10
+
+
+def test_a_sample_without_entries_and_a_kink_are_no_division_by_0():
+    """R and the convexity of the conjugates are 0 then: w stays where it is, and b goes to its best."""
+    p = Problem(csr_array((1, 3)), np.array([1.0]), "hinge", NET)
+    *_, last = iterates("apcg_shrinking", p, 10)
+    assert not last.w.any() and p.gap(last.w, last.b) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_distance_of_one_output_is_the_absolute_loss():

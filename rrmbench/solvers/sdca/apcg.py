@@ -29,6 +29,8 @@ def apcg_quartering(problem):
 def convexity_root(problem):
     """sqrt(sigma) of `apcg`; a smaller sigma is true as well, and sigma = 1 and n = 1 would make r zero."""
     own = problem.strong_convexity * (problem.loss.conjugate_convexity + problem.mu) * problem.n
+    if own == 0.0:  # and R may be 0, too, where no row has an entry
+        return 0.0
     return np.sqrt(min(own / (problem.R**2 + own), 0.99))
 
 
