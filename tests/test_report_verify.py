@@ -61,6 +61,7 @@ def forged_headers(result):
     yield "created", {"created": "yesterday"}
     for kind in result.info["codes"]:
         yield f"codes.{kind}", {"info": result.info | {"codes": result.info["codes"] | {kind: "0" * 16}}}
+    yield "rounding", {"info": result.info | {"rounding": 1.0}}
     yield "helped", {"info": result.info | {"helped": [[result.points, None]]}}
     for status in {"done", "failed", "diverged", "timeout", "killed", "interrupted"} - {result.status}:
         yield status, {"status": status}
@@ -424,6 +425,7 @@ def test_every_forgery_of_a_reference_is_found(lab):
     honest = json.loads(file.read_text())
     runs = [result.run for result in lab.results()]
     forgeries = {"of another problem": honest | {"problem": "0" * 16}, "a list": [honest]}
+    forgeries["rounding"] = honest | {"rounding": 1e-3}
     for kind in "primal", "dual":
         for change in -0.1, 0.1, 1e-9:
             forgeries[f"{kind} {change:+}"] = honest | {kind: honest[kind] + change}

@@ -10,7 +10,7 @@ import numpy as np
 
 from rrmbench import data, registry
 from rrmbench.bench import identity
-from rrmbench.bench.bounds import size_of
+from rrmbench.bench.bounds import bounds, size_of
 from rrmbench.bench.metrics import metrics_of, model_of
 from rrmbench.bench.problems import problem_of
 from rrmbench.columns import METRICS
@@ -142,6 +142,9 @@ def _compared(prepared, result, wrong, same_code):
     if contradict(P, D, size, rounding):
         wrong.append("P(w) is below D(b)")
     wrong += claims.contradictions(result.trace, P, D, size, rounding)
+    told, least = result.info.get("rounding", 0.0), bounds(result.trace)[0]
+    if claims.is_too_coarse(told, least, size, rounding):
+        wrong.append(f"rounding is {told:g}, of w and b {rounding:g}")
     if last["nonzeros"] != np.count_nonzero(result.w):
         wrong.append(f"nonzeros is {last['nonzeros']:g}, of w {np.count_nonzero(result.w)}")
     wrong = wrong + _metrics(prepared, result, last, same_code, P)

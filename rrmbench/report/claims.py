@@ -17,6 +17,8 @@ from rrmbench.columns import METRICS
 from rrmbench.problem.certificate import BELOW, contradict
 from rrmbench.report.levels import without_bounds
 
+FAR = 1e3  # times the rounding of the final w and b, which that of the w of the least P may be
+
 
 def faults(result):
     """Return, in words, what cannot be true of a Result, [] if nothing is."""
@@ -34,6 +36,15 @@ def contradictions(trace, primal, dual, size, rounding):
         yield "primal of the trace lies below D(b)"
     if any(contradict(primal, value, size, rounding) for value in trace["dual"]):
         yield "dual of the trace lies above P(w)"
+
+
+def is_too_coarse(told, primal, size, rounding):
+    """Whether the `rounding` that is told hides contradictions of P that neither the terms of P nor w and b explain.
+
+    told : of the w of the least P, which the final w may be far from, and the b of the greatest D
+    size, rounding : of P and D, as of `certificate.contradict`, of the final w and b
+    """
+    return told > FAR * rounding and contradict(primal, primal + told, size)
 
 
 def _identity(result):

@@ -171,5 +171,8 @@ class _Checked:
             wrong.append("its dual value is above an objective that was recomputed")
         if any(contradict(known["primal"], dual, *of) for _, dual, *of in truths):
             wrong.append("its primal value is below a dual value that was recomputed")
+        told = known.get("rounding", 0.0)
+        if truths and all(claims.is_too_coarse(told, known["primal"], *of) for _, _, *of in truths):
+            wrong.append(f"its rounding, {told:g}, is that of no run that is here")
         if wrong:
             yield Verdict(f"reference {problem}", "WRONG", known["primal"], known["dual"], why="; ".join(wrong))
