@@ -16,6 +16,7 @@ from lab import make_lab, odd, rows  # noqa: F401
 
 from rrmbench import data, registry
 from rrmbench.bench import identity
+from rrmbench.bench.environment import is_id_of
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import Experiment
 from rrmbench.problem.problem import Problem
@@ -635,6 +636,63 @@ def test_what_a_header_says_of_help_and_repeats_is_held_against_the_trace():
         for forged in forgeries:
             (why,) = faults(**forged)
             assert name in why, forged
+
+
+def test_points_are_as_far_apart_as_the_run_asked_for():
+    """A level is met at a point, so that points nearer to the start than there can be make a method look quicker."""
+    columns = stored.trace(passes=6)
+    asked = stored.spec() | {"stop": {"passes": 6.0}}
+
+    def faults(passes, **rules):
+        told = stored.result(asked | {"trace": rules}, columns | {"passes": np.array(passes)})
+        return claims.faults(told)
+
+    assert faults([0, 1, 2, 3, 4, 5, 6.0], every=1.0) == []
+    assert faults([0, 1, 2, 3, 4, 5.75, 6.0], every=1.0) == []  # the last one comes where the run ends
+    assert faults([0, 0.1, 0.2, 0.3, 0.4, 0.5, 6.0], every=0.1, growth=1.0) == []
+    assert faults([0, 1, 2, 3, 3.75, 5, 6.0], every=1.0) == [
+        "the point at 3.75 passes comes earlier than spec.trace says"
+    ]
+    assert len(faults([0, 1, 2, 3, 4, 5, 6.0], every=1.0, growth=2.0)) == 1
+    uncounted = columns | {"passes": np.full(7, np.nan), "checks": np.full(7, np.nan)}
+    assert claims.faults(stored.result(asked | {"stop": {"gap": 1e-9}}, uncounted, reason="ended")) == []
+
+
+@pytest.mark.parametrize(
+    "created", ["2026-11-29", "20261129T101859+00:00", "2026-11-29T10:18:59", "2026-11-29T12:18+02:00"]
+)
+def test_records_are_ordered_by_times_that_are_written_alike(created):
+    assert claims.faults(stored.result(stored.spec(), created=created)) == [
+        "created is no date and time in UTC, as run writes it"
+    ]
+
+
+@pytest.mark.parametrize("mark", ["contradiction", "other_code"])
+def test_a_mark_by_which_a_run_does_not_certify_is_of_runs_that_failed(mark):
+    assert claims.faults(stored.result(stored.spec(), **{mark: True})) == [f"{mark}, but done"]
+
+
+def test_a_machine_is_that_which_its_id_was_made_of(lab):
+    """Seconds are compared by the ids, and the report says what they stand for."""
+    assert lab.run(lab.config(stop={"passes": 2})).code == 0
+    experiment = Experiment(lab.out / "toy")
+    manifest = experiment.manifest()
+    ((name, facts),) = manifest["environments"].items()
+    unknown = {"0" * 8: {}}  # of a worker that nobody could ask any more
+    for harmless in (facts | {"jobs": 64, "load_average": 0.5}, facts):
+        experiment.write_manifest(manifest | {"environments": {name: harmless} | unknown})
+        assert lab.cli("verify", lab.out).code == 0
+    for forged in (facts | {"processor": "another"}, facts | {"more": 1}, {"python": facts["python"]}, 3):
+        experiment.write_manifest(manifest | {"environments": {name: forged}})
+        ran = lab.cli("verify", lab.out)
+        assert ran.code == 1
+        assert "its record is not that which it is named after" in ran.out
+
+
+def test_environments_whose_ids_had_the_number_of_jobs_in_them_are_true():
+    facts = {"python": "3.11.7", "jobs": 2, "load_average": 0.5}
+    assert is_id_of("b641d4d8", facts)
+    assert not is_id_of("b641d4d8", facts | {"jobs": 3})
 
 
 def test_the_last_point_of_repeats_that_the_clock_ended_may_be_of_one_repeat():

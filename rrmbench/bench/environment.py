@@ -12,6 +12,7 @@ from rrmbench import registry
 from rrmbench.components import is_shipped
 from rrmbench.version import __version__
 
+PASSING = ("jobs", "load_average")  # facts that are of one call
 BUSY = 0.3  # a load average per core above which other work disturbs the clock
 PACKAGES = (
     "numpy",
@@ -30,7 +31,7 @@ PACKAGES = (
 
 
 def environment(jobs, **place):
-    """Return (id, facts) of this machine and these versions; the id leaves the load and `jobs` out, which pass.
+    """Return (id, facts) of this machine and these versions.
 
     place : further facts, which tell machines apart
     """
@@ -48,8 +49,17 @@ def environment(jobs, **place):
     } | place
     if changed := numba_settings():
         facts["numba_settings"] = changed
-    key = hashlib.sha256(repr(sorted(facts.items())).encode()).hexdigest()[:8]
-    return key, facts | {"jobs": jobs, "load_average": os.getloadavg()[0]}
+    return _id(facts), facts | {"jobs": jobs, "load_average": os.getloadavg()[0]}
+
+
+def is_id_of(name, facts):
+    """Whether `name` is the id of a recorded environment; of the oldest records, with `jobs` among what lasts."""
+    return isinstance(facts, dict) and name in (_id(facts), _id(facts, PASSING[1:]))
+
+
+def _id(facts, passing=PASSING):
+    lasting = sorted((name, fact) for name, fact in facts.items() if name not in passing)
+    return hashlib.sha256(repr(lasting).encode()).hexdigest()[:8]
 
 
 def numba_settings():

@@ -1,17 +1,19 @@
 """What a result says of itself, held against its own trace: no data and no mathematics are needed.
 
-Passes, checks and seconds of single points are measurements, of which only order and finiteness can be checked, and P
-and D before the last point are numbers whose w and b are not kept, of which only the side on which they lie; all else
-follows from other columns, from w and b, or from the rules of the run.
+Passes, checks and seconds of single points are measurements, of which only order, finiteness and, of passes, the
+distances that the run asked for can be checked, and P and D before the last point are numbers whose w and b are not
+kept, of which only the side on which they lie; all else follows from other columns, from w and b, or from the rules of
+the run.
 """
 
 import math
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import pairwise
 
 import numpy as np
 
 from rrmbench.bench.bounds import bounds, size_of
-from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, StopRule, relative_spread
+from rrmbench.bench.rules import COLUMNS, OWN_ENDS, SPREAD, Schedule, StopRule, relative_spread
 from rrmbench.bench.store import ENDED_BY_ITSELF
 from rrmbench.columns import METRICS
 from rrmbench.problem.certificate import BELOW, contradict
@@ -50,14 +52,24 @@ def is_too_coarse(told, primal, size, rounding):
 def _identity(result):
     if result.run.partition("-")[2] != result.code[:8]:
         yield "the run's name is not that of its code"
+    if not _is_utc(result.created):
+        yield "created is no date and time in UTC, as run writes it"
+
+
+def _is_utc(text):
+    """Whether a text is a time as `run` writes it: of two records the newer one is that with the greater text."""
     try:
-        datetime.fromisoformat(result.created)
+        time = datetime.fromisoformat(text)
     except ValueError:
-        yield "created is no date"
+        return False
+    return time.tzinfo is not None and time.astimezone(UTC).isoformat() == text
 
 
 def _presence(result):
-    """Which arrays and columns there are."""
+    """Which arrays and columns there are, and marks of runs that failed."""
+    for mark in ("contradiction", "other_code"):
+        if result.info.get(mark) and result.status != "failed":
+            yield f"{mark}, but {result.status}"
     if result.status in ENDED_BY_ITSELF:
         if not result.points:
             yield f"{result.status} without a trace point"
@@ -84,6 +96,7 @@ def _trace(result):
     if contradict(*bounds(trace), size_of(trace), result.info.get("rounding", 0.0)):
         yield "P is below D"
     yield from _counts(trace, result.info.get("restarts") is True)
+    yield from _distances(result, trace["passes"])
     if result.w is not None and np.any(trace["nonzeros"] > np.size(result.w)):
         yield "nonzeros is more than the entries of w"
     yield from _measures(trace)
@@ -115,6 +128,14 @@ def _counts(trace, restarts):
         yield "seconds is not between seconds_min and seconds_max"
     if np.isnan(trace["nonzeros"]).any():
         yield "nonzeros is no number"
+
+
+def _distances(result, passes):
+    """Points are as far apart as the run asked for, but for the last one, which whatever ends a run may bring."""
+    schedule = Schedule(**result.spec.get("trace", {}))
+    near = [b for a, b in pairwise(passes[:-1].tolist()) if b < schedule.after(a)]
+    if near:
+        yield f"the point at {near[0]:g} passes comes earlier than spec.trace says"
 
 
 def _measures(trace):

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from rrmbench import crashes
 from rrmbench.bench.bounds import NOTHING, Bounds, best_of, bounds
+from rrmbench.bench.environment import is_id_of
 from rrmbench.bench.store import UnreadableFile, experiments
 from rrmbench.errors import RrmbenchError, RrmbenchWarning
 from rrmbench.keys import keys
@@ -76,6 +77,7 @@ class _Checked:
             if verdict.state != "WRONG":
                 self._note(run.result)
         yield from self._manifest({run.result.run: run.result for run in found})
+        yield from self._environments()
         damaged = {}
         for name in sorted(self.experiment.run_ids() - self.seen):
             try:
@@ -145,6 +147,12 @@ class _Checked:
                 continue
             if any(entry[name] != getattr(result, name) for name in ("spec_id", "problem", "spec")):
                 yield Verdict(f"run {entry['run']}", "WRONG", why="the manifest says another spec or problem of it")
+
+    def _environments(self):
+        """Machines and versions: the id of each is the digest of its record, but for one that nobody could ask for."""
+        for name, facts in (self.experiment.manifest().get("environments") or {}).items():
+            if facts != {} and not is_id_of(name, facts):
+                yield Verdict(f"environment {name}", "WRONG", why="its record is not that which it is named after")
 
     def _reference(self, problem, known):
         wrong = ["it is of another problem"] if known.get("problem") != problem else []
