@@ -16,11 +16,12 @@ from lab import make_lab, odd, rows  # noqa: F401
 
 from rrmbench import data, registry
 from rrmbench.bench import identity
-from rrmbench.bench.environment import is_id_of
+from rrmbench.bench.environment import environment, is_id_of
 from rrmbench.bench.rules import SPREAD
 from rrmbench.bench.store import Experiment
 from rrmbench.problem.problem import Problem
 from rrmbench.report import claims, recompute
+from rrmbench.report.verify import verify
 
 CLOCKS = ("passes", "checks", "seconds", "cpu_seconds")
 
@@ -672,21 +673,20 @@ def test_a_mark_by_which_a_run_does_not_certify_is_of_runs_that_failed(mark):
     assert claims.faults(stored.result(stored.spec(), **{mark: True})) == [f"{mark}, but done"]
 
 
-def test_a_machine_is_that_which_its_id_was_made_of(lab):
+def test_a_machine_is_that_which_its_id_was_made_of(tmp_path):
     """Seconds are compared by the ids, and the report says what they stand for."""
-    assert lab.run(lab.config(stop={"passes": 2})).code == 0
-    experiment = Experiment(lab.out / "toy")
-    manifest = experiment.manifest()
-    ((name, facts),) = manifest["environments"].items()
+    experiment = stored.experiment(tmp_path / "e", [stored.result(stored.spec())])
+    name, facts = environment(jobs=1)
     unknown = {"0" * 8: {}}  # of a worker that nobody could ask any more
-    for harmless in (facts | {"jobs": 64, "load_average": 0.5}, facts):
-        experiment.write_manifest(manifest | {"environments": {name: harmless} | unknown})
-        assert lab.cli("verify", lab.out).code == 0
+
+    def wrong(environments):
+        experiment.write_manifest(experiment.manifest() | {"environments": environments})
+        return [one.label for one in verify(experiment.directory) if one.why.startswith("its record is not that")]
+
+    for harmless in (facts, facts | {"jobs": 64, "load_average": 0.5}):
+        assert wrong({name: harmless} | unknown) == []
     for forged in (facts | {"processor": "another"}, facts | {"more": 1}, {"python": facts["python"]}, 3):
-        experiment.write_manifest(manifest | {"environments": {name: forged}})
-        ran = lab.cli("verify", lab.out)
-        assert ran.code == 1
-        assert "its record is not that which it is named after" in ran.out
+        assert wrong({name: forged}) == [f"environment {name}"]
 
 
 def test_environments_whose_ids_had_the_number_of_jobs_in_them_are_true():
