@@ -1,5 +1,6 @@
 """Reading results: the columns are a contract; suboptimality is never claimed below what is known."""
 
+import csv
 import shutil
 import subprocess
 import sys
@@ -127,6 +128,25 @@ def test_parquet_holds_the_same_table(tmp_path):
     assert list(read.columns) == list(table.columns)
     assert list(read["reduction.sigma"]) == [str(v) for v in table["reduction.sigma"]]
     np.testing.assert_array_equal(read.gap, table.gap)
+
+
+def test_whole_parameters_keep_their_last_digit_beside_methods_that_have_none(tmp_path):
+    """float64 holds 53 of their 63 bits."""
+    large = [2**53 + 1, 2**63 - 1, -(2**53) - 1]
+    asked = [stored.spec(solver="mine", cut=cut) for cut in large] + [
+        stored.spec(),
+        stored.spec(solver="other", cut=0.5),
+    ]
+    stored.experiment(tmp_path / "e", [stored.result(spec, stored.trace(passes=0)) for spec in asked[:4]])
+    table = tidy.load_results(tmp_path / "e")
+    assert table["solver.cut"].dtype == "Int64"
+    assert [*table["solver.cut"].dropna()] == large
+    read = pd.read_parquet(tidy.export(tmp_path / "e", tmp_path / "t.parquet"))
+    assert [*read["solver.cut"].dropna()] == large
+    with tidy.export(tmp_path / "e", tmp_path / "t.csv").open(newline="") as file:
+        assert [row["solver.cut"] for row in csv.DictReader(file)] == [*map(str, large), ""]
+    stored.experiment(tmp_path / "f", [stored.result(spec, stored.trace(passes=0)) for spec in asked[3:]])
+    assert [*tidy.load_results(tmp_path / "f")["solver.cut"].dropna()] == [0.5]
 
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):

@@ -43,8 +43,8 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     seed, point, passes, checks, seconds, cpu_seconds, primal, dual, gap, suboptimality, nonzeros, the metrics
     that were measured, and of a folder of experiments, experiment. Where some runs were timed (`run --timing`),
     `timing` is the number of repeats whose median `seconds` is, and seconds_min and seconds_max are the extremes.
-    Missing is NaN. A run without a single point (it failed at once) has one row. Raises RrmbenchError if there is no
-    experiment.
+    Missing is NaN, or NA in columns of whole numbers. A run without a single point (it failed at once) has one row.
+    Raises RrmbenchError if there is no experiment.
     """
     import pandas as pd
 
@@ -61,7 +61,11 @@ def load_results(path: str | Path) -> "pandas.DataFrame":
     of_several = Path(path) not in [experiment.directory for experiment in read]  # also where one is there, or readable
     columns += [*_MEASURED, *metrics] + ["experiment"] * of_several
     rows = [max(run.result.points, 1) for run in found]
-    table = pd.DataFrame([_constant(run) for run in found]).loc[np.repeat(np.arange(len(found)), rows)]
+    # as objects: a whole number beside a missing one would be a float, which holds 53 of its bits
+    constant = pd.DataFrame([_constant(run) for run in found], dtype=object)
+    whole = [name for name in constant if _are_whole(constant[name].dropna())]
+    table = constant.astype(dict.fromkeys(whole, "Int64")).infer_objects()
+    table = table.loc[np.repeat(np.arange(len(found)), rows)]
     for name in ("point", *_MEASURED, *metrics):
         table[name] = np.concatenate([_measured(run, name) for run in found] or [np.empty(0)])
     table = table.reset_index(drop=True).reindex(columns=columns)
@@ -73,6 +77,11 @@ def _parameter_columns(found: list[StoredRun]) -> list[str]:
     ordered = dict.fromkeys(key for run in found for key in run.keys if key not in (*COMPONENTS, "seed"))
     order = (*COMPONENTS, *ORIGINS)
     return sorted(ordered, key=lambda key: order.index(owner(key)))
+
+
+def _are_whole(values: "pandas.Series") -> bool:
+    """Whether there are values, all whole numbers that Int64 holds."""
+    return len(values) > 0 and all(type(value) is int and -(2**63) <= value < 2**63 for value in values)
 
 
 def _constant(run: StoredRun) -> dict:
