@@ -1,7 +1,9 @@
 """What a user's own code does that is no result: where an exception came from, and no end without a word."""
 
+import multiprocessing
 import os
 import re
+import sys
 import threading
 from collections import Counter
 from contextlib import contextmanager
@@ -11,6 +13,9 @@ from rrmbench.errors import printable
 
 # how the lines of a message of numba begin that say what is wrong
 _SAID = re.compile(r"\w+Error: |Unknown|Unsupported|No implementation|Untyped|Use of|Cannot|Invalid|Incompatible|Can't")
+
+# of children of the server of all runs, which is what multiprocessing would start, the clock of a run sees nothing
+_INSTEAD = "a run starts no processes by multiprocessing; on its clock are threads, and what subprocess starts"
 
 _end = os._exit
 _blocks, _counting = Counter(), threading.Lock()  # how many blocks of each process (by its id) refuse os._exit
@@ -35,7 +40,16 @@ def text_of(error):
         message = str(error)
     except BaseException as another:
         message = f"its message cannot be had, {type(another).__name__}"
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return f"{text}; {_INSTEAD}" if _is_of_refused_process(error) else text
+
+
+def _is_of_refused_process(error):
+    """Whether multiprocessing refuses a process to one that is a run's: the innermost frame is its own."""
+    trace, file = error.__traceback__, ""
+    while trace is not None:
+        trace, file = trace.tb_next, trace.tb_frame.f_code.co_filename
+    return isinstance(error, AssertionError) and file == multiprocessing.process.__file__
 
 
 def is_of_compiler(error):
@@ -55,14 +69,23 @@ def not_compiled(text, files):
 
 
 @contextmanager
-def in_the_working_directory():
-    """Go back to the working directory that the block has left: relative paths of the command are the user's."""
-    before = _working_directory()
+def in_the_same_process():
+    """Undo what the block did to this process that the command rests on.
+
+    Relative paths are the user's, modules are imported as they are needed, and what the command says is read: back come
+    the working directory, the standard streams, what was taken out of `sys.path`, and a higher recursion limit.
+    """
+    directory, streams = _working_directory(), {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr")}
+    places, depth = list(sys.path), sys.getrecursionlimit()
     try:
         yield
     finally:
-        if before is not None and _working_directory() != before:
-            os.chdir(before)
+        if directory is not None and _working_directory() != directory:
+            os.chdir(directory)
+        for name, stream in streams.items():
+            setattr(sys, name, stream)
+        sys.path += [place for place in places if place not in sys.path]
+        sys.setrecursionlimit(max(depth, sys.getrecursionlimit()))
 
 
 def _working_directory():
@@ -71,6 +94,17 @@ def _working_directory():
         return os.getcwd()
     except OSError:
         return None
+
+
+@contextmanager
+def without_processes():
+    """Let multiprocessing refuse processes in the block, as it does in a run."""
+    process = multiprocessing.current_process()
+    before, process.daemon = process.daemon, True
+    try:
+        yield
+    finally:
+        process.daemon = before
 
 
 @contextmanager

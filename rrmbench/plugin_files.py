@@ -56,7 +56,7 @@ def _module(name, path):
     sys.modules[name] = module
 
     def execute():
-        with crashes.in_the_working_directory():
+        with crashes.in_the_same_process():
             spec.loader.exec_module(module)
 
     return execute

@@ -35,6 +35,8 @@ def _add(kind, function, keyword_only, aliases, **declared):
             module = taken.build.__module__
             raise RrmbenchError(f"{source}: imported already, as the module '{module}'; name '{name}' without its path")
         raise RrmbenchError(f"{source}: the {kind} name '{name}' is taken by {taken.source}")
+    if taken is not None and function.__module__.startswith(PLUGIN):
+        raise RrmbenchError(f"{source}: it defines the {kind} '{name}' twice; rename one of the two")
     parameters = {}
     for p in inspect.signature(function).parameters.values():
         if keyword_only and p.kind is not inspect.Parameter.KEYWORD_ONLY:

@@ -1,5 +1,6 @@
 """A plug-in with one solver that does whatever a test asks for."""
 
+import multiprocessing
 import os
 import re
 import signal
@@ -119,6 +120,7 @@ ODD = {
     "uncounted": yields(lambda w, passes: Iterate(w, passes=np.nan)),
     "does_not_close": does_not_close,
     "process": does(starts_a_process),
+    "process_of_multiprocessing": does(lambda: multiprocessing.Process(target=len, args=("",)).start()),
     "process_at_work": works(3600, waits=False),
     "process_waited_for": works(0.5, waits=True),
     "raise": fails(ValueError("gone wrong")),

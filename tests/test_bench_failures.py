@@ -40,6 +40,7 @@ EXPECTED = {
     "undercounted": ("failed", "counted 2.25 passes, its products with X and X^T alone are 2.5: each", 3),
     "does_not_close": ("done", "passes", 6),
     "process": ("done", "passes", 6),
+    "process_of_multiprocessing": ("failed", "have children; a run starts no processes by multiprocessing; on its", 3),
     "process_at_work": ("failed", "s of the processor that its clock has not: a solver waits for what it starts", 4),
     "process_waited_for": ("done", "passes", 6),
     "backwards": ("failed", "counted 1 passes", 3),

@@ -1,5 +1,6 @@
 """`rrmbench new` and `rrmbench test`, the place of a crash, and `rrmbench show --traceback`."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import stored
 import yaml
 from lab import make_lab  # noqa: F401
 
-from rrmbench import building, crashes, fingerprint, registry, toolbox
+from rrmbench import building, crashes, fingerprint, plugin_files, registry, toolbox
 from rrmbench.extending import verdicts, writing
 from rrmbench.kinds import COMPONENTS
 from rrmbench.losses.squared import Squared
@@ -243,6 +244,44 @@ def test_a_plug_in_that_leaves_the_folder_when_it_is_imported_takes_no_results_a
     ran = lab.cli("run", lab.config(dataset={"path": "wandering.py", "name": "left"}), "-o", "here")
     assert ran.code == 0, ran.err
     assert list((lab.folder / "here").rglob("*.npz")) and not list((lab.folder / "elsewhere").iterdir())
+
+
+STATE = {
+    "the output": "sys.stdout = sys.stderr = sys.stdin = None",
+    "modules": "sys.path.clear()",
+    "depth": "sys.setrecursionlimit(sys.getrecursionlimit() - 1)",
+}
+
+
+@pytest.mark.parametrize("line", STATE.values(), ids=STATE)
+def test_what_an_import_takes_from_the_command_comes_back(tmp_path, line):
+    (tmp_path / f"taking_{len(line)}.py").write_text(f"import sys\n\nsys.path.append('added')\n{line}\n")
+    before = [sys.stdin, sys.stdout, sys.stderr, {*sys.path}, sys.getrecursionlimit()]
+    places = list(sys.path)
+    try:
+        plugin_files.load_plugin(tmp_path / f"taking_{len(line)}.py")
+        assert [sys.stdin, sys.stdout, sys.stderr, {*places} & {*sys.path}, sys.getrecursionlimit()] == before
+        assert ("added" in sys.path) == ("clear" not in line)
+    finally:
+        sys.path[:] = places
+
+
+def test_a_check_starts_no_more_processes_than_a_run():
+    def start():
+        multiprocessing.Process(target=len, args=("",)).start()
+
+    verdict = verdicts.Check("solver mine", "every iterate", start).verdict()
+    assert verdict.state == "WRONG"
+    assert "on its clock are threads, and what subprocess starts" in verdict.text
+    assert not multiprocessing.current_process().daemon
+
+
+def test_two_components_of_one_name_in_a_file_are_one_message(lab):
+    text = "@rrmbench.solver\ndef mine(problem, start, rng):\n    yield\n\n\n"
+    (lab.folder / "two_of_mine.py").write_text(f"import rrmbench\n\n\n{text}{text}")
+    ran = lab.cli("test", lab.folder / "two_of_mine.py")
+    assert (ran.code, ran.out) == (2, "")
+    assert "it defines the solver 'mine' twice; rename one of the two" in ran.err
 
 
 def test_a_plug_in_that_closes_the_output_is_one_message(lab):

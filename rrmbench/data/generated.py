@@ -93,7 +93,7 @@ class Generated:
         try:
             with (
                 contextlib.redirect_stdout(sys.stderr),
-                crashes.in_the_working_directory(),
+                crashes.in_the_same_process(),
                 crashes.without_sudden_end(),
             ):
                 made = self.component.build(**values)

@@ -102,7 +102,7 @@ class Check:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                with _limited(LIMIT), crashes.without_sudden_end():
+                with _limited(LIMIT), crashes.without_sudden_end(), crashes.without_processes():
                     self.run()
             except Broken as broken:
                 return Verdict("WRONG", broken.text, broken.hint)
