@@ -57,6 +57,20 @@ def test_a_model_whose_square_overflows_has_an_objective_where_nothing_squares_i
     assert p.primal(np.array([1e155])) == pytest.approx(0.5 + 1e6)
 
 
+@pytest.mark.parametrize(("strength", "size"), [(1e-300, 1e200), (1e-160, 1e160), (0.1, 1e100)])
+def test_an_objective_is_finite_where_it_is_a_number_also_where_the_square_of_the_model_is_none(strength, size):
+    """`verify` adds up its terms one by one, and called runs wrong that had diverged by this square alone."""
+    X, y = data(1e-3)
+    problem = Problem(X, y, "squared", {"name": "l2", "strength": strength})
+    w = size * np.array([1.0, -2.0, 0.5])
+    half = 0.5 * strength * size * size if size < 1e154 else 0.5 * (strength * size) * size
+    assert problem.Psi(w) == pytest.approx(half * 5.25, rel=1e-14)
+    centred = Problem(X, y, "squared", "none").regularized(strength, np.zeros(3))
+    assert centred.Psi(w) == pytest.approx(half * 5.25, rel=1e-14)
+    assert problem.Psi(np.full(3, np.inf)) == np.inf
+    assert np.isnan(problem.Psi(np.full(3, np.nan)))
+
+
 def test_two_squares_of_a_tiny_model_are_one():
     """(k/2) ||w||^2 + (k/2) ||w - c||^2 = k ||w - c/2||^2 + k ||c||^2 / 4, though k^2 overflows."""
     X, y = data(1e100)

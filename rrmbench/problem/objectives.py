@@ -76,11 +76,9 @@ class Objectives(Sizes):
     def _quadratic(self, w: np.ndarray) -> float:
         value = self.offset
         if self.l2 > 0.0:  # 0 times a square that overflows is NaN
-            body = self._body(w)
-            value += 0.5 * self.l2 * float(np.vdot(body, body))
+            value += _half_square(self.l2, self._body(w))
         if self.kappa > 0.0:
-            away = w if self.center is None else w - self.center
-            value += 0.5 * self.kappa * float(np.vdot(away, away))
+            value += _half_square(self.kappa, w if self.center is None else w - self.center)
         return value
 
     def prox(self, x: np.ndarray, t: float) -> np.ndarray:
@@ -209,3 +207,13 @@ class Objectives(Sizes):
         By Fenchel and Young, Psi(w) + Psi*(v) = v.w = -(1/n) b.z, so one product with X is enough.
         """
         return self.mean_loss(z) + self.mean_conjugate(b) - float(np.vdot(b, z)) / self.n
+
+
+def _half_square(c: float, x: np.ndarray) -> float:
+    """(c/2) ||x||^2 for c > 0, which may be a float where ||x||^2 is none."""
+    square = float(np.vdot(x, x))
+    if square < np.inf:
+        return 0.5 * c * square
+    with np.errstate(over="ignore"):
+        x = np.sqrt(c) * x
+    return 0.5 * float(np.vdot(x, x))
