@@ -212,13 +212,15 @@ def name_in_file(kind, mapping, where):
     mine = [component.name for component in components(kind) if Path(component.source).resolve() == path]
     found = f"the {kind} " + ", ".join(mine) if mine else f"no {kind}"
     if "name" in mapping:
-        real = lookup(kind, mapping["name"], where).name
+        real = _aliases[kind].get(mapping["name"], mapping["name"])
     elif len(mine) == 1:
         real = mine[0]
     else:
         raise RrmbenchError(f"{where}: {shortened(mapping['path'])} registers {found}; needed is the name of one")
     if real not in mine:
-        raise RrmbenchError(f"{where}.name: found '{real}', but {mapping['path']} registers {found}")
+        raise RrmbenchError(
+            f"{where}.name: found '{real}', but {mapping['path']} registers {found}{nearest(real, mine)}"
+        )
     return real
 
 

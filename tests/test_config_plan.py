@@ -361,6 +361,8 @@ def test_plugin_name_may_be_left_out_if_it_is_the_only_one(plugin, message):
     text = BASE.replace("prox_sdca", f"{{path: {plugin}}}")
     assert message(text).endswith("registers the solver cfg_odd, cfg_solver; needed is the name of one")
     assert "registers no loss" in message(BASE.replace("squared", f"{{path: {plugin}, name: hinge}}"))
+    unknown = message(text.replace("{path: ", "{name: cfg_solvr, path: "))
+    assert unknown.endswith("registers the solver cfg_odd, cfg_solver; did you mean 'cfg_solver'?"), unknown
 
 
 def test_reading_tells_the_plugins_without_importing_the_mathematics(folder):
