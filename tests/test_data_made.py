@@ -88,7 +88,7 @@ def test_mistakes_name_file_and_key(lab):
         (two, "registers the dataset one, other; needed is the name of one"),
         (two | {"name": "one", "m": 3}, "unknown key 'm'"),
         (two | {"name": "one", "n": 2.5}, "n: found 2.5, allowed is a whole number"),
-        (two | {"name": "thre"}, "unknown dataset 'thre'"),
+        (two | {"name": "thre"}, "registers the dataset one, other"),
         (two | {"name": "one", "zero_based": True}, "zero_based: is for files, and 'one' is made by a function"),
         (taken, "the parameter 'scale' of the data set 'taken' has the name of a key that every data set has"),
         (none, "registers no dataset"),
