@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 
 from rrmbench import registry
 from rrmbench.components import lacking
@@ -18,6 +18,7 @@ from rrmbench.errors import RrmbenchError
 from rrmbench.extending.problems import dense, sparse
 from rrmbench.extending.touched import Touched, kernels_in_memory
 from rrmbench.numerics.random import Rng
+from rrmbench.problem.operators import CSR
 from rrmbench.problem.problem import Problem
 
 
@@ -125,6 +126,14 @@ def test_passes_and_checks_are_what_was_touched(solver, kind):
                 if counted > 9.0:
                     break
             assert counted > 5.0
+
+
+def test_the_copy_by_columns_for_a_matrix_of_the_samples_is_counted():
+    X = Touched(CSR.of(random_array((8, 30), density=0.3, rng=np.random.default_rng(0), format="csr")))
+    p = Problem(X, np.linspace(-1.0, 1.0, 8), "squared", {"name": "l2", "strength": 0.1})
+    for it in islice(registry.build_solver("direct")(p, None, Rng(0)), 9):
+        assert abs(it.passes - X.passes) < 1e-9
+    assert it.b is not None and it.passes > 3.0
 
 
 def test_the_counting_view_of_a_problem():

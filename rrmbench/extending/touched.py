@@ -58,7 +58,7 @@ def _read_several(data, begin, end):
 
 
 class Columns:
-    """As scipy's CSC of `CSR.columns`, with entries that count; what else is asked of it reads every one of them."""
+    """As scipy's CSC of `CSR.columns`, with entries that count; what else is asked of it reads each of them again."""
 
     def __init__(self, matrix, reads):
         self.matrix, self.shape, self.nnz = matrix, matrix.shape, matrix.nnz
@@ -79,7 +79,7 @@ class Columns:
         return other @ self._read()
 
     def multiply(self, other):
-        return self.matrix.multiply(self.matrix)
+        return self._read().multiply(self.matrix)
 
     def _read(self):
         self.data.reads[0] += self.nnz
@@ -121,7 +121,8 @@ class Touched:
         return multiply(x)
 
     def columns(self):
-        """X by columns."""
+        """A copy of X by columns, for which every entry is read once."""
+        self.reads[0] += self.nnz
         return Columns(self.X.columns(), self.reads)
 
     def part(self, samples):

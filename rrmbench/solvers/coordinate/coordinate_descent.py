@@ -19,21 +19,22 @@ def coordinate_descent(problem, start, rng):
 
     A sweep over all columns is followed by sweeps over the columns with w_j != 0. The outputs z = X w are kept up to
     date, and with them b = phi'(z), the dual candidate. Every visited column counts as read twice, though a column
-    whose w_j does not move is read once; X w of a start that is not zero is half a pass; the clock includes the
-    transposed copy.
+    whose w_j does not move is read once; X w of a start that is not zero is half a pass. Checks are the transposed copy
+    and the norms of its columns, half a pass each.
     """
     problem = problem.counted()
     n, nnz = problem.n, max(problem.X.nnz, 1)
+    w = problem.start(start)
+    yield Iterate(w)
     transposed = problem.X.columns()
     columns, sqnorms = part_of(transposed), np.asarray(transposed.multiply(transposed).sum(axis=0)).ravel()
     curvatures = problem.smoothness * sqnorms / n
     if problem.strong_convexity == 0.0:
         curvatures = positive(curvatures)
-    w = problem.start(start)
-    yield Iterate(w)
+    yield Iterate(w, checks=1.0)
     z, touched = problem.outputs(w), 0
     if problem.X.passes > 0.0:  # a sweep is a pass
-        yield Iterate(w, problem.loss_dual(z), problem.X.passes)
+        yield Iterate(w, problem.loss_dual(z), problem.X.passes, checks=1.0)
     linear = problem.center_term()
     while True:
         for cycle in range(FULL_EVERY):
@@ -51,7 +52,7 @@ def coordinate_descent(problem, start, rng):
                 w,
                 z,
             )
-            yield Iterate(w, problem.loss_dual(z), problem.X.passes + touched / nnz)
+            yield Iterate(w, problem.loss_dual(z), problem.X.passes + touched / nnz, checks=1.0)
 
 
 def part_of(columns):

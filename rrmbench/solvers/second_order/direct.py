@@ -25,7 +25,8 @@ def direct(problem, start, rng):
     free bias; else that of the dual, (X X^T/(s n) + I) b = X shift - y, with w = (kappa center - X^T b/n)/s. A
     bias that nothing bounds is one more unknown. Each further iterate is a step of iterative refinement, for a pass.
     Products of pairs of entries count as the entries that they read, m (m + 3)/2 for a row of m: a dense matrix counts
-    about d/4 passes for X^T X. The factors of the matrix touch no data; the clock includes them.
+    about d/4 passes for X^T X. For X X^T the copy of sparse rows by columns is half a pass. The factors of the matrix
+    touch no data; the clock includes them.
 
     Raises RrmbenchError for min(n, d) > 3000.
     """

@@ -1,7 +1,8 @@
 """The smaller Gram matrix of the data, X^T X or X X^T, also of some rows with weights.
 
 A product of two stored entries reads the second one, so that a row (of X^T X, a column for X X^T) of m entries counts
-m (m + 3)/2 entries read: its own and the pairs of its upper triangle. A pass is 2 nnz of them, as everywhere.
+m (m + 3)/2 entries read: its own and the pairs of its upper triangle. A pass is 2 nnz of them, as everywhere. Of sparse
+rows, X X^T has half a pass more, for a copy of X by columns.
 """
 
 from itertools import pairwise
@@ -35,6 +36,8 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         yield from of_array(X, X.array if of_columns else X.array.T, lengths, G, samples, weights)
         return
     indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
+    if not of_columns:
+        yield
     if samples is None:
         samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
     yield from of_lines(X, indptr, indices, data, G, samples, weights)
@@ -138,8 +141,9 @@ def told_ahead(X, after):
 
 
 def _columns(X):
-    """The columns of X in the form of `Rows`."""
+    """The columns of X, a counting view, in the form of `Rows`; half a pass."""
     columns, rows = X.columns(), X.rows
+    X.passes += 0.5
     arrays = columns.indptr.astype(rows.indptr.dtype), columns.indices.astype(np.uint32), columns.data
     for array in arrays:
         if isinstance(array, np.ndarray):
