@@ -66,10 +66,15 @@ def test_strong_convexity_is_attained_between_two_weights():
 
 
 def test_the_radius_is_the_lesser_of_two_bounds():
-    """The norm at a vertex; and 1/sqrt(n) + sqrt(2 d) by Pinsker's inequality, ||w - u||_1^2 <= 2 d(w)."""
+    """The norm at a vertex; and the root of 1/n + ||w - u||^2, where d(w) >= max(2, 1/cap) ||w - u||^2 / 2."""
     psi = built(SIMPLEX, cap=0.4)
     assert psi.radius(100.0, (9,)) == pytest.approx(math.sqrt(0.4**2 + 0.4**2 + 0.2**2))
-    assert psi.radius(0.4 * 0.01, (9,)) == pytest.approx(1 / 3 + math.sqrt(2 * 0.01))
+    assert psi.radius(psi.strength * 0.01, (9,)) == pytest.approx(math.sqrt(1 / 9 + 0.8 * 0.01))
+
+
+def test_the_radius_is_attained_near_the_uniform_point():
+    psi, w = built(SIMPLEX), np.array([0.501, 0.499])
+    assert np.linalg.norm(w) <= psi.radius(psi.value(w), (2,)) <= np.linalg.norm(w) * (1.0 + 1e-11)
 
 
 @given(seed=seeds, A=st.floats(0.0, 10.0), c=st.floats(1e-6, 1e3), cap=st.sampled_from([1.0, 0.3]))

@@ -56,7 +56,11 @@ class F1(NamedTuple):
         return y.size * np.log(2.0)
 
     def S(self, X, y):
-        """(mean ||x_i||)^2: z.(y' - y)/n has a range of 2 mean |x_i.w|, and a variance of at most its half squared."""
+        """(mean ||x_i||)^2: z.(y' - y)/n has a range of 2 mean |x_i.w|, and a variance of at most its half squared.
+
+        The ||A||^2 of [AGM, (14), (55)], max over y' of ||(1/n) sum x_i (y'_i - y_i)||^2, is four times that where the
+        y_i x_i are parallel, and takes a maximum over labellings.
+        """
         return float(np.mean(np.sqrt(X.sqnorms))) ** 2
 
     def value(self, z, y):

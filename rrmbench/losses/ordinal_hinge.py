@@ -36,6 +36,9 @@ class OrdinalHinge(NamedTuple):
 
     The step of SDCA, option I, with k_1 <= ... <= k_4 the kinks, t = p + q b, p = x_i.w and q = ||x_i||^2/(s n), is
     b = -g + sum_r clip((t - k_r)/(mu + q) + g + 1 - r, 0, 1).
+
+    `lipschitz` is that of the ratings 1 and 5; that of 2 and 4 is 3, and that of 3 is 2. The theorems of [Reductions]
+    are in the one constant that all samples have.
     """
 
     theta_1: float

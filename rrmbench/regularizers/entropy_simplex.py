@@ -19,7 +19,8 @@ class EntropySimplex:
     """psi(w) = strength d(w) for 0 <= w <= cap, sum w = 1, else +inf;  d(w) = sum w_i log(n w_i) over the n entries.
 
     psi*(v) = v.w - psi(w) at w = argmax v.w - psi(w), which is unique: psi is strongly convex with the constant
-    strength in the norm ||.||_1, so in ||.||_2 too.
+    strength in the norm ||.||_1 [AGM, section 5, after Example 6], so in ||.||_2 too. There, max(2, 1/cap) times that
+    is true as well, as (sum |u_i|)^2 >= 2 ||u||^2 where sum u = 0: `convexity` is the one constant for both norms.
     """
 
     strength: float
@@ -66,11 +67,13 @@ class EntropySimplex:
 
     def radius(self, value, shape):
         """The lesser of two bounds: the norm at a vertex, where as many entries as fit are at cap and one has the rest;
-        and by Pinsker's inequality that of the uniform point plus sqrt(2 d(w)).
+        and with the uniform point u, to which w - u is orthogonal, the root of 1/n + ||w - u||^2, where the strong
+        convexity max(2, 1/cap) of d in ||.||_2 bounds ||w - u||^2 by 2 d(w) / max(2, 1/cap).
         """
         at_cap = math.floor(1.0 / self.cap)
         vertex = math.sqrt(at_cap * self.cap**2 + max(0.0, 1.0 - at_cap * self.cap) ** 2)
-        return min(vertex, math.prod(shape) ** -0.5 + math.sqrt(2.0 * max(0.0, value) / self.strength))
+        away = min(1.0, 2.0 * self.cap) * max(0.0, value) / self.strength
+        return min(vertex, math.sqrt(1.0 / math.prod(shape) + away))
 
     def check(self, shape):
         """Raise RrmbenchError if the capped simplex of models of this shape is empty."""
