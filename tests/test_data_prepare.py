@@ -58,6 +58,13 @@ def test_scales_are_those_of_the_definitions():
     assert X(load(scale="none")).tolist() == raw.tolist()
 
 
+def test_the_factors_of_the_training_part_are_those_of_every_part(folder):
+    (folder / "one.svm").write_text("1 1:4\n-1\n")  # a single entry: as many as there are factors
+    (folder / "test.svm").write_text("1 1:-4\n-1 1:2\n")
+    for scale, expected in (("mean_norm", [[-2.0], [1.0]]), ("max_abs", [[-1.0], [0.5]]), ("unit_rows", [[-1], [1]])):
+        assert X_test(load(path="one.svm", test="test.svm", scale=scale)).tolist() == expected
+
+
 def test_empty_rows_and_columns_stay_empty_under_every_scale(folder):
     (folder / "empty.svm").write_text("1 1:-2 3:0\n-1\n")
     for scale in ("unit_rows", "mean_norm", "max_abs"):

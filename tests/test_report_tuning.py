@@ -50,6 +50,23 @@ def test_only_parameters_that_exist_and_are_not_set_are_tuned(plan):
     assert sigmas["joint_adapt"] == [(sigma, both) for sigma in grid for _ in range(2)]
 
 
+SET_AND_TUNED = "{name: adapt_reg, sigma: %s}", "adapt_reg"
+
+
+@pytest.mark.parametrize("entries", [SET_AND_TUNED, SET_AND_TUNED[::-1]])
+def test_a_value_of_a_grid_is_no_method_by_itself(tmp_path, entries):
+    (tmp_path / "tiny.txt").write_text("1 1:1\n-1 2:1\n")
+
+    def resolved(value):
+        head, tune = FILE.partition("reduction:")[0], "tune: {grid: {reduction.sigma: [0.1, 0.3]}}\n"
+        (tmp_path / "c.yaml").write_text(f"{head}reduction: [{', '.join(entries) % value}]\n{tune}")
+        return config.resolve(config.read(tmp_path / "c.yaml"))
+
+    assert len(resolved("1e-3").runs) == 3
+    with pytest.raises(RrmbenchError, match=r"c\.yaml:6: .*sigma: found 0\.1, which the file sets for the same"):
+        resolved("0.1")
+
+
 def tuned_experiment(folder, by, rates, gap=1e-3, **shapes):
     """adapt_reg at several sigma, three seeds each, converging at the given rates; one run that is not tuned."""
     results = []

@@ -81,7 +81,8 @@ def resolve(raw):
     combinations = {}
     for block, at in raw.blocks():
         for spec, why, tuned in _combinations(block, at, raw, tuner, room):
-            combinations.setdefault(_text(spec), (spec, why, tuned))
+            _, _, before = combinations.setdefault(_text(spec), (spec, why, tuned))
+            tuner.check_not_set({key: keys(spec)[key] for key in {*before} ^ {*tuned}})
     tuner.check_used()
     runs = [spec for spec, why, _ in combinations.values() if why is None]
     skipped = [(spec, why) for spec, why, _ in combinations.values() if why is not None]

@@ -68,6 +68,16 @@ class Tuner:
             hint = f"; it is one of {', '.join(elsewhere)}" if elsewhere else nearest(name, _keys_of(key[0]))
             raise RrmbenchError(f"{self._where(key)}: no {key[0]} of this file has such a parameter{hint}")
 
+    def check_not_set(self, both):
+        """Raise RrmbenchError where the values {key: value} of one run are set in one place and of a grid in another.
+
+        A run is of one method: where it is one by itself, the best of the grid would be chosen without its value.
+        """
+        for key, value in sorted(both.items()):
+            where, kind = self._where(tuple(key.split("."))), key.partition(".")[0]
+            found = f"found {value:g}, which the file sets for the same {kind} elsewhere"
+            raise RrmbenchError(f"{where}: {found}: one run would be a method by itself and of the grid; remove one")
+
     def check_gap(self, specs):
         """Raise RrmbenchError for a gap to which no passes are counted, and where a tuned spec has none to count to."""
         if self.settings is None:

@@ -117,7 +117,7 @@ def _of_rows(_):
 
 
 def _of_all(X):
-    factor = _factors(row_norms(X).mean(keepdims=True))
+    (factor,) = _factors(row_norms(X).mean(keepdims=True))
     return lambda part: factor
 
 
