@@ -8,7 +8,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count, islice
+from itertools import accumulate, count, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -149,6 +149,23 @@ def test_what_a_thread_does_while_the_clock_stands_is_known():
     assert unseen.fault(trace.threads_seconds, trace.processes_seconds, rows[-1]["cpu_seconds"], last=True) is None
 
 
+def test_of_other_threads_what_is_on_the_clock_and_what_looks_for_bounds_is_not_unseen(monkeypatch):
+    seconds = [0.0]  # of other threads, so far
+
+    def spend(more):
+        seconds[0] += more
+
+    def threaded():
+        for x in islice(descent(RIDGE), 3):
+            spend(100.0)  # a library that the solver calls
+            yield x
+
+    monkeypatch.setattr("rrmbench.bench.trace.of_other_threads", lambda: seconds[0])
+    monkeypatch.setattr(polishing.Polisher, "polish", lambda *_: spend(10.0))
+    trace, rows = traced(threaded(), metrics=lambda w, z: spend(1.0) or {}, passes=9)
+    assert (len(rows), trace.threads_seconds) == (3, 3.0)
+
+
 def ticking(clock, iterates, seconds=1.0):
     """The iterates, so many seconds for each, and for knowing that there are no more."""
     for x in iterates:
@@ -221,6 +238,13 @@ def test_the_columns_say_what_was_measured():
     assert row["dual"] == pytest.approx(max(RIDGE.dual_value(b), RIDGE.dual_value(np.zeros_like(b))))
 
 
+def test_evaluation_may_spend_as_passes_and_checks_grow(monkeypatch):
+    work = []
+    monkeypatch.setattr(polishing.Polisher, "polish", lambda self, w, P, spent, target, last: work.append(spent))
+    traced((Iterate(np.zeros(5), passes=k, checks=0.5 * k) for k in count()), passes=2)
+    assert work == [0.0, 1.5, 3.0]
+
+
 def test_no_bound_is_below_that_of_zero(monkeypatch):
     """D(0) = min phi + min Psi is known before any step, whatever the solver says."""
     monkeypatch.setattr(polishing, "READS", 0.0)  # and evaluation finds no better one
@@ -253,6 +277,21 @@ def test_a_rule_that_is_met_is_done_by_its_name(stop, reason):
         "seconds": lambda row: row["seconds"] >= 0.05,
     }[reason]
     assert [met(row) for row in rows] == [False] * (len(rows) - 1) + [True]
+
+
+def test_passes_that_rounding_leaves_below_the_rule_meet_it():
+    shares = accumulate([0.1] * 20, initial=0.0)  # 8 of them are 0.7999999999999999
+    trace, rows = traced((Iterate(np.zeros(5), passes=share) for share in shares), schedule=Schedule(0.1), passes=0.8)
+    assert (trace.reason, len(rows)) == ("passes", 9)
+
+
+@pytest.mark.parametrize("start", [2.0, -2.0])
+@pytest.mark.parametrize("gaps", [{"gap": 1e-3}, {"relative_gap": 1e-2}, {"gap": 1e-3, "relative_gap": 1e-2}, {}])
+def test_the_wanted_gap_is_the_greatest_that_meets_a_rule(gaps, start):
+    rule = StopRule(**gaps, passes=9.0)
+    wanted, row = rule.wanted_gap(start), {"primal": start, "passes": 0.0, "seconds": 0.0}
+    there, above = (rule.reached(row | {"gap": times * wanted}, start) for times in (1.0, 1.01))
+    assert above is None and (there in gaps if gaps else (there, wanted) == (None, -np.inf))
 
 
 def test_the_results_are_of_the_last_point_also_if_the_solver_goes_on_with_its_arrays():
@@ -358,6 +397,19 @@ def test_a_bound_above_the_objective_is_no_gap_but_a_failure():
     with pytest.raises(Failure, match=r"is below the dual bound.*WrongConjugate' or the regularizer .*conjugate pair"):
         rows.extend(Trace(wrong, descent(wrong), StopRule(passes=50, gap=1e-8), Schedule()))
     assert all(gap > 0.0 for gap in column(rows, "gap"))
+
+
+def test_a_bound_above_an_objective_of_before_is_a_failure_too(own_bounds):
+    def back_and_forth():
+        yield Iterate(np.zeros(5), np.zeros(30))
+        yield Iterate(optimum, np.zeros(30), passes=1)
+        yield Iterate(100.0 * optimum, X @ optimum - Y, passes=2)  # P is far above this D, and was below it
+
+    optimum = np.linalg.solve(X.T @ X / 30 + 0.1 * np.eye(5), X.T @ Y / 30)
+    assert len(traced(back_and_forth())[1]) == 3
+    wrong = replace(RIDGE, loss=WrongConjugate())
+    with pytest.raises(Failure, match="is below the dual bound"):
+        traced(back_and_forth(), wrong)
 
 
 @pytest.mark.exhaustive
