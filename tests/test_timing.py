@@ -36,12 +36,13 @@ COLUMNS_OF_METRICS = {name: np.full(21, np.nan) for name in METRICS}
 NO_PINS = Timing(3, None)
 
 
-def outcome(seconds, primal=(2.0, 1.0, 0.5), reason="passes", w=1.0, status="done"):
+def outcome(seconds, primal=(2.0, 1.0, 0.5), reason="passes", w=1.0, status="done", concurrent=1, **facts):
     rows = [
         {"passes": float(k), "seconds": s, "cpu_seconds": s, "primal": p}
         for k, (s, p) in enumerate(zip(seconds, primal, strict=False))
     ]
-    return Outcome(status, reason, rows, {"w": np.array([w]), "yardstick_cpu_seconds": [1e-4]}, 1, 1.0)
+    facts = {"w": np.array([w]), "yardstick_cpu_seconds": [1e-4]} | facts
+    return Outcome(status, reason, rows, facts, concurrent, 1.0)
 
 
 def once(*outcomes):
@@ -71,6 +72,8 @@ def test_the_seconds_of_repeats_are_their_medians_between_least_and_greatest(sec
         ({"primal": (2.0, 1.0, 0.5000001)}, "primal at point 2 is 0.5000001, was 0.5"),
         ({"primal": (2.0, 1.0)}, "after 2 points, was done"),
         ({"w": 2.0}, "the final w"),
+        ({"b": np.ones(2)}, "the final b"),
+        ({"primal": (2.0, 1.0, float("nan"))}, "primal at point 2 is nan, was 0.5"),
         ({"reason": "gap"}, "done (gap)"),
     ],
 )
@@ -78,6 +81,24 @@ def test_a_repeat_with_other_numbers_fails_the_run(other, words):
     made = repeated(once(outcome([1, 2, 3]), outcome([1, 2, 3], **other)), NO_PINS)
     assert made.status == "failed"
     assert "repeat 2 gave other numbers than repeat 1" in made.reason and words in made.reason
+
+
+def test_numbers_that_no_repeat_has_are_the_same():
+    made = repeated(once(*(outcome([1, 2], (2.0, float("nan")), "inf", status="diverged") for _ in range(3))), NO_PINS)
+    assert (made.status, len(made.rows)) == ("diverged", 2)
+
+
+@pytest.mark.parametrize("others", [(1, 3, 2), (3, 1, 2)])
+def test_repeats_ran_beside_as_many_as_any_of_them(others):
+    assert repeated(once(*(outcome([1, 2, 3], concurrent=k) for k in others)), NO_PINS).concurrent_runs == 3
+
+
+def test_what_was_cut_short_is_not_timed_again(tmp_path):
+    found = [stored.result(stored.spec(seed=seed), status=status) for seed, status in enumerate(["done", "timeout"])]
+    done, cut = (one.run for one in found)
+    experiment = stored.experiment(tmp_path / "e", found)
+    assert timing.untimed(experiment, [done, cut], 3) == {done}
+    assert timing.untimed(experiment, [done, cut], 1) == set()
 
 
 def test_repeats_that_seconds_end_elsewhere_are_cut_to_the_shortest():
@@ -97,6 +118,8 @@ def test_the_point_at_which_the_clock_ends_a_repeat_is_its_own():
     assert (made.status, made.reason) == ("done", "seconds")
     assert [(row["passes"], row["primal"]) for row in made.rows] == [(0.0, 2.0), (0.7, 0.9)]
     assert [row["cpu_seconds"] for row in made.rows] == [1.0, 1.0]
+    made = repeated(once(outcome([1, 1.2, 1.3]), short, outcome([1, 1.2, 1.3])), NO_PINS)  # whichever comes first
+    assert (made.status, made.reason, len(made.rows)) == ("done", "seconds", 2)
 
 
 def test_runs_that_seconds_end_can_be_timed_and_verified(lab):
