@@ -217,6 +217,36 @@ def test_a_reference_only_ever_improves_and_refuses_what_contradicts(tmp_path_fa
         assert {name: known[name] for name in best} == best
 
 
+def test_a_problem_that_no_run_bounds_has_no_reference(tmp_path):
+    experiment = Experiment(tmp_path)
+    for runs in ([], [Bounds("r", np.inf, -np.inf)]):
+        assert experiment.settle_reference("p", {}, runs) == {}
+        assert experiment.reference("p") is None
+    experiment.improve_reference("p", {}, Bounds("r", 2.0, 1.0))
+    experiment.settle_reference("p", {}, [])  # of a run that is no more
+    assert {experiment.reference("p")[side] for side in ("primal", "dual")} == {np.inf, -np.inf}
+    (tmp_path / "references" / "p.json").write_text("{")
+    experiment.settle_reference("p", {}, [])  # which no reader can read
+    assert experiment.reference("p")["problem"] == "p"
+
+
+@pytest.mark.parametrize("withdrawn", ["primal", "dual"])
+def test_a_run_that_is_withdrawn_leaves_its_bound_of_either_side(tmp_path, withdrawn):
+    found = [
+        stored.result(stored.spec(seed=0), stored.trace() | {"dual": np.full(21, -np.inf)}),
+        stored.result(stored.spec(seed=1), stored.trace() | {"primal": np.full(21, 9.0)}),
+        stored.result(stored.spec(seed=2), stored.trace(0.1)),
+    ]
+    experiment = stored.experiment(tmp_path / "e", found)
+    problem = found[0].problem
+    experiment.settle_references({problem: {}})
+    before = experiment.reference(problem)
+    assert (before["primal_run"], before["dual_run"]) == (found[0].run, found[1].run)
+    experiment.withdraw(problem, before[f"{withdrawn}_run"])
+    after = experiment.reference(problem)
+    assert after[f"{withdrawn}_run"] == found[2].run and after[withdrawn] != before[withdrawn]
+
+
 def test_bounds_are_the_least_primal_and_the_greatest_dual_that_are_numbers():
     trace = {"primal": np.array([3.0, np.inf, 1.0, np.nan, 2.0]), "dual": np.array([-1.0, 7.0, -np.inf, 8.0, 0.5])}
     assert bounds(trace) == (1.0, 0.5)  # a D beside a P that is no number is none
