@@ -8,11 +8,13 @@ from typing import Literal
 import numba
 import numpy as np
 import pytest
+from scipy.sparse import csc_array
 from test_extending import broken, verdict
 
 from rrmbench import Iterate, registry
 from rrmbench.errors import RrmbenchError
 from rrmbench.extending.contract import checks_of
+from rrmbench.extending.touched import Columns
 from rrmbench.problem.constants import NoTheorem
 
 ITERATE, PASSES, SEED = "every iterate", "passes are what was touched", "the seed"
@@ -348,6 +350,15 @@ def test_a_bound_that_says_nothing_of_small_problems_is_told():
 
     found = verdict("solver", "mine", "its bound")
     assert (found.state, found.text) == ("skipped", "mine: the theorem is about larger problems")
+
+
+def test_columns_that_are_multiplied_by_others_are_these_products():
+    X = np.array([[1.0, 2.0], [0.0, -3.0]])
+    reads = np.zeros(1, dtype=np.int64)
+    columns = Columns(csc_array(X), reads)
+    assert (columns.multiply(columns).toarray() == X * X).all() and reads[0] == 3
+    factors = np.array([[5.0, 7.0]])
+    assert (columns.multiply(factors).toarray() == X * factors).all() and reads[0] == 6
 
 
 @pytest.mark.parametrize("count", [1.0, 0.9])

@@ -79,7 +79,8 @@ class Columns:
         return other @ self._read()
 
     def multiply(self, other):
-        return self._read().multiply(self.matrix)
+        """Entry by entry, by `other` or by these columns themselves, which are read once."""
+        return self._read().multiply(self.matrix if other is self else other)
 
     def _read(self):
         self.data.reads[0] += self.nnz
