@@ -16,10 +16,10 @@ from rrmbench.files import is_locked
 
 
 def part(lab, folder, results, **manifest):
-    """An experiment `toy` in a folder of its own, whose reference is what its records say."""
+    """An experiment `toy` in a folder of its own, whose references are what its records say."""
     experiment = stored.experiment(lab.folder / folder / "toy", results)
-    (reference,) = (experiment.directory / "references").iterdir()
-    reference.unlink()
+    for reference in (experiment.directory / "references").iterdir():
+        reference.unlink()
     for result in results:
         spec = {kind: result.spec[kind] for kind in ("dataset", "loss", "regularizer")}
         experiment.improve_reference(result.problem, spec, Bounds.of(result))
@@ -36,8 +36,11 @@ def joined(lab):
 
 
 def test_folders_are_joined_and_what_differs_is_named(lab):
-    one = part(lab, "one", seeds(0, 1), config={"seed": [0, 1]}, environments={"a": {"host": "x"}})
-    two = part(lab, "two", seeds(1, 2), config={"seed": [1, 2]}, environments={"b": {"host": "y"}})
+    here, there, both = ({"spec": stored.spec(solver=name), "reason": "it is not here"} for name in ("a", "b", "c"))
+    about = {"config": {"seed": [0, 1]}, "environments": {"a": {"host": "x"}}, "skipped": [here, both]}
+    one = part(lab, "one", seeds(0, 1), **about)
+    about = {"config": {"seed": [1, 2]}, "environments": {"b": {"host": "y"}}, "skipped": [both, there]}
+    two = part(lab, "two", seeds(1, 2), **about)
     for _ in range(2):  # again into the same folder changes nothing
         ran = lab.cli("merge", one, two, "-o", lab.folder / "all")
         assert ran.code == 0, ran.err
@@ -47,6 +50,7 @@ def test_folders_are_joined_and_what_differs_is_named(lab):
         manifest = found.manifest()
         assert manifest["environments"] == {"a": {"host": "x"}, "b": {"host": "y"}}
         assert manifest["config"] == {"seed": [0, 1]}
+        assert manifest["skipped"] == [here, both, there]
         assert lab.cli("show", lab.folder / "all").code == 0
     assert "0 results copied, 3 were there" in ran.out
     for path in (lab.folder / "all").rglob("*"):
@@ -155,6 +159,17 @@ def test_references_take_the_best_that_a_record_supports(lab):
     assert ran.code == 1
     assert "no record here supports dual = 0.2500001" in ran.err
     assert Experiment(lab.folder / "forged" / "toy").reference(loose.problem)["dual"] == tight.trace["dual"].max()
+
+
+def test_a_run_of_another_problem_supports_no_reference(lab):
+    (one,), other = seeds(0), stored.result(stored.spec(dataset="other"), stored.trace(2.0))
+    folder = part(lab, "one", [one, other])
+    file = folder / "toy" / "references" / f"{one.problem}.json"
+    better = {"dual": other.trace["dual"].max(), "dual_run": other.run}
+    file.write_text(json.dumps(json.loads(file.read_text()) | better))
+    (merged,) = merging.merge([folder], lab.folder / "all")
+    (fault,) = merged.faults
+    assert f"{file}: no record here supports dual = " in fault and f"(run {other.run})" in fault
 
 
 def test_references_rest_on_the_records_that_stay_and_not_on_those_that_they_replace(lab):
