@@ -446,6 +446,26 @@ def test_a_data_set_without_a_seed_is_found():
     assert verdict("dataset", "mine", "shapes").state == "ok"
 
 
+def test_qids_without_a_seed_are_found():
+    rng = np.random.default_rng(0)
+
+    @registry.dataset
+    def mine(n: int = 20):
+        return {"X": np.ones((n, 3)), "y": np.arange(n) % 2.0, "qid": rng.integers(5, size=n)}
+
+    assert "the second time" in broken("dataset", "mine", "the same parameters")
+
+
+def test_a_data_set_that_seeds_the_numbers_that_all_code_shares_is_found():
+    @registry.dataset
+    def mine(n: int = 20):
+        np.random.seed(0)  # noqa: NPY002, the mistake
+        return np.random.normal(size=(n, 3)), np.arange(n) % 2.0  # noqa: NPY002
+
+    for _ in range(2):  # also where the call before has left them as this one does
+        assert "global random numbers" in broken("dataset", "mine", "the same parameters")
+
+
 def test_a_data_set_of_one_label_and_one_that_ignores_its_seed_are_found():
     @registry.dataset
     def mine(n: int = 20, seed: int = 0):

@@ -9,6 +9,7 @@ import numpy as np
 
 from rrmbench.data import arrays
 from rrmbench.extending import variants
+from rrmbench.extending.solvers import states_of_all
 from rrmbench.extending.verdicts import Broken, Doubt, located
 
 SEED = "draw all random numbers from np.random.default_rng(seed) with a parameter 'seed'"
@@ -50,11 +51,12 @@ def shapes(make):
 
 def deterministic(make):
     """The same arrays each time, and nobody else's random numbers used."""
-    before = np.random.get_state()[1].tobytes(), random.getstate()  # noqa: NPY002 - whether it is used is the question
+    random.random(), np.random.random()  # noqa: NPY002 - they are elsewhere than a call that seeds them has left them
+    before = states_of_all()
     one, again = _bytes(make()), _bytes(make())
     if one != again:
         raise Broken("it made other arrays the second time", SEED)
-    if before != (np.random.get_state()[1].tobytes(), random.getstate()):  # noqa: NPY002
+    if before != states_of_all():
         raise Broken("it uses the global random numbers of numpy or of Python", SEED)
 
 
@@ -76,4 +78,11 @@ def labels(make):
 
 
 def _bytes(parts):
-    return [(part.X.data.tobytes(), part.X.indices.tobytes(), str(list(part.labels))) for part in parts]
+    return [
+        (
+            *(array.tobytes() for array in (part.X.data, part.X.indices, part.X.indptr)),
+            str(list(part.labels)),
+            None if part.qid is None else part.qid.tobytes(),
+        )
+        for part in parts
+    ]

@@ -169,7 +169,7 @@ def seeded(solve, problem):
             run.append((x.w.tobytes(), b"" if x.b is None else x.b.tobytes()))
             states.append((int(rng.state[0]), _state_of_kernels()))
         runs.append(run)
-        left.append(_states_of_all())
+        left.append(states_of_all())
         drawn = len(set(states[1:])) > 1  # not in the set-up alone, as a bound of ||X|| may be
     if runs[0] != runs[1]:
         raise Broken("two runs with the same seed differ", OF_ITS_OWN)
@@ -180,7 +180,7 @@ def seeded(solve, problem):
         raise Broken("another seed gives the same iterates, though random numbers are drawn", "use what rng gives")
 
 
-def _states_of_all():
+def states_of_all():
     """The states of the random numbers of the modules `SHARED`."""
     state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002 - whether it is seeded is the question
     return random.getstate(), (state["key"].tobytes(), state["pos"])
