@@ -255,6 +255,20 @@ def test_deterministic_runs_stand_in_every_seed(tmp_path, facet):
     assert all("seed = " in sheet.title + panel.title for sheet in found for panel in sheet.panels.values())
 
 
+def test_what_stands_in_every_seed_has_searched_once(tmp_path):
+    runs = [
+        stored.result(stored.spec(solver="agd", step_scale=rate), stored.trace(rate), deterministic=True)
+        for rate in (0.5, 1.0)
+    ]
+    runs += [stored.result(stored.spec(solver="saga", seed=seed)) for seed in (0, 1)]
+    experiment = stored.experiment(tmp_path / "e", runs, {"rows": "seed"})
+    stored.tuned(experiment, "solver.step_scale", count=2)
+    ((_, _, sheet),) = sheets(experiment.directory)
+    assert len(sheet.panels) == 2
+    assert "all of them took 40 passes, 0.4 s" in sheet.notes
+    assert "1 of 1 best values lie at the edge of their grid; `rrmbench show` names them" in sheet.notes
+
+
 def test_one_seed_is_drawn_point_by_point(tmp_path):
     (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], x="work", y="objective")
     (curve,) = sheet.panels[0, 0].curves.values()

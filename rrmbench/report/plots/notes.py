@@ -79,7 +79,7 @@ def _theory(panels, views):
 
 
 def _tuning(tuned):
-    tuned = [choice for choice in tuned if choice.values]
+    tuned = [*dict.fromkeys(choice for choice in tuned if choice.values)]  # one is in the panels of several seeds
     sizes = sorted({choice.count - choice.incomplete for choice in tuned})
     if not sizes or sizes[-1] == 1:
         return
