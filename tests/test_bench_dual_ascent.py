@@ -205,6 +205,14 @@ def test_extreme_models_give_finite_bounds_or_none(name, scale):
             assert not value > optimum(name) + 1e-7
 
 
+def test_of_a_b_that_bounds_nothing_the_slopes_of_the_losses_take_the_place():
+    p = problem("hinge, groups")
+    outside = np.full(p.output_shape, 5.0)
+    assert p.dual_value(outside) == -np.inf
+    found = [p.dual_value(b) for b, *_ in ascend(p, np.zeros(p.shape), outside, 20.0)]
+    assert found and found[-1] > p.dual_value(p.loss_dual(np.zeros(p.output_shape)))
+
+
 def test_there_is_nothing_where_no_b_bounds_p_or_the_conjugate_has_no_proximal_step():
     free = oracles.problem("hinge", {"name": "none"})
     f1 = oracles.problem("f1", {"name": "l1", "strength": 0.01})
