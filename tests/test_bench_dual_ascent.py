@@ -153,12 +153,14 @@ def test_no_bound_of_splitting_is_above_the_optimum(seed, name):
     assert np.array_equal(w, before[0]) and np.array_equal(b, before[1])
 
 
-def test_splitting_counts_what_it_takes():
-    p = problem("hinge, groups").counted()
-    found = list(dual_splitting.ascend(p, np.ones(p.shape), np.zeros(p.output_shape), 20.0))
-    steps = sum(passes for *_, passes in found)
-    assert steps == dual_splitting.BETWEEN * len(found)
-    assert 20.0 <= steps + p.X.passes + 0.5 * len(found) <= 20.5 + dual_splitting.BETWEEN
+@pytest.mark.parametrize(("name", "copy"), [("hinge, groups", 0.0), ("hinge, minimized bias", 1.0)])
+@pytest.mark.parametrize("passes", [3.2, 20.0])
+def test_splitting_counts_what_it_takes(name, copy, passes):
+    p = problem(name).counted()
+    found = list(dual_splitting.ascend(p, np.ones(p.shape), np.zeros(p.output_shape), passes))
+    steps = sum(taken for *_, taken in found)
+    assert steps == dual_splitting.BETWEEN * len(found) + copy  # of X, with a column for the bias
+    assert passes <= steps + p.X.passes + 0.5 * len(found) <= passes + 0.5 + dual_splitting.BETWEEN
 
 
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(["hinge, groups", "absolute, free bias", *list(PROBLEMS)[6:]]))
