@@ -269,6 +269,17 @@ def test_what_stands_in_every_seed_has_searched_once(tmp_path):
     assert "1 of 1 best values lie at the edge of their grid; `rrmbench show` names them" in sheet.notes
 
 
+def test_what_stands_in_every_seed_is_counted_as_one_run(tmp_path):
+    runs = [stored.result(stored.spec(solver="saga", seed=seed)) for seed in (0, 1)]
+    late = {"helped": [[20, 1.0]], "evaluation_passes": 9.0, "deterministic": True}
+    fall = stored.trace() | {"gap": np.append(np.ones(20), 1e-6)}
+    runs.append(stored.result(stored.spec(solver="agd"), fall, status="killed", reason="by signal 9", **late))
+    (sheet,) = sheets_of(tmp_path, runs, {"rows": "seed"}, y="gap")
+    assert len(sheet.panels) == 2
+    assert any(line.startswith("the gap falls to half or less at the last point of 1 run,") for line in sheet.notes)
+    assert "killed: agd, seed 0: by signal 9" in sheet.notes
+
+
 def test_one_seed_is_drawn_point_by_point(tmp_path):
     (sheet,) = sheets_of(tmp_path, [stored.result(stored.spec())], x="work", y="objective")
     (curve,) = sheet.panels[0, 0].curves.values()

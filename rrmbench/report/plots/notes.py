@@ -21,6 +21,7 @@ def notes(runs, tuned, views, empty, names, axes, about):
     `tuned` are the Choices among its runs; `views` the (Panel, Frame)s that are drawn, `empty` the panels that are
     not; `names` the labels of the series; `about` are lines about the experiment.
     """
+    runs, tuned = _once(runs), [*dict.fromkeys(tuned)]
     panels = [panel for panel, _ in views]
     lines = [*_aggregation(panels), *_theory(panels, views), *_tuning(tuned), *timing(runs, axes)]
     lines += [
@@ -40,6 +41,14 @@ def notes(runs, tuned, views, empty, names, axes, about):
     lines += _unmeasured(runs, axes)
     lines += plug_ins.told(runs, (axes.x,))
     return lines + about + _first(_endings(runs), "; `rrmbench show` lists all")
+
+
+def _once(runs):
+    """Each result once: a deterministic one is in the panels of all seeds."""
+    found = {}
+    for run in runs:
+        found.setdefault(run.result.run, run)
+    return [*found.values()]
 
 
 def _unmeasured(runs, axes):
@@ -79,7 +88,7 @@ def _theory(panels, views):
 
 
 def _tuning(tuned):
-    tuned = [*dict.fromkeys(choice for choice in tuned if choice.values)]  # one is in the panels of several seeds
+    tuned = [choice for choice in tuned if choice.values]
     sizes = sorted({choice.count - choice.incomplete for choice in tuned})
     if not sizes or sizes[-1] == 1:
         return
