@@ -16,6 +16,7 @@ from rich.console import Console
 from rrmbench.errors import RrmbenchError
 from rrmbench.keys import keys
 from rrmbench.report import naming, results, tidy
+from rrmbench.report.levels import CERTIFIED_GAPS
 from rrmbench.report.show import summary
 
 
@@ -47,6 +48,19 @@ def test_the_columns_and_their_order_are_the_contract(tmp_path):
     )
     assert np.isnan(second["solver.step_scale"])
     assert np.isnan(second["test_error"])
+
+
+def test_what_was_no_conjugate_pair_has_no_bounds(tmp_path):
+    stored.experiment(tmp_path / "e", [stored.result(stored.spec(), status="failed", contradiction=True)])
+    table = tidy.load_results(tmp_path / "e")
+    assert table[["dual", "gap"]].isna().all(axis=None) and table["primal"].notna().all()
+
+
+@pytest.mark.parametrize(("size", "reached"), [(1.0, 0), (1e12, None)])
+def test_no_gap_is_known_below_the_last_digits_of_p(tmp_path, size, reached):
+    equal = {"primal": np.full(21, size), "dual": np.full(21, size), "gap": np.zeros(21)}
+    (run,) = results.runs_of(stored.experiment(tmp_path / "e", [stored.result(stored.spec(), stored.trace() | equal)]))
+    assert CERTIFIED_GAPS.points(run)[-1] == reached
 
 
 def test_a_run_without_a_point_has_one_row_and_several_experiments_a_last_column(tmp_path):
