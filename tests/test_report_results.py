@@ -107,6 +107,12 @@ def test_suboptimality_bounds_the_distance_and_ends_at_the_width(primal, dual, w
         assert bound == value - dual if value - dual >= width else np.isnan(bound)
 
 
+def test_no_suboptimality_is_negative_where_rounding_has_the_dual_bound_above():
+    above = {"primal": 1.0, "dual": np.nextafter(1.0, 2.0)}
+    assert results.width(above) == 0.0
+    assert np.isnan(results.suboptimality(np.array([1.0]), above)).all()
+
+
 def test_without_a_dual_bound_there_is_no_suboptimality():
     primal = np.array([1.0, 0.5])
     assert np.isnan(results.suboptimality(primal, None)).all()
