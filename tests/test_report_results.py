@@ -50,6 +50,15 @@ def test_the_columns_and_their_order_are_the_contract(tmp_path):
     assert np.isnan(second["test_error"])
 
 
+def test_the_repeats_of_timed_runs_are_a_column_where_there_are_some(tmp_path):
+    facts = {"repeats": 3, "pinned": 1, "spread": 0.01, "seconds": [1.0, 1.1, 1.0]}
+    for name, about in ("timed", {"timing": facts}), ("once", {}):
+        stored.experiment(tmp_path / name, [stored.result(stored.spec(seed=seed), **about) for seed in (0, 1)])
+    assert tidy.load_results(tmp_path / "timed")["timing"].eq(3).all()
+    assert "timing" not in tidy.load_results(tmp_path / "once")
+    assert tidy.load_results(tmp_path)["timing"].dropna().size == 42
+
+
 def test_what_was_no_conjugate_pair_has_no_bounds(tmp_path):
     stored.experiment(tmp_path / "e", [stored.result(stored.spec(), status="failed", contradiction=True)])
     table = tidy.load_results(tmp_path / "e")
