@@ -89,6 +89,10 @@ def test_levels_may_be_of_the_suboptimality_and_relative_to_the_start(tmp_path):
     assert passes((1e-2, 1e-4), "suboptimality") == [5.0, 10.0]  # exp(-k), P(0) = 1.25
     assert passes((1e-2, 1e-4), "suboptimality", True) == [5.0, 9.0 + (np.exp(-9) > 1.25e-4)]
     assert passes((1e-7,), "suboptimality") == [np.inf]  # below the width of the reference nothing is known
+    below = {name: column - 10.0 for name, column in stored.trace(1.0).items() if name in ("primal", "dual")}
+    experiment = stored.experiment(tmp_path / "below", [stored.result(stored.spec(), stored.trace(1.0) | below)])
+    assert passes((1e-2,), "gap", True) == [4.0]  # 2 exp(-k), P(0) = -8.75
+    experiment = stored.experiment(tmp_path / "e", rates("apcg", {0: 1.0}), width=1e-6)
     assert stored.standings(experiment).problems[0].width == pytest.approx(1e-6)
     assert stored.standings(experiment).methods[0].final("suboptimality").median == pytest.approx(1e-6)
 
@@ -102,6 +106,22 @@ def test_a_method_without_certificate_or_passes_is_known_as_such(tmp_path):
     assert np.isnan(black.reached[0].passes.median) and np.isclose(black.reached[0].seconds.median, 0.05)
     assert black.final("gap").median == np.inf
     assert apcg.certified and apcg.counts_passes and apcg.quantity == "gap"
+
+
+def test_a_method_without_certificate_does_not_compete_for_a_gap(tmp_path):
+    quick = stored.result(stored.spec(solver="fobos"), stored.trace(rate=9.0, certified=False))
+    runs = [quick, *rates("apcg", {0: 0.5}), *rates("svrg", {0: 0.4})]
+    (problem,) = stored.standings(stored.experiment(tmp_path / "e", runs), Levels((1e-2,))).problems
+    assert [method.reached[0].passes.median for method in problem.methods] == [1.0, 11.0, 14.0]
+    assert {method.name for method in problem.level_winners[0, "passes"]} == {"apcg"}
+    (problem,) = stored.standings(stored.experiment(tmp_path / "two", runs[:2]), Levels((1e-2,))).problems
+    assert not problem.gap_winners and not problem.level_winners[0, "passes"]  # none was there to be beaten
+
+
+def test_a_method_of_which_no_run_got_anywhere_is_behind_all(tmp_path):
+    runs = [failed(stored.spec(solver="fobos")), *rates("apcg", {0: 0.5})]
+    nowhere, _ = stored.standings(stored.experiment(tmp_path / "e", runs)).methods
+    assert {nowhere.final(name).median for name in ("gap", "objective", "seconds")} == {np.inf}
 
 
 def test_a_method_is_the_same_on_other_problems(tmp_path):
@@ -163,10 +183,11 @@ def test_a_level_that_evaluation_met_in_the_middle_of_a_run_is_a_bound(tmp_path)
     columns["gap"] = columns["primal"] - columns["dual"]
     spec = stored.spec() | {"stop": {"gap": 0.5 * columns["gap"][-1]}}
     run = stored.result(spec, columns, evaluation_passes=2.0, helped=[[0, None], [8, own[8]]])
-    levels = Levels((1.01 * own[7], 1.01 * own[8], 0.99 * own[8], 1.01 * columns["gap"][8], 1.01 * columns["gap"][9]))
-    (method,) = stored.standings(stored.experiment(tmp_path / "e", [run]), levels).methods
-    assert [at.is_bound for at in method.reached] == [False, False, True, True, False]
-    assert [at.passes.median for at in method.reached] == [7.0, 8.0, 8.0, 8.0, 9.0]
+    gaps = own[0], own[7], own[8], 0.98 * own[8], columns["gap"][8], columns["gap"][9]
+    (method,) = stored.standings(stored.experiment(tmp_path / "e", [run]), Levels(tuple(1.01 * np.array(gaps)))).methods
+    assert [at.is_bound for at in method.reached] == [False, False, False, True, True, False]
+    assert [at.at_end for at in method.reached] == [0, 0, 0, 1, 1, 0]  # no run was there before its start
+    assert [at.passes.median for at in method.reached] == [0.0, 7.0, 8.0, 8.0, 8.0, 9.0]
 
 
 def test_no_bound_without_passes_of_evaluation_and_none_of_a_suboptimality(tmp_path):
