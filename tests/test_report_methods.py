@@ -136,6 +136,7 @@ def test_a_method_is_the_same_on_other_problems(tmp_path):
 def test_quartiles_are_those_of_numpy_where_they_are_finite_and_never_nan(values):
     found = spread(values)
     assert found.low <= found.median <= found.high
+    assert spread([np.nan, *values]) == spread([np.inf, *values])  # what is not known is not reached
     cut = spread([min(value, 1e12) for value in values])
     for name, share in (("low", 0.25), ("median", 0.5), ("high", 0.75)):
         assert np.isclose(getattr(cut, name), np.quantile(np.minimum(values, 1e12), share))
