@@ -27,8 +27,9 @@ from rrmbench.bench.trace import AT_REST, UNMOVED, Trace
 from rrmbench.columns import METRICS
 from rrmbench.errors import RrmbenchError
 from rrmbench.problem.problem import Problem
-from rrmbench.report import claims
+from rrmbench.report import check_seconds, claims
 from rrmbench.report.check import check, update
+from rrmbench.report.results import runs_of
 from rrmbench.solvers.peers import black_box
 
 COLUMNS_OF_METRICS = {name: np.full(21, np.nan) for name in METRICS}
@@ -227,7 +228,6 @@ def test_timed_and_untimed_seeds_are_not_one_curve(tmp_path):
     runs = [stored.result(stored.spec(seed=0), timing=facts), stored.result(stored.spec(seed=1))]
     written = stored.experiment(tmp_path / "e", runs)
     from rrmbench.report.plots import sheets
-    from rrmbench.report.results import runs_of
     from rrmbench.report.tidy import load_results
 
     assert [run.keys["timing"] for run in runs_of(written)] == [3, None]
@@ -260,6 +260,15 @@ def test_seconds_are_compared_in_units_of_the_kernel(tmp_path, factor, unit, ver
     now = gated(tmp_path / "b", factor, unit)
     assert [row.verdict for row in check(now, baseline, 1.5).rows] == [verdict]
     assert [row.verdict for row in check(now, baseline).rows] == ["ok"]  # not asked for
+
+
+def test_a_measurement_of_the_kernel_that_something_disturbed_is_no_unit(tmp_path):
+    def ratios(*units):
+        found = stored.result(stored.spec(), stored.trace(rate=0.7), yardstick_cpu_seconds=list(units))
+        (run,) = runs_of(stored.experiment(tmp_path / "e", [found]))
+        return check_seconds.ratios(run)
+
+    assert ratios(1e-4, 9e-4, 1e-4) == ratios(1e-4) != {}
 
 
 def test_a_unit_is_one_product_with_X_and_one_with_its_transpose_the_median_of_the_rounds(monkeypatch):
