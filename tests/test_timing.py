@@ -262,6 +262,34 @@ def test_seconds_are_compared_in_units_of_the_kernel(tmp_path, factor, unit, ver
     assert [row.verdict for row in check(now, baseline).rows] == ["ok"]  # not asked for
 
 
+@pytest.mark.parametrize(
+    ("units", "factor", "found"),  # of what a gap takes, and times that what it took before
+    [
+        (1000.0, 1.4, "neither"),
+        (1000.0, 1.6, "worse"),
+        (1000.0, 1.0 / 1.4, "neither"),
+        (1000.0, 1.0 / 1.6, "better"),
+        (10.0, 3.0, "neither"),  # a few units are noise
+        (10.0, 0.4, "neither"),
+    ],
+)
+def test_seconds_change_by_more_than_the_tolerance_and_the_noise(tmp_path, units, factor, found):
+    columns = stored.trace(rate=0.7, seconds_per_pass=units / 8)
+    made = stored.result(stored.spec(), columns, yardstick_cpu_seconds=[1.0])
+    (run,) = runs_of(stored.experiment(tmp_path / "e", [made]))
+    now = check_seconds.ratios(run)["1e-2"]
+    assert now == pytest.approx(units)
+    worse, better = check_seconds.changes(run, {"1e-2": now / factor}, 1.5)
+    assert ("worse" if worse else "better" if better else "neither") == found
+
+
+def test_a_tolerance_is_a_factor_of_at_least_1():
+    assert [check_seconds.tolerated(True, factor) for factor in (1.0, 3.0)] == [1.0, 3.0]
+    for wrong in (0.9, np.inf, np.nan):
+        with pytest.raises(RrmbenchError, match=r"--tolerance: found .*, allowed is a number of at least 1"):
+            check_seconds.tolerated(True, wrong)
+
+
 def test_a_measurement_of_the_kernel_that_something_disturbed_is_no_unit(tmp_path):
     def ratios(*units):
         found = stored.result(stored.spec(), stored.trace(rate=0.7), yardstick_cpu_seconds=list(units))
