@@ -119,6 +119,19 @@ def test_a_value_that_lacks_seeds_is_not_the_best_and_is_counted(tmp_path):
     assert "is the best of 3 (1 with fewer or other seeds left out) by objective" in choice.text
 
 
+def test_values_with_more_seeds_come_before_several_with_as_few(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
+    found = [run for run in runs_of(experiment) if run.keys.get("reduction.sigma") == 0.1 or run.keys["seed"] < 2]
+    (choice,) = choices(experiment.manifest(), found)
+    assert (choice.values, choice.incomplete) == ({"reduction.sigma": 0.1}, 2)
+
+
+def test_the_only_value_of_a_grid_is_no_edge(tmp_path):
+    experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3})
+    (choice,) = choices(experiment.manifest(), runs_of(experiment))
+    assert choice.values == {"reduction.sigma": 0.1} and not choice.at_edge
+
+
 def test_values_with_runs_of_other_seeds_are_not_compared(tmp_path):
     experiment = tuned_experiment(tmp_path / "e", "objective", {0.1: 0.3, 0.3: 0.9, 1.0: 0.5})
     seeds = {0.1: (0, 1), 0.3: (1, 2), 1.0: (0, 1)}

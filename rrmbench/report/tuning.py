@@ -154,7 +154,7 @@ def _choice(keys, candidates, by, level, asked):
     grids = [[*asked.get(key, ()), *(values[i] for values in candidates)] for i, key in enumerate(keys)]
     all_alike = 1 < len(good) == len(scores)
     at_edge = not all_alike and any(all(_is_edge(one[i], grid) for one in good) for i, grid in enumerate(grids))
-    about["ended"] = by == "objective" and scores[best][0] == -np.inf
+    about["ended"] = scores[best][0] == -np.inf
     return Choice(tuple(candidates[best]), trials, dict(zip(keys, best, strict=True)), at_edge, by, **about)
 
 
