@@ -6,9 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+import stored
 from lab import make_lab  # noqa: F401
 
 from rrmbench.bench.store import Experiment
+from rrmbench.report.reruns import reruns
 
 
 def changed(result, point=None, info=None, **columns):
@@ -91,6 +93,20 @@ def test_rounding_is_allowed_of_another_machine_alone(lab, twice):
     experiment.write(rounded)
     ran = lab.cli("verify", lab.out, "--against", again)
     assert ran.code == 0 and "near  8 points, P is up to 2.0e-11 P(0) apart" in ran.out
+
+
+@pytest.mark.parametrize("points", [6, 8])
+def test_what_the_clock_ended_is_compared_before_its_last_point(tmp_path, points):
+    """It may end elsewhere each time, and on a last point evaluation spends more."""
+
+    def execution(folder, count, nearer):
+        columns = {name: column[:count].copy() for name, column in stored.trace().items()}
+        columns["dual"][-1] += nearer
+        made = changed(stored.result(stored.spec(), reason="seconds"), **columns)
+        return stored.experiment(tmp_path / folder / "e", [made]).directory.parent
+
+    (found,) = reruns(execution("here", 8, 0.0), execution("there", points, 1e-3))
+    assert (found.state, found.why, found.ratio) == ("same", f"{points - 1} points", 1.0)
 
 
 def test_runs_that_are_left_out_are_told(lab, twice):
