@@ -313,6 +313,9 @@ def test_cases_are_a_union_of_overrides(plan):
         ("registered", 1.0, {"passes": 5.0, "seconds": 10.0}),
     ]
     assert made.limit == 3600.0  # one case has no limit in seconds
+    longest = CASES.replace("unit_rows}\n", "unit_rows}\n    stop: {seconds: 400}\n")
+    assert plan(longest).limit == 3 * 400 + 60  # of the case that may take longest
+    assert plan(CASES.replace("seconds: 10", "seconds: 7200")).limit == 3 * 7200 + 60
 
 
 def test_a_plugin_is_a_python_file_without_a_colon_in_its_path(message, folder):

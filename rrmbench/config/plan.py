@@ -221,12 +221,12 @@ def _reference(tree, places):
 
 
 def _limit(tree, places, runs):
-    """The file's `limit`, by default the longest max(60, 3 stop.seconds + 60), an hour without seconds."""
+    """The file's `limit`, by default the longest of its runs: 3 stop.seconds + 60, an hour without seconds."""
     if "limit" in tree:
         allowed = f"{schema.SECONDS} (seconds)"
         return schema.check_value(schema.Seconds, tree["limit"], ("limit",), places, allowed)
-    seconds = [spec["stop"].get("seconds") for spec in runs]
-    return 3600.0 if None in seconds else max(60.0, 3.0 * max(seconds) + 60.0)
+    seconds = {spec["stop"].get("seconds") for spec in runs}
+    return max(3600.0 if one is None else 3.0 * one + 60.0 for one in seconds)
 
 
 def _all_skipped(path, skipped):
