@@ -15,6 +15,7 @@ import pytest
 from lab import ODD, make_lab, odd, rows, wait_for  # noqa: F401
 
 import rrmbench
+from rrmbench.bench.children import Children
 from rrmbench.bench.store import Experiment
 
 PACKAGE = Path(rrmbench.__file__).parent
@@ -266,9 +267,17 @@ def test_every_run_has_one_thread(lab):
     assert result.w[:2].tolist() == [1.0, 1.0]
 
 
-def test_the_reference_is_a_run_that_pins_the_optimum_and_only_improves(lab):
-    config = lab.config(reference={"seconds": 5})
+def test_the_reference_is_a_run_that_pins_the_optimum_and_only_improves(lab, monkeypatch):
+    limits, run = [], Children.run
+
+    def limited(self, main, task, limit, *rest):
+        limits.extend([limit] if task is not None else [])
+        return run(self, main, task, limit, *rest)
+
+    monkeypatch.setattr(Children, "run", limited)
+    config = lab.config(reference={"seconds": 5}, stop={"passes": 5, "seconds": 1})
     lab.run(config)
+    assert limits == [3 * 1 + 60, 3 * 5 + 60]  # of the run, and of the extra one
     (file,) = (lab.out / "toy" / "references").iterdir()
     bounds = json.loads(file.read_text())
     assert -1e-12 <= 1.0 - bounds["dual"] / bounds["primal"] <= 1e-9

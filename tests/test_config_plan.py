@@ -318,6 +318,14 @@ def test_cases_are_a_union_of_overrides(plan):
     assert plan(CASES.replace("seconds: 10", "seconds: 7200")).limit == 3 * 7200 + 60
 
 
+def test_extra_runs_have_the_time_that_the_reference_asks_for(plan):
+    short = BASE + "stop: {seconds: 1}\n"
+    assert (plan(short).limit, plan(short).for_reference().limit) == (63.0, 3 * 60 + 60)
+    assert plan(short + "reference: {seconds: 5000}\n").for_reference().limit == 3 * 5000 + 60
+    assert plan(short + "limit: 30\n").for_reference().limit == 30.0  # which the file says
+    assert plan(BASE).for_reference().limit == plan(BASE).limit == 3600.0
+
+
 def test_a_plugin_is_a_python_file_without_a_colon_in_its_path(message, folder):
     (folder / "a:b.py").write_text("")
     for name in ("tiny.txt", "a:b.py"):

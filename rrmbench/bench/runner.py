@@ -272,6 +272,8 @@ class Scheduler:
             self.rates.learn_reference(run.spec, any(run.problem == other.problem for other, _ in wanted))
         if left:
             self.rates.save()
+        if wanted:
+            self.plan = self.plan.for_reference()
         if self.timing:  # nobody asks how long these take
             self.timing = self.backend.timing = None
         attempt = 0

@@ -39,6 +39,7 @@ class Plan:
     plugins: tuple  # absolute paths
     config: dict  # the tree with defaults and overrides, for the manifest
     tuned: dict  # text of a spec -> the keys that `tune:` chose, for the specs that it made
+    is_limited: bool  # whether the file says its limit
 
     def tuned_keys(self, spec):
         """The keys of a spec whose values come from a grid of `tune:`, such as ["reduction.sigma"]."""
@@ -57,6 +58,11 @@ class Plan:
         if not fit:
             raise _all_skipped(self.path, self.skipped + large)
         return replace(self, runs=fit, skipped=self.skipped + large)
+
+    def for_reference(self):
+        """The Plan for the extra runs of `reference`: a limit that the file does not say leaves room for these, too."""
+        own = self.limit if self.is_limited else _default_limit({self.reference["seconds"]})
+        return replace(self, limit=max(self.limit, own))
 
     @property
     def serial(self):
@@ -94,7 +100,7 @@ def resolve(raw):
     limit = _limit(tree, places, runs)
     config = DEFAULTS | tree | {"name": name, "plot": plot, "reference": reference, "limit": limit}
     plugins = _of_mathematics(raw, runs)
-    return Plan(raw.path, name, runs, skipped, plot, reference, limit, plugins, config, tuned)
+    return Plan(raw.path, name, runs, skipped, plot, reference, limit, plugins, config, tuned, "limit" in tree)
 
 
 def check_names(plans):
@@ -221,11 +227,15 @@ def _reference(tree, places):
 
 
 def _limit(tree, places, runs):
-    """The file's `limit`, by default the longest of its runs: 3 stop.seconds + 60, an hour without seconds."""
+    """The file's `limit`, or the default for all its runs."""
     if "limit" in tree:
         allowed = f"{schema.SECONDS} (seconds)"
         return schema.check_value(schema.Seconds, tree["limit"], ("limit",), places, allowed)
-    seconds = {spec["stop"].get("seconds") for spec in runs}
+    return _default_limit({spec["stop"].get("seconds") for spec in runs})
+
+
+def _default_limit(seconds):
+    """The longest limit of runs with these `stop.seconds`, or None: 3 times as much and a minute, or an hour."""
     return max(3600.0 if one is None else 3.0 * one + 60.0 for one in seconds)
 
 
