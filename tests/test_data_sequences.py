@@ -138,6 +138,7 @@ def test_the_content_of_the_folds_is_part_of_what_the_data_are(folder):
         ("9 0\n4 -1\n", r"folds.txt:2: found '4 -1'"),
         (f"9 0\n4 {2**63}\n", r"folds.txt:2: found"),
         ("9 0\n4 1\n5 2\n4 1\n", r"folds.txt:4: found a fold of qid 4 for the second time"),
+        ("9 0\n4 1\n9 2\n4 1\n", r"folds.txt:3: found a fold of qid 9 for the second time"),
         ("# nothing\n", "no line with a qid and its fold"),
         ("9 0\n5 1\n", "found no fold of qid 4, which .*words.txt has"),
         ("9 0\n4 2\n5 2\n", "no row is in fold 1, test_fold leaves one part empty; the folds of .* are 0, 2"),
