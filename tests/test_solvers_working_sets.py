@@ -28,7 +28,7 @@ from rrmbench.solvers.coordinate.chosen import LAG
 from rrmbench.solvers.coordinate.weights import Weights
 from rrmbench.solvers.coordinate.working_sets import State
 from rrmbench.subproblems.quadratic import Quadratic
-from rrmbench.subproblems.units import outcome
+from rrmbench.subproblems.units import outcome, units_of
 
 pytestmark = pytest.mark.usefixtures("own_bounds")
 
@@ -283,6 +283,19 @@ def test_fewer_passes_than_sweeps_over_all_columns():
     assert 2.0 * found.trace["passes"].iloc[-1] < plain.trace["passes"].iloc[-1]
 
 
+@pytest.mark.parametrize("psi", [{"name": "l1"}, {"name": "group_lasso", "groups": 1}], ids=["l1", "groups of one"])
+def test_potentials_are_those_of_proximal_steps_on_single_coordinates(psi):
+    rng = np.random.default_rng(0)
+    X, w, center = rng.normal(size=(30, 8)), rng.normal(size=8), rng.normal(size=8)
+    p = Problem(X, rng.normal(size=30), "squared", psi | {"strength": 0.1}).regularized(0.3, center)
+    g = X.T @ (X @ w - p.y) / 30
+    totals = (X**2).sum(axis=0) / 30 + 0.3
+    x = w - (g + 0.3 * (w - center)) / totals
+    x = np.sign(x) * np.maximum(np.abs(x) - 0.1 / totals, 0.0)
+    found = units_of(p, (X**2).sum(axis=0)).potentials(w, g)
+    np.testing.assert_allclose(found, totals * (x - w) ** 2, rtol=1e-12)
+
+
 def test_coordinates_that_passed_a_kink_go_back_to_it():
     """At 0 for l1: by a proximal step, which leaves the others where they are; the state follows."""
     A = RNG.normal(size=(9, 5))
@@ -316,6 +329,10 @@ def test_what_kernels_say_they_read_is_what_they_read():
         for _ in model.descend(1e-9):
             pass
         assert model.read == reads[0] > 4 * chosen.nnz  # every coordinate moves where psi = 0
+        swept = model.read
+        for _ in model.extrapolate(every):
+            pass
+        assert model.read == reads[0] >= swept + 3 * chosen.nnz  # the residuals, and a step
         fresh = np.ones(every.size, dtype=np.bool_)
         fresh[::2] = False
         matrix, reads[0] = np.zeros((every.size, every.size)), 0
