@@ -245,6 +245,18 @@ def test_evaluation_may_spend_as_passes_and_checks_grow(monkeypatch):
     assert work == [0.0, 1.5, 3.0]
 
 
+def test_the_gap_without_bounds_of_evaluation_is_that_before_all_of_them(monkeypatch):
+    def halve(self, w, primal, *_):
+        self._certifier.dual = 0.5 * (primal + self._certifier.dual)
+
+    monkeypatch.setattr(polishing.Polisher, "polish", lambda *_: None)
+    own = traced(descent(RIDGE), passes=0)[1][0]["gap"]
+    monkeypatch.setattr(polishing.Polisher, "polish", halve)
+    trace, rows = traced(descent(RIDGE), gap=0.6 * own)  # which the first bound meets, so that another is looked for
+    assert (len(rows), trace.reason) == (1, "gap")
+    assert trace.helped == {0: own} and rows[0]["gap"] == pytest.approx(0.25 * own)
+
+
 def test_no_bound_is_below_that_of_zero(monkeypatch):
     """D(0) = min phi + min Psi is known before any step, whatever the solver says."""
     monkeypatch.setattr(polishing, "READS", 0.0)  # and evaluation finds no better one
