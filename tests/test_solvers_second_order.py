@@ -440,9 +440,10 @@ def test_gram_matrices(n, d, seed, of_columns, dense):
             pass
     np.testing.assert_allclose(G, A.T @ A, atol=1e-13)
     np.testing.assert_allclose(some, A[chosen].T @ (weights[:, None] * A[chosen]), atol=1e-13)
-    m = np.count_nonzero(A, axis=1)
-    assert before == pytest.approx(np.sum(m * (m + 3) / 2) / (2 * max(X.nnz, 1)))
-    assert view.passes - before == pytest.approx(np.sum(m[chosen] * (m[chosen] + 3) / 2) / (2 * max(X.nnz, 1)))
+    m, copy = np.count_nonzero(A, axis=1), 0.0 if of_columns else 0.5  # by columns
+    assert before == pytest.approx(copy + np.sum(m * (m + 3) / 2) / (2 * max(X.nnz, 1)))
+    of_chosen = np.sum(m[chosen] * (m[chosen] + 3) / 2) / (2 * max(X.nnz, 1))
+    assert view.passes - before == pytest.approx(copy + of_chosen)
 
 
 @given(st.integers(1, 12), st.integers(1, 6), st.integers(0, 1000))
