@@ -156,6 +156,7 @@ def test_the_slopes_of_proximal_steps_are_those_of_differences():
     assert {(1, False), (2, False), (2, True), (3, True)} <= outcomes
 
 
+@pytest.mark.core(2)
 @each_loss
 def test_several_rows_at_once_are_each_row_alone(name):
     rng = np.random.default_rng(0)

@@ -157,6 +157,7 @@ def test_a_loss_whose_conjugate_or_value_is_too_small_is_named(loss):
     assert found.startswith("the loss 'mine' is no conjugate pair")
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", ["f1", "crf", "m3n", "max_row", "hinge"])
 def test_a_loss_over_all_samples_whose_conjugate_is_too_small_is_named(name):
     problem = over_all_samples(name)
@@ -167,6 +168,7 @@ def test_a_loss_over_all_samples_whose_conjugate_is_too_small_is_named(name):
         assert found.startswith("the loss 'mine' is no conjugate pair")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("sizes", [(1, 1, 200), (20,) * 10])
 def test_rare_classes_and_many_are_balanced_to_the_rounding_of_all(sizes, monkeypatch):
     monkeypatch.setattr(pairs, "_is_foreign", lambda component: True)

@@ -74,7 +74,7 @@ def test_the_dual_value_never_falls_and_u_is_kept(seed, components):
 
 @pytest.mark.parametrize(
     ("loss", "regularizer"),
-    oracles.core(product(oracles.vector_losses(), (L2, NET)), lambda loss, psi: loss == "max_of_hinge"),
+    oracles.core(product(oracles.vector_losses(), (L2, NET)), lambda loss, psi: (loss, psi) == ("max_of_hinge", NET)),
     ids=lambda value: value["name"] if isinstance(value, dict) else value,
 )
 def test_losses_on_several_outputs_reach_the_optimum(loss, regularizer):

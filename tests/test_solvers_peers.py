@@ -440,7 +440,7 @@ def test_passes_of_a_library_are_the_iterations_that_it_made_and_not_those_that_
     assert [it.passes for it in its] == [0.0, 6.0, 20.0, 8.0]  # the last call has left more than half of its budget
 
 
-@pytest.mark.core(1)
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("scale", [1e-9, 1e6])
 def test_no_unit_of_measurement_matters_to_tolerances(scale):
     """skglm's own tolerance is that of a gradient, which has the units of X."""

@@ -263,7 +263,7 @@ ON_ROWS = [
 
 
 # kernels compile for each pair
-CORE_ON_ROWS = [("prox_sdca", "multinomial_logistic"), *product(["prox_sdca", "apcg_shrinking"], ["max_of_hinge"])]
+CORE_ON_ROWS = [("prox_sdca", "multinomial_logistic"), ("apcg_shrinking", "max_of_hinge")]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_at_rounding_a_pass_is_a_few_sweeps(monkeypatch):
     assert sweeps[0] <= 10 * 60
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("loss", "regularizer", "most"), [("logistic", "l1", 120), ("squared", "l1", 400), ("logistic", "group_lasso", 250)]
 )

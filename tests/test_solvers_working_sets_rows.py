@@ -57,7 +57,7 @@ def test_the_optimum_is_that_of_the_group_lasso_of_all_entries(kind):
     assert 0 < rows < D / 2
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("loss", "regularizer", "passes"),
     [
