@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rrmbench import registry
 from rrmbench.config import read, resolve
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -25,6 +26,15 @@ def test_is_valid_and_skips_nothing(path):
     plan = resolve(read(path))
     assert plan.runs
     assert not plan.skipped or path.name in COMPARISONS
+
+
+def test_the_regression_check_runs_every_solver_and_every_reduction():
+    """Solvers of other libraries have seconds and no passes, which are not those of another machine."""
+    runs = resolve(read(CONFIGS / "ci.yaml")).runs
+    modules = {name: registry.lookup("solver", name).build.__module__ for name in registry.names("solver")}
+    solvers = {name for name, module in modules.items() if ".peers." not in module}
+    assert {run["solver"]["name"] for run in runs} >= solvers
+    assert {run["reduction"]["name"] for run in runs} == {*registry.names("reduction")}
 
 
 @pytest.mark.exhaustive
