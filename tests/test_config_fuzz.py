@@ -283,7 +283,7 @@ def make_judge(lab, folder):
 
 
 fuzz = settings(
-    max_examples=60 * FACTOR,
+    max_examples=40 * FACTOR,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 

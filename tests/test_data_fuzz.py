@@ -23,7 +23,7 @@ from rrmbench.data import libsvm, libsvm_blocks, prepare, spec
 from rrmbench.errors import RrmbenchError
 
 FACTOR = int(os.environ.get("RRMBENCH_FUZZ", 1))
-fuzz = settings(max_examples=200 * FACTOR, deadline=None, suppress_health_check=list(HealthCheck))
+fuzz = settings(max_examples=120 * FACTOR, deadline=None, suppress_health_check=list(HealthCheck))
 outcomes = Counter()
 
 

@@ -111,6 +111,7 @@ def test_classes_of_a_loss_of_targets_are_predicted():
     assert (found.predict(X) == names).mean() > 0.6
 
 
+@pytest.mark.exhaustive
 def test_f1_predicts_its_two_classes(cancer):
     X, y = cancer
     names = np.array(["malignant", "benign"])[y]

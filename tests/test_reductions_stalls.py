@@ -58,6 +58,7 @@ def reached(psi, solver, passes, loss="absolute", reduction="auto"):
     return p.primal(after(solver, p, passes, reduction=reduction).w), best, p.primal(np.zeros(p.shape))
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("solver", ["agm_ef", "agm_ef_1"])
 @pytest.mark.parametrize(("psi", "share"), [("none", 2e-4), ("nonneg", 4e-3), ("free", 1e-3), ("power", 1e-2)])
 def test_adapt_smooth_around_a_solver_whose_gap_is_no_measure(solver, psi, share):
@@ -77,6 +78,7 @@ def test_the_diameter_with_a_free_bias():
     assert P <= best + 1e-4 * (P0 - best)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("loss", ["absolute", "hinge"])
 @pytest.mark.parametrize(("solver", "psi"), [("accelerated_prox_sdca", "nonneg"), ("apcg", "l1"), ("agd", "l1")])
 def test_the_joint_form_does_not_outrun_its_solver(solver, psi, loss):
@@ -231,6 +233,7 @@ def test_no_contradiction_where_a_bias_takes_equal_labels(solver):
         assert -1e-13 <= solve(p, solver, passes=10, seconds=2).gap <= 0.1
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("solver", ["prox_sdca", "prox_sdca_shrinking", "apcg_shrinking"])
 @pytest.mark.parametrize("strength", [5.0, 0.5, 0.1])
 def test_epochs_of_inner_diameter_are_not_over_before_their_first_step(solver, strength):
@@ -250,6 +253,7 @@ def test_acceleration_where_the_start_is_optimal_and_products_are_free():
     assert solution.status == "done" and solution.gap == 0.0
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("solver", ["apcg", "prox_sdca", "accelerated_prox_sdca", "cutting_planes", "svrg", "fista"])
 def test_acceleration_where_all_features_are_zero(solver):
     """kappa = R^2/(gamma n) - s would be 0, and the solver inside would get a problem that it cannot take."""
@@ -258,6 +262,7 @@ def test_acceleration_where_all_features_are_zero(solver):
     assert all(p.primal(x.w) == pytest.approx(np.log(2.0)) for x in found)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("reduction", ["auto", "adapt_reg", "proximal_point", "joint_proximal_point"])
 def test_a_solver_whose_first_step_takes_long_is_waited_for(reduction):
     """Newton's H takes 45 passes here, and was begun again in every stage, w standing still for thirty."""

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lab import make_lab, odd  # noqa: F401
 
 FACTOR = int(os.environ.get("RRMBENCH_FUZZ", 1))
-FUZZ = settings(max_examples=10 * FACTOR, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+FUZZ = settings(max_examples=6 * FACTOR, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 ODD_TEXTS = ["", "../../x", "\ud800", "\x1b[2J", "$", "nan", "1e400", "a/b", "."]
 ODD_NUMBERS = [10**299, -1, 0, 2**63, 1e308]

@@ -191,6 +191,7 @@ def test_an_optimum_that_is_tiny_beside_the_start_needs_no_second_method(lab):
     assert solvers_of_references(lab) == [("highs", "done")]
 
 
+@pytest.mark.exhaustive
 def test_references_of_classes(lab):
     """The size of a program is that of all outputs together."""
     keys = {"loss": "max_of_hinge", "regularizer": {"name": "linf_norm", "strength": 1e-3}, "solver": "pdprox_dual"}
