@@ -460,6 +460,7 @@ with fork.Pool(1) as pool:
 """
 
 
+@pytest.mark.exhaustive
 def test_a_forked_process_runs_with_a_fork_server_of_its_own(lab):
     script = [sys.executable, "-c", FORKED, lab.config()]
     ran = subprocess.run(script, cwd=lab.folder, capture_output=True, text=True, timeout=120, check=True)

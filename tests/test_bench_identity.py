@@ -66,7 +66,7 @@ def loaded_by(module, loader):
     return set(json.loads(loader.stdout.readline()))
 
 
-@pytest.mark.core(8)
+@pytest.mark.core(4)
 @pytest.mark.parametrize("module", sorted({m for kind in KINDS for m in modules_of(kind).values()}))
 def test_the_digest_covers_every_file_that_a_fresh_process_loads(module, loader):
     kind, name = next((k, n) for k in KINDS for n, m in modules_of(k).items() if m == module)

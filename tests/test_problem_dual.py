@@ -170,6 +170,7 @@ def test_a_start_with_a_dual_variable_is_used():
     assert p.gap(x.w, x.b) < 1e-4
 
 
+@pytest.mark.exhaustive
 def test_rounding_beyond_the_edge_of_a_cone_is_no_missing_bound():
     """At an optimum with w >= 0 many entries of v are 0: as many of them are positive by rounding as negative."""
     rng = np.random.default_rng(0)

@@ -86,7 +86,7 @@ def test_prox_is_that_of_cvxpy(mapping, shape):
         np.testing.assert_allclose(ours, u.value, atol=2e-4)
 
 
-@pytest.mark.core(23)
+@pytest.mark.core(12)
 @each_case
 @few
 @given(seed=seeds, t=steps)

@@ -50,7 +50,7 @@ each_solver = pytest.mark.parametrize("solver", SOLVERS)
 each_stochastic = pytest.mark.parametrize("solver", ["prox_sdca", "apcg", "svrg", "saga", "sag", "adagrad", "sgd"])
 
 
-@pytest.mark.core(60)
+@pytest.mark.core(45)
 @pytest.mark.parametrize(("solver", "loss", "regularizer"), list(valid_pairs()))
 def test_reaches_the_optimum(solver, loss, regularizer):
     p = oracles.problem(loss, REGULARIZERS[regularizer])

@@ -178,6 +178,7 @@ def conjugates(loss, y, b):
     return [loss.conjugate_row(b[i], y[i]) for i in range(b.shape[0])]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", oracles.vector_losses())
 @given(st.integers(0, 1000), st.floats(0.01, 100.0), st.sampled_from([1e-16, 1e-14]))
 def test_rounding_outside_of_the_domain_is_taken_back_from_rows(name, seed, steepness, rounding):

@@ -58,7 +58,7 @@ def test_wrong_kinks_are_found(wrong, says):
         linear_between_kinks(phi, 1.0)
 
 
-@pytest.mark.core(5)
+@pytest.mark.core(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("bias", ["", "free_bias", "minimized_bias"])
 @pytest.mark.parametrize("psi", BOUNDED, ids=lambda psi: "-".join(map(str, psi.values())))

@@ -274,7 +274,7 @@ def of_several(loss, n=300, d=7, k=4, units=1.0):
     return Problem(X, y, loss, L2).regularized(0.01, rng.normal(size=(d, k)))
 
 
-@pytest.mark.core(2)
+@pytest.mark.core(1)
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "smoothed_hinge", "huber", "squared", *SEVERAL])
 def test_preconditioned_newton_on_growing_samples(loss):
     """To rounding from 0, by stages, and from far away, in columns of any units; `newton_cg` finds the same P."""

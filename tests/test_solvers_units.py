@@ -40,6 +40,7 @@ def taken(solver, losses):
     return [pair for pair in pairs if not lacking(needs, problem(*pair).traits)]
 
 
+@pytest.mark.core(14)
 @pytest.mark.parametrize("solver", UNITLESS)
 def test_units_of_the_data(solver):
     for loss, regularizer in taken(solver, LOSSES):
@@ -48,6 +49,7 @@ def test_units_of_the_data(solver):
             np.testing.assert_allclose(curve(solver, problem(loss, regularizer, unit)), at_one, rtol=1e-11)
 
 
+@pytest.mark.core(12)
 @pytest.mark.parametrize("solver", [name for name in UNITLESS if taken(name, ["squared"])])
 def test_units_of_the_labels(solver):
     for loss, regularizer in taken(solver, ["squared"]):
