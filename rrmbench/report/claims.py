@@ -59,10 +59,9 @@ def _identity(result):
 def _is_utc(text):
     """Whether a text is a time as `run` writes it: of two records the newer one is that with the greater text."""
     try:
-        time = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat() == text
     except ValueError:
         return False
-    return time.tzinfo is not None and time.astimezone(UTC).isoformat() == text
 
 
 def _presence(result):

@@ -35,8 +35,10 @@ def add_gram(X, of_columns, G, samples=None, weights=None):
         lengths = np.diff(X.rows.indptr) if of_columns else np.bincount(X.rows.indices, minlength=X.shape[1])
         yield from of_array(X, X.array if of_columns else X.array.T, lengths, G, samples, weights)
         return
-    indptr, indices, data = X.rows[:3] if of_columns else _columns(X)
-    if not of_columns:
+    if of_columns:
+        indptr, indices, data = X.rows[:3]
+    else:
+        indptr, indices, data = _columns(X)
         yield
     if samples is None:
         samples, weights = np.arange(indptr.size - 1), np.ones(indptr.size - 1)
